@@ -82,7 +82,6 @@ const MASTER: &[(&str, Shape)] = &[
     ("git_pillar_base", of::<String>()),
     ("git_pillar_branch", of::<String>()),
     ("git_pillar_depth", of::<AnyValue>()),
-    ("git_pillar_disable_saltenv_mapping", of::<bool>()),
     ("git_pillar_env", of::<String>()),
     ("git_pillar_fallback", of::<String>()),
     ("git_pillar_global_lock", of::<bool>()),

@@ -5,6 +5,7 @@
 //! has a file answers for it. Files are read from the objects of a commit, so
 //! nothing is checked out, and nothing waits for a remote.
 
+mod complaints;
 mod fetching;
 mod listing;
 
@@ -14,11 +15,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::{HashType, Hasher};
-use halite_git::remote::is_hex;
+use halite_git::remote::is_commit_id;
 use halite_git::{Commit, GitError, Id, Remote, Repository, Snapshot, Tree, TreeFile};
 use halite_proto::{Map, SaltEnv, Value};
-use tracing::warn;
 
+use self::complaints::Complaints;
 use self::fetching::Fetching;
 use self::listing::ListCache;
 use crate::file::Stat;
@@ -87,6 +88,7 @@ pub(crate) struct Gitfs {
     hashes: Mutex<HashMap<Id, String>>,
     lists: ListCache,
     fetching: Option<Fetching>,
+    complaints: Complaints,
 }
 
 /// A file of a commit.
@@ -108,6 +110,7 @@ pub(crate) struct GitFound {
 struct Looked<'a> {
     remote: &'a Remote,
     snapshot: Arc<Snapshot>,
+    complaints: &'a Complaints,
 }
 
 impl Gitfs {
@@ -127,6 +130,7 @@ impl Gitfs {
             hashes: Mutex::default(),
             lists: ListCache::default(),
             fetching: options.fetches_itself.then(Fetching::default),
+            complaints: Complaints::default(),
         }
     }
 
@@ -226,8 +230,13 @@ impl Gitfs {
         let looked = self.repositories.iter().filter_map(|repository| {
             let remote = repository.remote();
             let snapshot = repository.snapshot();
-            let snapshot = snapshot.inspect_err(|error| told(remote, error)).ok()??;
-            Some(Looked { remote, snapshot })
+            let complaints = &self.complaints;
+            let snapshot = complaints.logged(remote, snapshot)??;
+            Some(Looked {
+                remote,
+                snapshot,
+                complaints,
+            })
         });
         looked.collect()
     }
@@ -244,7 +253,7 @@ impl Looked<'_> {
     }
 
     fn logged<T>(&self, result: Result<T, GitError>) -> Option<T> {
-        result.inspect_err(|error| told(self.remote, error)).ok()
+        self.complaints.logged(self.remote, result)
     }
 }
 
@@ -260,10 +269,10 @@ impl GitFile {
     }
 }
 
-/// Whether any remote has an environment; the id of a commit may always be one.
+/// Whether any remote has an environment; the id of a commit may be one.
 fn has_env(looked: &[Looked<'_>], saltenv: &str) -> bool {
     let has = |it: &Looked<'_>| it.snapshot.has_env(it.remote, saltenv);
-    is_hex(saltenv) || looked.iter().any(has)
+    is_commit_id(saltenv) || looked.iter().any(has)
 }
 
 /// A path below a mount point.
@@ -272,10 +281,6 @@ fn within<'p>(mountpoint: &str, path: &'p str) -> Option<&'p str> {
         "" => Some(path),
         above => path.strip_prefix(above)?.strip_prefix('/'),
     }
-}
-
-fn told(remote: &Remote, error: &GitError) {
-    warn!(%remote, "could not read a git remote: {error}");
 }
 
 impl Gitfs {

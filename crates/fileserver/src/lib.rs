@@ -13,7 +13,6 @@ mod answers;
 mod backends;
 mod changes;
 mod error;
-mod exposure;
 mod file;
 mod gitfs;
 mod hash;

@@ -76,3 +76,7 @@ pub const PUSH_ATTEMPTS_MAX: u64 = 8;
 
 /// How often all minions' unfinished files are looked at for what is older.
 pub const UNFINISHED_LOOK_INTERVAL: Duration = Duration::from_secs(60 * 60);
+
+/// Different complaints about a git remote that are remembered, so that each is
+/// in the log once.
+pub(crate) const COMPLAINTS_MAX: usize = 64;

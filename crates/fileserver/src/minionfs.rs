@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use halite_crypto::HashType;
 use halite_proto::{MinionId, SaltEnv};
+use halite_target::Exposure;
 use nix::dir::{Dir, Type};
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 use tracing::{debug, warn};
 
-use crate::exposure::Exposure;
 use crate::file::Stat;
 use crate::hash::{HashCache, is_settled};
 use crate::ignore::Ignore;

@@ -85,6 +85,14 @@ pub enum GitError {
         /// What is wrong with it.
         why: String,
     },
+    /// An object is whole, and too large or of a kind that is not expected.
+    #[error("the object {id} is not used: {why}")]
+    Unfit {
+        /// Its id, in hexadecimal.
+        id: String,
+        /// Why it is not used.
+        why: &'static str,
+    },
 }
 
 impl GitError {

@@ -6,7 +6,8 @@
 //! Invariant: a lock file is removed only if it is from the time between the
 //! begin of a recorded run that has not ended and the start of this process, no
 //! git is at work there, and work tree and repository belong to the user whom
-//! git runs as. Links are not followed on the way to it.
+//! git runs as; or if the caller holds the lock of a remote, in the copy of that
+//! remote. Links are not followed on the way to it.
 
 use std::ffi::CStr;
 use std::fs;
@@ -227,7 +228,11 @@ impl Repository {
             }
             Ok(0)
         });
-        match found {
+        self.report_removed(found);
+    }
+
+    fn report_removed(&self, removed: nix::Result<u32>) {
+        match removed {
             Ok(0) => {}
             Ok(count) => tracing::warn!(
                 repository = %self.git_dir.display(),
@@ -241,6 +246,21 @@ impl Repository {
             ),
         }
     }
+}
+
+/// Removes all lock files of git in the repository at `git_dir`, unless a git is
+/// at work there. Only for who holds the lock of its remote: those of another
+/// machine that is gone are of no recorded run.
+pub(crate) fn remove_all_locks(git_dir: &Path) {
+    let repository = Repository::at(git_dir, geteuid().as_raw());
+    let Some(mut repository) = repository.filter(Repository::is_left_alone) else {
+        return;
+    };
+    let mut remove = |dir: &Dir, name: &CStr, _| {
+        unlinkat(dir.as_fd(), name, UnlinkatFlags::NoRemoveDir).map(|()| 1)
+    };
+    let removed = locks_below(&mut repository.opened, &mut remove, DEPTH_MAX);
+    repository.report_removed(removed);
 }
 
 /// Waits for gits that have outlived an earlier run; whether they have ended.
@@ -421,6 +441,23 @@ mod tests {
             tried.run().unwrap().end(false);
             assert!(lock.exists());
         }
+    }
+
+    #[test]
+    fn who_holds_the_lock_of_a_remote_removes_those_of_all_machines() {
+        let tried = Tried::new();
+        fs::create_dir_all(tried.git_dir.join("objects/info")).unwrap();
+        fs::write(tried.git_dir.join("HEAD"), "").unwrap();
+        let locks = [
+            "shallow.lock",
+            "refs/heads/feature/x.lock",
+            "objects/info/commit-graph.lock",
+        ];
+        let locks = locks.map(|name| tried.lock(name));
+        let kept = ["refs/heads/feature/main", "packed-refs"].map(|name| tried.lock(name));
+        remove_all_locks(&tried.git_dir);
+        assert!(locks.iter().all(|lock| !lock.exists()));
+        assert!(kept.iter().all(|file| file.exists()));
     }
 
     #[test]

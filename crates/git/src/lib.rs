@@ -11,7 +11,8 @@
 //! several). A record that nobody holds is of a run that was cut off.
 //!
 //! Invariant: no lock file of git is removed from a repository without such a
-//! record, and nothing that a user other than git's own could have put there.
+//! record or the held lock of its remote, and nothing that a user other than
+//! git's own could have put there.
 
 pub mod limits;
 pub mod remote;

@@ -35,6 +35,17 @@ pub const UPDATES_AT_ONCE: usize = 64;
 /// A longer file is not a lock.
 pub const LOCK_BYTES_MAX: u64 = 4096;
 
+/// How long the commits of earlier snapshots are kept, and how many of them.
+pub const KEPT_FOR: Duration = Duration::from_secs(14 * 24 * 3600);
+/// See [`KEPT_FOR`].
+pub const KEPT_MAX: usize = 4096;
+
+/// How long the copy of a large file may take.
+pub const COPY_TIME_MAX: Duration = Duration::from_secs(300);
+
+/// How often such a copy is looked at.
+pub const COPY_POLL: Duration = Duration::from_millis(10);
+
 /// Branches and tags of a remote; what is beyond is left out.
 pub const REFS_MAX: usize = 200_000;
 
@@ -65,6 +76,12 @@ pub const TREE_DEPTH_MAX: usize = 128;
 
 /// Entries of a tree with all that is below it; what is beyond is left out.
 pub const TREE_ENTRIES_MAX: usize = 1_000_000;
+
+/// A longer path is left out of a list, in bytes.
+pub const PATH_BYTES_MAX: usize = 4096;
+
+/// The paths of a list together, in bytes; what is beyond is left out.
+pub const PATHS_BYTES_MAX: usize = 256 << 20;
 
 /// Tags that point to each other before a commit.
 pub const TAGS_MAX: usize = 16;

@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::{Duration, SystemTime};
 
+use nix::sys::stat::futimens;
+use nix::sys::time::TimeSpec;
+
 use crate::limits::{LOCK_BYTES_MAX, LOCK_STALE_AFTER};
 
 /// A lock that is held. It is released when it is dropped.
@@ -84,9 +87,11 @@ impl Lock {
         })
     }
 
-    /// Says that it is still held; whether it is.
+    /// Says that it is still held; whether it is. The time is that of the
+    /// machine that keeps the files: others compare it with theirs.
     pub(crate) fn renew(&self) -> bool {
-        self.is_held() && self.file.set_modified(SystemTime::now()).is_ok()
+        let now = TimeSpec::UTIME_NOW;
+        self.is_held() && futimens(&self.file, &now, &now).is_ok()
     }
 
     /// Leaves it when this process goes on: until it ends, or somebody removes
@@ -328,6 +333,18 @@ mod tests {
             put(&path, text, FRESH);
             assert!(is_free(&path, false), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_renewal_makes_a_lock_fresh() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("update.lk");
+        let lock = here(&path);
+        let age = LOCK_STALE_AFTER + FRESH;
+        lock.file.set_modified(SystemTime::now() - age).unwrap();
+        assert!(lock.renew());
+        let renewed = fs::metadata(&path).unwrap().modified().unwrap();
+        assert!(renewed.elapsed().unwrap_or_default() < LOCK_STALE_AFTER);
     }
 
     #[test]

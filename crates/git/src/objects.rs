@@ -110,14 +110,22 @@ impl Objects {
         }
     }
 
+    /// Whether an object is there.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    fn has(&self, id: Id) -> Result<bool, GitError> {
+        Ok(self.header(id)?.is_some())
+    }
+
     fn read(&self, id: Id, wanted: Kind, bytes_max: u64) -> Result<Vec<u8>, GitError> {
         let wrong = |why: &str| unreadable(id, &why);
         let (kind, size) = self.header(id)?.ok_or_else(|| wrong("it is missing"))?;
         if kind != wanted {
-            return Err(wrong("it is of another kind than its name says"));
+            return Err(unfit(id, "it is of another kind than its name says"));
         }
         if size > bytes_max {
-            return Err(wrong("it is too large"));
+            return Err(unfit(id, "it is too large"));
         }
         let mut bytes = Vec::new();
         let found = self.store.to_handle_arc();
@@ -132,7 +140,7 @@ impl Objects {
     pub(crate) fn blob_size(&self, id: Id) -> Result<u64, GitError> {
         match self.header(id)? {
             Some((Kind::Blob, size)) => Ok(size),
-            Some(_) => Err(unreadable(id, &"it is no file")),
+            Some(_) => Err(unfit(id, "it is no file")),
             None => Err(unreadable(id, &"it is missing")),
         }
     }
@@ -143,7 +151,10 @@ impl Objects {
     }
 
     /// The commit that an object is or that a tag points to, and its tree; `None`
-    /// if it leads to none.
+    /// if it leads to something else.
+    ///
+    /// # Errors
+    /// When an object on the way is missing, damaged or too large.
     pub(crate) fn commit(&self, mut id: Id) -> Result<Option<(Id, Id)>, GitError> {
         for _ in 0..TAGS_MAX {
             match self.header(id)? {
@@ -160,23 +171,27 @@ impl Objects {
                     let target = fields.target_id().map_err(|error| unreadable(id, &error))?;
                     id = Id(target);
                 }
-                Some(_) | None => return Ok(None),
+                Some(_) => return Ok(None),
+                None => return Err(unreadable(id, &"it is missing")),
             }
         }
         Ok(None)
     }
 
     /// The object whose id begins so, if there is one and no other.
-    pub(crate) fn beginning_with(&self, hex: &str) -> Option<Id> {
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub(crate) fn beginning_with(&self, hex: &str) -> Result<Option<Id>, GitError> {
         if let Some(id) = Id::parse(hex) {
-            return Some(id);
+            return Ok(self.has(id)?.then_some(id));
         }
-        if hex.len() < ABBREVIATED_MIN {
-            return None;
-        }
-        let prefix = Prefix::from_hex(hex).ok()?;
-        let found = self.store.to_handle_arc().lookup_prefix(prefix, None);
-        found.ok()??.ok().map(Id)
+        let prefix = Prefix::from_hex(hex).ok();
+        let prefix = prefix.filter(|_| hex.len() >= ABBREVIATED_MIN);
+        let found = prefix.map(|prefix| self.store.to_handle_arc().lookup_prefix(prefix, None));
+        // Several, none, or no list of objects that could be read.
+        let found = found.and_then(Result::ok).flatten();
+        Ok(found.and_then(Result::ok).map(Id))
     }
 
     /// The entries of a tree, in its order. Names are as they are in it.
@@ -194,6 +209,13 @@ impl Objects {
             entries.push((kind, entry.filename.to_vec(), Id(entry.oid.to_owned())));
         }
         Ok(entries)
+    }
+}
+
+fn unfit(id: Id, why: &'static str) -> GitError {
+    GitError::Unfit {
+        id: id.to_string(),
+        why,
     }
 }
 

@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use halite_crypto::Secret;
 use halite_crypto::files::{WriteOptions, ensure_private_dir, write_atomic};
@@ -16,6 +17,7 @@ use halite_process::child::{Finished, RunOptions, command, run};
 
 use crate::limits::{COMPLAINT_CHARS_MAX, LOCAL_TIME_MAX};
 use crate::remote::{Auth, Scheme};
+use crate::watch::Watch;
 use crate::{GitError, Remote};
 
 /// The transports that git may use.
@@ -72,8 +74,13 @@ impl Surroundings {
         Ok(this)
     }
 
-    /// A git that works in `cwd`.
-    pub(crate) fn git<'a>(&self, cwd: &Path, words: impl IntoIterator<Item = &'a str>) -> Command {
+    /// A git that works in the repository `git_dir`, which has no work tree, and
+    /// in none above it.
+    pub(crate) fn git<'a>(
+        &self,
+        git_dir: &Path,
+        words: impl IntoIterator<Item = &'a str>,
+    ) -> Command {
         let mut git = bare_git(&self.dir);
         git.env("GIT_CONFIG_GLOBAL", self.file(".gitconfig"));
         if let Some(ssh) = &self.ssh {
@@ -86,7 +93,7 @@ impl Surroundings {
                 // Older versions of ssh ask for it only if there is a screen.
                 .env("DISPLAY", ":none");
         }
-        git.current_dir(cwd).args(words);
+        git.current_dir(git_dir).env("GIT_DIR", ".").args(words);
         git
     }
 
@@ -136,14 +143,25 @@ pub(crate) fn bare_git(home: &Path) -> Command {
     git
 }
 
-/// Runs a git that talks to no remote; what it wrote.
-pub(crate) fn local(git: Command, doing: &'static str) -> Result<Vec<u8>, GitError> {
+/// Runs a git that talks to no remote and reads `input`; what it wrote. The
+/// lock is renewed meanwhile.
+pub(crate) fn local(
+    git: Command,
+    input: Option<String>,
+    doing: &'static str,
+    watch: &Arc<Watch>,
+) -> Result<Vec<u8>, GitError> {
     let options = RunOptions {
         own_session: true,
+        stdin: input.map(String::into_bytes),
         timeout: Some(LOCAL_TIME_MAX),
         ..RunOptions::default()
     };
-    let finished = run(git, options, |_| ()).map_err(GitError::Start)?;
+    let finished = run(git, options, |group| watch.over(group, None));
+    if let Some(verdict) = watch.verdict() {
+        return Err(verdict);
+    }
+    let finished = finished.map_err(GitError::Start)?;
     if finished.timed_out {
         return Err(GitError::Slow {
             doing,
@@ -263,5 +281,31 @@ impl Config {
                 self.put("safe", "directory", &directory);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::Limits;
+    use crate::lock::{Lock, Taken};
+
+    #[test]
+    fn a_git_without_a_remote_ends_too_when_it_is_not_wanted_any_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let Taken::Here(lock) = Lock::take(&dir.path().join("update.lk"), true).unwrap() else {
+            panic!("somebody holds it");
+        };
+        let stop = Arc::new(AtomicBool::new(true));
+        let watch = Arc::new(Watch::new(lock, Limits::default(), stop));
+        let mut long = command("sleep");
+        long.arg("600");
+        let began = Instant::now();
+        let error = local(long, None, "gc", &watch).unwrap_err();
+        assert!(matches!(error, GitError::Stopped), "{error}");
+        assert!(began.elapsed() < Duration::from_secs(60));
     }
 }

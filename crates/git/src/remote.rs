@@ -10,7 +10,8 @@ mod read;
 mod url;
 
 pub use auth::Auth;
-pub use environments::{Exposed, PerSaltenv, is_hex};
+pub(crate) use environments::is_hex;
+pub use environments::{PerSaltenv, is_commit_id};
 pub use url::{RemoteUrl, Scheme};
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 use halite_crypto::{HashType, hash_hex};
 use halite_proto::{Map, Value};
+use halite_target::Exposure;
 
 use crate::OptionsError;
 
@@ -53,7 +55,7 @@ pub enum RefType {
 }
 
 /// A repository and how it is used.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Remote {
     /// What it is for.
     pub role: Role,
@@ -86,7 +88,7 @@ pub struct Remote {
     /// `disable_saltenv_mapping`: only environments that `saltenv` names.
     pub disable_saltenv_mapping: bool,
     /// `saltenv_whitelist` and `saltenv_blacklist`.
-    pub exposed: Exposed,
+    pub exposed: Exposure,
     /// `saltenv`: what is different for an environment; that of the remote
     /// over that of all.
     pub saltenv: BTreeMap<String, PerSaltenv>,
@@ -176,6 +178,21 @@ impl Remote {
 impl std::fmt::Display for Remote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.id())
+    }
+}
+
+/// Without what may have a password in it: the entry as it is written, and the
+/// address of the proxy.
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remote")
+            .field("role", &self.role)
+            .field("id", &self.id())
+            .field("name", &self.name)
+            .field("base", &self.base)
+            .field("saltenv", &self.saltenv)
+            .field("auth", &self.auth)
+            .finish_non_exhaustive()
     }
 }
 

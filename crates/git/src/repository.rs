@@ -3,6 +3,7 @@
 //! Invariant: an update changes nothing that a reader holds, and one that fails,
 //! or is cut off by a kill or a power cut, leaves nothing that stops the next.
 
+mod copy;
 mod update;
 
 use std::fs;
@@ -36,6 +37,10 @@ pub struct Repository {
 struct Places {
     base: PathBuf,
     git_dir: PathBuf,
+    /// One that is fetched anew, until it is whole; and the one that it has
+    /// replaced, until it is removed.
+    fresh: PathBuf,
+    old: PathBuf,
     snapshot: PathBuf,
     failure: PathBuf,
     run: PathBuf,
@@ -78,6 +83,8 @@ impl Repository {
         Self {
             places: Places {
                 git_dir: base.join("objects.git"),
+                fresh: base.join("objects.new"),
+                old: base.join("objects.old"),
                 snapshot: base.join("snapshot"),
                 failure: base.join("failure"),
                 run: base.join("run"),

@@ -66,13 +66,17 @@ impl Snapshot {
     /// if there is none.
     ///
     /// # Errors
-    /// When an object is damaged.
-    pub fn resolve(&self, kinds: &[RefType], name: &str) -> Result<Option<Commit>, GitError> {
+    /// When an object is damaged, or that of a branch or tag is missing.
+    pub fn resolve(
+        &self,
+        kinds: impl IntoIterator<Item = RefType>,
+        name: &str,
+    ) -> Result<Option<Commit>, GitError> {
         for kind in kinds {
             let id = match kind {
                 RefType::Branch => self.refs.branches.get(name).copied(),
                 RefType::Tag => self.refs.tags.get(name).copied(),
-                RefType::Sha if is_hex(name) => self.objects.beginning_with(name),
+                RefType::Sha if is_hex(name) => self.objects.beginning_with(name)?,
                 RefType::Sha => None,
             };
             let Some(id) = id else { continue };
@@ -97,11 +101,11 @@ impl Snapshot {
         let Some(reference) = remote.reference(saltenv) else {
             return Ok(None);
         };
-        if let Some(commit) = self.resolve(&remote.ref_types, reference)? {
+        if let Some(commit) = self.resolve(remote.kinds(saltenv), reference)? {
             return Ok(Some(commit));
         }
         match &remote.fallback {
-            Some(fallback) => self.resolve(&remote.ref_types, fallback),
+            Some(fallback) => self.resolve(remote.ref_types.iter().copied(), fallback),
             None => Ok(None),
         }
     }
@@ -130,10 +134,10 @@ impl Refs {
             fetched_s: since.as_secs(),
             ..Self::default()
         };
-        for line in lines.take(REFS_MAX) {
-            let Some((id, name)) = line.split_once(' ') else {
-                continue;
-            };
+        for (id, name) in lines.filter_map(|line| line.split_once(' ')) {
+            if refs.branches.len() + refs.tags.len() >= REFS_MAX {
+                break;
+            }
             let Some(id) = Id::parse(id) else { continue };
             if let Some(name) = name.strip_prefix("refs/remotes/origin/") {
                 if name != "HEAD" {
@@ -144,6 +148,20 @@ impl Refs {
             }
         }
         refs
+    }
+
+    /// Leaves out those whose objects are not used, by their ids; what is to be
+    /// said about each.
+    pub(crate) fn leave_out(&mut self, unfit: &BTreeMap<Id, String>) -> Vec<String> {
+        let mut left_out = Vec::new();
+        for names in [&mut self.branches, &mut self.tags] {
+            names.retain(|name, id| {
+                let why = unfit.get(id);
+                left_out.extend(why.map(|why| format!("{name} is left out: {why}")));
+                why.is_none()
+            });
+        }
+        left_out
     }
 
     /// All that they point to.

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use tracing::debug;
 
 use crate::GitError;
-use crate::limits::{LINK_BYTES_MAX, LINKS_MAX, TREE_DEPTH_MAX, TREE_ENTRIES_MAX};
+use crate::limits::{
+    LINK_BYTES_MAX, LINKS_MAX, PATH_BYTES_MAX, PATHS_BYTES_MAX, TREE_DEPTH_MAX, TREE_ENTRIES_MAX,
+};
 use crate::objects::{EntryKind, Id, Objects};
 
 /// A directory of a commit with all that is below it. It never changes.
@@ -36,6 +38,25 @@ pub enum Entry {
     File(TreeFile),
     /// A link, with its target as it is written.
     Link(Arc<str>),
+}
+
+/// How far a walk through a tree has come.
+#[derive(Default)]
+struct Walk {
+    entries: usize,
+    path_bytes: usize,
+    has_left_out: bool,
+}
+
+impl Walk {
+    /// Counts an entry with a path of so many bytes; whether it may be walked to.
+    const fn has_room(&mut self, bytes: usize) -> bool {
+        self.entries += 1;
+        self.path_bytes = self.path_bytes.saturating_add(bytes);
+        let has_room = self.entries <= TREE_ENTRIES_MAX && self.path_bytes <= PATHS_BYTES_MAX;
+        self.has_left_out |= !has_room;
+        has_room
+    }
 }
 
 impl Tree {
@@ -119,31 +140,36 @@ impl Tree {
     /// # Errors
     /// When an object is missing or damaged.
     pub fn walk(&self, on_entry: &mut dyn FnMut(&str, Entry)) -> Result<bool, GitError> {
-        let mut count = 0;
-        self.walk_below("", 0, &mut count, on_entry)?;
-        Ok(count <= TREE_ENTRIES_MAX)
+        let mut walk = Walk::default();
+        self.walk_below("", 0, &mut walk, on_entry)?;
+        Ok(!walk.has_left_out)
     }
 
     fn walk_below(
         &self,
         prefix: &str,
         depth: usize,
-        count: &mut usize,
+        walk: &mut Walk,
         on_entry: &mut dyn FnMut(&str, Entry),
     ) -> Result<(), GitError> {
         if depth > TREE_DEPTH_MAX {
-            *count = TREE_ENTRIES_MAX + 1;
+            walk.has_left_out = true;
             return Ok(());
         }
         for (kind, name, id) in self.objects.tree(self.id)? {
-            *count += 1;
-            if *count > TREE_ENTRIES_MAX {
+            // A name and the slash in front of it.
+            let bytes = prefix.len() + 1 + name.len();
+            if !walk.has_room(bytes) {
                 return Ok(());
             }
             let Some(name) = allowed(&name) else {
                 debug!(prefix, name = %String::from_utf8_lossy(&name), "left out of a tree");
                 continue;
             };
+            if bytes > PATH_BYTES_MAX {
+                walk.has_left_out = true;
+                continue;
+            }
             let path = match prefix {
                 "" => name.to_owned(),
                 _ => format!("{prefix}/{name}"),
@@ -155,7 +181,7 @@ impl Tree {
                         objects: self.objects.clone(),
                         id,
                     };
-                    below.walk_below(&path, depth + 1, count, on_entry)?;
+                    below.walk_below(&path, depth + 1, walk, on_entry)?;
                 }
                 EntryKind::File(executable) => {
                     on_entry(&path, Entry::File(TreeFile { id, executable }));
@@ -204,4 +230,21 @@ fn allowed(name: &[u8]) -> Option<&str> {
 fn parts(path: &str) -> Vec<String> {
     let parts = path.split('/').rev().filter(|part| !part.is_empty());
     parts.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_ends_with_so_many_entries_and_so_many_bytes_of_paths() {
+        let room_for = |bytes: usize| {
+            let mut walk = Walk::default();
+            let count = (0..).take_while(|_| walk.has_room(bytes)).count();
+            assert!(walk.has_left_out);
+            count
+        };
+        assert_eq!(room_for(1), TREE_ENTRIES_MAX);
+        assert_eq!(room_for(PATH_BYTES_MAX), PATHS_BYTES_MAX / PATH_BYTES_MAX);
+    }
 }

@@ -1,8 +1,8 @@
-//! Watching a fetch: it is killed when it does nothing, brings too much, is not
-//! wanted any more, or has lost its lock.
+//! Watching a git: it is killed when it is not wanted any more or has lost its
+//! lock, and a fetch also when it does nothing or brings too much.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,31 +20,32 @@ use crate::lock::Lock;
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) lock: Lock,
-    pub(crate) objects: PathBuf,
     pub(crate) limits: Limits,
     pub(crate) stop: Arc<AtomicBool>,
     killed: Mutex<Option<GitError>>,
 }
 
 impl Watch {
-    pub(crate) fn new(lock: Lock, objects: PathBuf, limits: Limits, stop: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(lock: Lock, limits: Limits, stop: Arc<AtomicBool>) -> Self {
         Self {
             lock,
-            objects,
             limits,
             stop,
             killed: Mutex::default(),
         }
     }
 
-    /// Watches a process group until what is returned is dropped.
-    pub(crate) fn over(self: &Arc<Self>, group: i32) -> Watching {
+    /// Watches a process group until what is returned is dropped. Where it
+    /// fetches into the repository `fetched`, that may not grow too large, and
+    /// the group not be idle.
+    pub(crate) fn over(self: &Arc<Self>, group: i32, fetched: Option<&Path>) -> Watching {
+        let packs = fetched.map(|git_dir| git_dir.join("objects/pack"));
         let (end, ended) = channel::<()>();
         let watch = Arc::clone(self);
         let thread = thread::spawn(move || {
             let mut seen = Seen::new(group);
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(FETCH_WATCH) {
-                if let Some(why) = watch.objection(&mut seen) {
+                if let Some(why) = watch.objection(&mut seen, packs.as_deref()) {
                     watch.killed().replace(why);
                     // It may have ended meanwhile.
                     killpg(Pid::from_raw(group), Signal::SIGKILL).ok();
@@ -67,7 +68,7 @@ impl Watch {
         self.killed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn objection(&self, seen: &mut Seen) -> Option<GitError> {
+    fn objection(&self, seen: &mut Seen, packs: Option<&Path>) -> Option<GitError> {
         if self.stop.load(Ordering::Relaxed) {
             return Some(GitError::Stopped);
         }
@@ -77,8 +78,9 @@ impl Watch {
                 return Some(GitError::LockLost);
             }
         }
+        let packs = packs?;
         let limit = self.limits.repository_bytes;
-        if size(&self.objects.join("pack")) > limit {
+        if size(packs) > limit {
             return Some(GitError::Large { limit });
         }
         let idle = seen.idle();

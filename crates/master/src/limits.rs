@@ -262,6 +262,16 @@ pub const LATE_JOBS_MAX: usize = 10_000;
 /// a process that mostly waits for another machine.
 pub const GIT_PILLAR_FETCHES_MAX: usize = 64;
 
+/// Remotes of `gitfs_remotes` that are fetched at once; others wait.
+pub const GITFS_FETCHES_MAX: usize = 64;
+
+/// How long the first fetch of a remote that was fetched before the start may
+/// wait.
+pub const GITFS_FIRST_DELAY_MAX: Duration = Duration::from_secs(10);
+
+/// How often who waits for a place to fetch looks whether the master ends.
+pub const SLOT_POLL: Duration = Duration::from_millis(250);
+
 /// How long after its start a master has pillars wait for the first fetch of a
 /// remote that was never fetched. Beyond it they say what they lack.
 pub const GIT_PILLAR_FIRST_FETCH_MAX: Duration = Duration::from_secs(20);

@@ -15,7 +15,10 @@ pub trait FileTree: Debug + Send + Sync {
     fn name(&self) -> String;
 
     /// Whether there is a file of that path.
-    fn has_file(&self, path: &str) -> bool;
+    ///
+    /// # Errors
+    /// When that cannot be read; the text says why.
+    fn has_file(&self, path: &str) -> Result<bool, String>;
 
     /// What a file holds.
     ///

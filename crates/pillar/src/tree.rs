@@ -41,7 +41,8 @@ impl Root {
             }
             Self::Tree { mountpoint, tree } => {
                 let within = below(rel, mountpoint)?;
-                tree.has_file(within).then(|| Found {
+                // Where that cannot be told, reading it says why.
+                tree.has_file(within).unwrap_or(true).then(|| Found {
                     path: Path::new(&tree.name()).join(within),
                     rel: rel.to_owned(),
                     of: Some((Arc::clone(tree), within.to_owned())),

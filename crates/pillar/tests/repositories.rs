@@ -9,6 +9,9 @@ use halite_fileserver::{FileServer, RootsOptions};
 use halite_pillar::{Compiler, FileTree, MasterlessContext, RemotePlace, Repositories, Request};
 use halite_proto::{Map, Value};
 
+/// The text of a file that cannot be read.
+const DAMAGED: &str = "an object is missing";
+
 #[derive(Clone, Debug, Default)]
 struct Files(BTreeMap<String, String>);
 
@@ -17,11 +20,17 @@ impl FileTree for Files {
         "memory".to_owned()
     }
 
-    fn has_file(&self, path: &str) -> bool {
-        self.0.contains_key(path)
+    fn has_file(&self, path: &str) -> Result<bool, String> {
+        match self.0.get(path).map(String::as_str) {
+            Some(DAMAGED) => Err(DAMAGED.to_owned()),
+            file => Ok(file.is_some()),
+        }
     }
 
     fn read(&self, path: &str, _bytes_max: u64) -> Result<Vec<u8>, String> {
+        if self.has_file(path).is_err() {
+            return Err(DAMAGED.to_owned());
+        }
         let file = self.0.get(path).ok_or("there is none")?;
         Ok(file.clone().into_bytes())
     }
@@ -104,6 +113,15 @@ fn compile(entries: Vec<Vec<Remote>>, options: &[(&str, Value)], request: Reques
     };
     let pillar: Value = halite_pillar::compile(&compiler, &request, &base).into();
     halite_proto::json::write(&pillar, halite_proto::json::Style::default()).unwrap()
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_not_taken_for_one_that_is_not_there() {
+    let own = files(&[("top.sls", &top("base", &["own"])), ("own.sls", DAMAGED)]);
+    let remotes = vec![remote(place("master"), &[("master", own)])];
+    let pillar = compile(vec![remotes], &[], Request::default());
+    let failed = "Rendering SLS 'own' failed";
+    assert!(pillar.contains(failed), "{pillar}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod compound;
 pub mod data;
 mod data_needed;
 pub mod error;
+mod exposure;
 pub mod glob;
 pub mod ipcidr;
 pub mod limits;
@@ -21,5 +22,6 @@ mod target;
 
 pub use data_needed::{DataNeeded, Names};
 pub use error::TargetError;
+pub use exposure::Exposure;
 pub use range::Ranges;
 pub use target::{DEFAULT_DELIMITER, Reading, Subject, Target};

@@ -114,7 +114,8 @@ fn an_option_of_a_remote_that_cannot_be_used_has_its_place() -> Result<()> {
     let dir = fleet.path().join("conf");
     fs::create_dir_all(&dir)?;
     let text = "fileserver_backend: [git]\ngitfs_remotes:\n  - file:///srv/one\n  \
-                - file:///srv/two:\n    - bass: main\n";
+                - file:///srv/two:\n    - bass: main\next_pillar:\n  \
+                - git:\n    - main file:///srv/three:\n      - rot: pillar\n";
     fs::write(dir.join("master"), text)?;
     let program = fleet.programs().path(Kind::Ours, Program::Master)?;
     let output = Command::new(program)
@@ -125,9 +126,11 @@ fn an_option_of_a_remote_that_cannot_be_used_has_its_place() -> Result<()> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned()
         + &String::from_utf8_lossy(&output.stdout);
     ensure!(!output.status.success(), "{said}");
-    ensure!(
-        said.contains("master:5:7: gitfs_remotes: remote \"file:///srv/two\": bass: "),
-        "{said}"
-    );
+    for fault in [
+        "master:5:7: gitfs_remotes: remote \"file:///srv/two\": bass: ",
+        "master:9:9: ext_pillar: remote \"file:///srv/three\": rot: ",
+    ] {
+        ensure!(said.contains(fault), "{said}");
+    }
     Ok(())
 }

@@ -42,10 +42,8 @@ impl Auth {
             }
             Scheme::Http | Scheme::Https => {
                 (self.pubkey, self.privkey, self.passphrase) = (None, None, None);
-                if let Some(user) = url.user() {
-                    self.user = Some(user.to_owned());
-                    self.password = url.password().cloned();
-                }
+                self.user = url.user().map(str::to_owned).or(self.user);
+                self.password = url.password().cloned().or(self.password);
                 match (&self.user, &self.password) {
                     (None, Some(_)) => {
                         return Err(("user", "there is a password and no user".to_owned()));

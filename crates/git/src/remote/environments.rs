@@ -2,10 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use halite_target::glob::fnmatch;
-use halite_target::pcre::Pcre;
-use tracing::warn;
-
 use super::{RefType, Remote};
 
 /// What is different for an environment.
@@ -17,39 +13,6 @@ pub struct PerSaltenv {
     pub root: Option<String>,
     /// `ref`: the branch, tag or commit.
     pub reference: Option<String>,
-}
-
-/// Which environments are to be seen: globs or regular expressions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Exposed {
-    /// If it is not empty, one of these matches.
-    pub whitelist: Vec<String>,
-    /// None of these matches.
-    pub blacklist: Vec<String>,
-}
-
-impl Exposed {
-    /// Whether an environment is to be seen.
-    pub fn shows(&self, saltenv: &str) -> bool {
-        let one_of = |list: &[String]| list.iter().any(|pattern| is_meant(pattern, saltenv));
-        !one_of(&self.blacklist) && (self.whitelist.is_empty() || one_of(&self.whitelist))
-    }
-}
-
-/// Whether a glob or a regular expression means all of a text, as `expr_match`
-/// of `salt/utils/stringutils.py` does.
-fn is_meant(pattern: &str, text: &str) -> bool {
-    if pattern == text || fnmatch(pattern, text) {
-        return true;
-    }
-    let regex = Pcre::new(&format!(r"\A(?:{pattern})\Z"));
-    match regex.and_then(|regex| regex.matches_start(text)) {
-        Ok(is_meant) => is_meant,
-        Err(error) => {
-            warn!(pattern, %error, "not a pattern of environments");
-            false
-        }
-    }
 }
 
 impl Remote {
@@ -121,6 +84,20 @@ impl Remote {
         }
     }
 
+    /// What the reference of an environment may be. Where the environment itself
+    /// is the name, minions choose it: then a commit must be named by all digits
+    /// of its id, which nobody can guess, and no list may say which environments
+    /// are to be seen.
+    pub(crate) fn kinds<'a>(&'a self, saltenv: &str) -> impl Iterator<Item = RefType> + use<'a> {
+        let mapped = self.saltenv.get(saltenv);
+        let is_configured = self.all_saltenvs.is_some()
+            || saltenv == "base"
+            || mapped.is_some_and(|per| per.reference.is_some());
+        let may_be_commit = is_configured || is_commit_id(saltenv) && self.exposed.shows_all();
+        let kinds = self.ref_types.iter().copied();
+        kinds.filter(move |kind| may_be_commit || *kind != RefType::Sha)
+    }
+
     /// `mountpoint` for an environment.
     pub fn mountpoint(&self, saltenv: &str) -> &str {
         let own = self
@@ -142,7 +119,12 @@ impl Remote {
     }
 }
 
-/// Whether a name may be the id of a commit.
-pub fn is_hex(name: &str) -> bool {
+/// Whether a name is the whole id of a commit.
+pub fn is_commit_id(name: &str) -> bool {
+    name.len() == 40 && is_hex(name)
+}
+
+/// Whether a name may be the id of a commit, or the beginning of one.
+pub(crate) fn is_hex(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use halite_crypto::{HashType, Secret};
 use halite_proto::{Map, Value, python};
+use halite_target::Exposure;
 
-use super::{Auth, Exposed, PerSaltenv, RefType, Remote, RemoteUrl, Role};
+use super::{Auth, PerSaltenv, RefType, Remote, RemoteUrl, Role};
 use crate::OptionsError;
 
 /// Options of a single remote that `gitfs_*` has as well.
@@ -208,10 +209,10 @@ impl Options<'_> {
             env: self.text("env")?,
             all_saltenvs: self.text("all_saltenvs")?,
             disable_saltenv_mapping: self.flag("disable_saltenv_mapping", false)?,
-            exposed: Exposed {
-                whitelist: self.either("saltenv_whitelist", "env_whitelist")?,
-                blacklist: self.either("saltenv_blacklist", "env_blacklist")?,
-            },
+            exposed: Exposure::new(
+                &self.either("saltenv_whitelist", "env_whitelist")?,
+                &self.either("saltenv_blacklist", "env_blacklist")?,
+            ),
             saltenv: BTreeMap::new(),
             ssl_verify: self.flag("ssl_verify", true)?,
             proxy: self.text("proxy")?,

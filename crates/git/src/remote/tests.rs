@@ -232,6 +232,55 @@ fn a_password_does_not_go_in_the_clear_unless_it_may() {
 }
 
 #[test]
+fn what_an_address_does_not_say_of_a_login_is_said_by_options() {
+    let auth = |url: &str| {
+        let auth = [("gitfs_user", "u".into()), ("gitfs_password", "p".into())];
+        let mut all = opts(&auth);
+        all.insert("gitfs_remotes", list(vec![url.into()]));
+        let auth = Remote::gitfs(&all).unwrap().remove(0).auth;
+        let password = auth.password.map(|password| password.expose().clone());
+        (auth.user.unwrap(), password.unwrap())
+    };
+    let pair = |user: &str, password: &str| (user.to_owned(), password.to_owned());
+    assert_eq!(auth("https://host/x"), pair("u", "p"));
+    assert_eq!(auth("https://other@host/x"), pair("other", "p"));
+    assert_eq!(auth("https://other:own@host/x"), pair("other", "own"));
+}
+
+#[test]
+fn no_password_is_shown_of_a_remote() {
+    let all = opts(&[
+        (
+            "gitfs_remotes",
+            list(vec!["https://u:secret@host/x".into()]),
+        ),
+        ("gitfs_proxy", "http://u:secret@proxy:3128".into()),
+    ]);
+    let shown = format!("{:?}", Remote::gitfs(&all).unwrap());
+    assert!(!shown.contains("secret"), "{shown}");
+}
+
+#[test]
+fn a_minion_names_commits_by_all_digits_and_only_without_lists() {
+    let id = "0123456789012345678901234567890123456789";
+    let may_be_commit = |own: Vec<Value>, saltenv: &str| {
+        let remote = remote(own, &[("gitfs_base", "0123abc".into())]).unwrap();
+        let mut kinds = remote.kinds(saltenv);
+        kinds.any(|kind| kind == RefType::Sha)
+    };
+    let any = || vec![map("mountpoint", "m")];
+    let saltenv = list(vec![map("prod", list(vec![map("ref", "0123abc")]))]);
+    assert!(may_be_commit(any(), id));
+    assert!(!may_be_commit(any(), &id[..39]));
+    assert!(!may_be_commit(vec![map("saltenv_blacklist", "dev")], id));
+    assert!(!may_be_commit(vec![map("saltenv_whitelist", "*")], id));
+    // These names are not theirs.
+    assert!(may_be_commit(any(), "base"));
+    assert!(may_be_commit(vec![map("saltenv", saltenv)], "prod"));
+    assert!(may_be_commit(vec![map("all_saltenvs", "0123abc")], "dev"));
+}
+
+#[test]
 fn a_pillar_has_its_branch_in_front() {
     let remotes = [
         Value::from("dev https://u:p@host/x"),

@@ -9,21 +9,25 @@ use std::time::{Instant, SystemTime};
 
 use halite_crypto::files::ensure_private_dir;
 use halite_process::child::{RunOptions, run};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use tracing::{info, warn};
 
+use super::copy::{LockedCopy, remove_dir};
 use super::{Repository, Updated};
 use crate::limits::{LOCK_POLL, LOCK_WAIT_MAX};
 use crate::lock::Taken;
-use crate::objects::Objects;
-use crate::program::{Surroundings, bare_git, failed, local, remove_secrets};
+use crate::program::{Surroundings, failed};
 use crate::snapshot::Refs;
 use crate::watch::Watch;
-use crate::{GitError, TrackedRun, running_gits};
+use crate::{GitError, TrackedRun};
 
-/// What git says when its own files are damaged.
-const DAMAGE: [&str; 3] = ["bad config", "corrupt", "not a git repository"];
+/// What a fetch has brought.
+struct Fetched {
+    refs: Refs,
+    /// What is to be said about branches and tags that are not used.
+    left_out: Vec<String>,
+    /// What git lists, with the commits of earlier snapshots.
+    listed: String,
+}
 
 impl Repository {
     /// Fetches the remote. Blocks; setting `stop` ends it soon.
@@ -72,54 +76,80 @@ impl Repository {
                 });
             }
         };
-        self.end_survivors();
-        remove_secrets(&self.places.run);
-        let objects = self.places.git_dir.join("objects");
-        let watch = Arc::new(Watch::new(lock, objects, self.limits, Arc::clone(stop)));
-        let refs = match self.fetch_and_list(&watch) {
-            Err(error) if self.is_damaged(&error) => {
+        self.remove_leftovers()?;
+        let watch = Arc::new(Watch::new(lock, self.limits, Arc::clone(stop)));
+        let before = Refs::load(&self.places.snapshot);
+        let copy = self.copy_at(&self.places.git_dir, &watch);
+        let fetched = match self.fetch_into(&copy) {
+            Err(error) if copy.is_damaged(&error, before.as_ref()) => {
                 warn!(remote = %self.remote, "its copy is damaged and fetched anew: {error}");
-                remove_dir(&self.places.git_dir)?;
-                self.fetch_and_list(&watch)?
+                self.fetch_anew(&watch)?
             }
             other => other?,
         };
-        let before = Refs::load(&self.places.snapshot);
-        refs.store(&self.places.snapshot)?;
-        if before.is_some_and(|before| before.is_same(&refs)) {
+        // Whoever has taken the lock away writes what it has fetched.
+        if !watch.lock.renew() {
+            return Err(GitError::LockLost);
+        }
+        let kept = copy.keep(before.as_ref(), &fetched.refs, &fetched.listed);
+        fetched.refs.store(&self.places.snapshot)?;
+        match kept.and_then(|()| copy.tidy()) {
+            Ok(()) | Err(GitError::Stopped) => {}
+            // Nothing is lost: it is tried again after the next fetch.
+            Err(error) => {
+                warn!(remote = %self.remote, "could not put packs together: {error}");
+            }
+        }
+        if before.is_some_and(|before| before.is_same(&fetched.refs)) {
             return Ok(Updated::Same);
+        }
+        for left_out in &fetched.left_out {
+            warn!(remote = %self.remote, "{left_out}");
         }
         info!(remote = %self.remote, "branches or tags have changed");
         Ok(Updated::Changed)
     }
 
-    fn fetch_and_list(&self, watch: &Arc<Watch>) -> Result<Refs, GitError> {
-        self.make_copy()?;
-        let git_dir = &self.places.git_dir;
-        let around = Surroundings::of(&self.remote, &self.places.run)?;
-        let fetched = SystemTime::now();
-        self.fetch(&around, watch)?;
-        drop(around);
-        let git = |words: &[&str]| {
-            let mut git = bare_git(&self.places.run);
-            git.current_dir(git_dir).args(words);
-            git
-        };
-        let list = git(&["for-each-ref", "--format=%(objectname) %(refname)"]);
-        let listed = local(list, "for-each-ref")?;
-        let refs = Refs::parse(String::from_utf8_lossy(&listed).lines(), fetched);
-        self.check(&refs)?;
-        // Packs are put together now and then; what is not needed any more stays
-        // for two weeks.
-        let tidy = git(&["-c", "gc.autoDetach=false", "gc", "--auto", "--quiet"]);
-        if let Err(error) = local(tidy, "gc") {
-            warn!(remote = %self.remote, "could not put packs together: {error}");
+    fn copy_at<'a>(&'a self, git_dir: &'a Path, watch: &'a Arc<Watch>) -> LockedCopy<'a> {
+        LockedCopy {
+            git_dir,
+            home: &self.places.run,
+            watch,
         }
-        Ok(refs)
     }
 
-    fn fetch(&self, around: &Surroundings, watch: &Arc<Watch>) -> Result<(), GitError> {
-        let git_dir = &self.places.git_dir;
+    fn fetch_into(&self, copy: &LockedCopy<'_>) -> Result<Fetched, GitError> {
+        copy.make()?;
+        let around = Surroundings::of(&self.remote, &self.places.run)?;
+        let fetched = SystemTime::now();
+        self.fetch(&around, copy)?;
+        drop(around);
+        let listed = copy.list()?;
+        let mut refs = Refs::parse(listed.lines(), fetched);
+        let left_out = refs.leave_out(&copy.unfit(&refs)?);
+        Ok(Fetched {
+            refs,
+            left_out,
+            listed,
+        })
+    }
+
+    /// Fetches all of it beside what is here, which it then replaces.
+    fn fetch_anew(&self, watch: &Arc<Watch>) -> Result<Fetched, GitError> {
+        let (fresh, old) = (&self.places.fresh, &self.places.old);
+        let fetched = self.fetch_into(&self.copy_at(fresh, watch));
+        let fetched = fetched.inspect_err(|_| {
+            remove_dir(fresh).ok();
+        })?;
+        let disk = || GitError::disk("putting it in its place");
+        fs::rename(&self.places.git_dir, old).map_err(disk())?;
+        fs::rename(fresh, &self.places.git_dir).map_err(disk())?;
+        remove_dir(old)?;
+        Ok(fetched)
+    }
+
+    fn fetch(&self, around: &Surroundings, copy: &LockedCopy<'_>) -> Result<(), GitError> {
+        let (git_dir, watch) = (copy.git_dir, copy.watch);
         let depth = match self.remote.depth {
             Some(depth) => Some(format!("--depth={depth}")),
             None if git_dir.join("shallow").exists() => Some("--unshallow".to_owned()),
@@ -139,21 +169,21 @@ impl Repository {
         words.push("origin");
         let owned: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let tracked = TrackedRun::begin(&self.places.records, None, git_dir, &owned);
-        remove_unfinished(git_dir);
+        copy.remove_unfinished();
         let options = RunOptions {
             own_session: true,
             timeout: Some(self.limits.time),
             ..RunOptions::default()
         };
         let git = around.git(git_dir, words);
-        let ran = run(git, options, |group| watch.over(group));
+        let ran = run(git, options, |group| watch.over(group, Some(git_dir)));
         let verdict = watch.verdict();
         let was_killed = verdict.is_some() || ran.as_ref().is_ok_and(|ran| ran.code < 0);
         if let Some(tracked) = tracked {
             tracked.end(was_killed);
         }
         if was_killed {
-            remove_unfinished(git_dir);
+            copy.remove_unfinished();
         }
         if let Some(verdict) = verdict {
             return Err(verdict);
@@ -167,87 +197,5 @@ impl Repository {
             (false, 0) => Ok(()),
             (false, _) => Err(failed("fetch", &ran, &self.remote.auth)),
         }
-    }
-
-    /// Makes the repository if it is not there. It is put in its place when it
-    /// is whole.
-    fn make_copy(&self) -> Result<(), GitError> {
-        let git_dir = &self.places.git_dir;
-        if git_dir.join("HEAD").is_file() && git_dir.join("objects").is_dir() {
-            return Ok(());
-        }
-        remove_dir(git_dir)?;
-        let fresh = self.places.base.join("objects.new");
-        remove_dir(&fresh)?;
-        let mut git = bare_git(&self.places.run);
-        let words = ["init", "--bare", "--quiet", "--template=", "objects.new"];
-        git.current_dir(&self.places.base).args(words);
-        local(git, "init")?;
-        fs::rename(&fresh, git_dir).map_err(GitError::disk("putting it in its place"))
-    }
-
-    /// Reads each commit and its tree: a copy that lacks one is damaged.
-    fn check(&self, refs: &Refs) -> Result<(), GitError> {
-        let objects = Objects::open(&self.places.git_dir)?;
-        for id in refs.ids() {
-            match objects.commit(id)? {
-                Some((_, tree)) => drop(objects.tree(tree)?),
-                // A tag may be of anything, as long as it is there.
-                None => objects.expect(id)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether an update failed because of the copy, and a new one helps.
-    fn is_damaged(&self, error: &GitError) -> bool {
-        match error {
-            GitError::Object { .. } => true,
-            GitError::Failed { complaint, .. } => {
-                let has_all = Refs::load(&self.places.snapshot)
-                    .is_none_or(|before| self.check(&before).is_ok());
-                // What the other side complains about is not healed here.
-                let is_ours = !complaint.contains("remote repository");
-                !has_all || is_ours && DAMAGE.iter().any(|words| complaint.contains(words))
-            }
-            _ => false,
-        }
-    }
-
-    /// Kills the gits that a killed process of ours has left at work: whoever
-    /// holds the lock is the only one.
-    fn end_survivors(&self) {
-        let Ok(git_dir) = self.places.git_dir.canonicalize() else {
-            return;
-        };
-        for process in running_gits() {
-            let is_here = fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == git_dir);
-            let pid = process
-                .file_name()
-                .and_then(|pid| pid.to_str()?.parse().ok());
-            if let (true, Some(pid)) = (is_here, pid) {
-                warn!(remote = %self.remote, pid, "a git of a killed update is still at work");
-                kill(Pid::from_raw(pid), Signal::SIGKILL).ok();
-            }
-        }
-    }
-}
-
-/// Removes what a killed fetch has begun to write.
-fn remove_unfinished(git_dir: &Path) {
-    let files = fs::read_dir(git_dir.join("objects/pack"));
-    for file in files.into_iter().flatten().flatten() {
-        if file.file_name().to_string_lossy().starts_with("tmp_") {
-            fs::remove_file(file.path()).ok();
-        }
-    }
-}
-
-fn remove_dir(path: &Path) -> Result<(), GitError> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(GitError::disk("removing what is damaged")(error))
-        }
-        _ => Ok(()),
     }
 }

@@ -18,12 +18,12 @@ fn branches_tags_and_commits_are_environments() {
         ("dev", "one"),
         ("v1", "one"),
         (first.as_str(), "one"),
-        (&first[..9], "one"),
     ] {
         let commit = commit(&repository, env).unwrap();
         assert_eq!(read(&commit, "a/top.sls").as_deref(), Some(text), "{env}");
     }
-    for none in ["other", "abcdef0123", "HEAD", "master~1", &first[..3]] {
+    let unknown = "1".repeat(40);
+    for none in ["other", &unknown, "HEAD", "master~1", &first[..39]] {
         assert!(commit(&repository, none).is_none(), "{none}");
     }
     assert_eq!(update(&repository).unwrap(), Updated::Same);
@@ -108,15 +108,151 @@ fn a_damaged_copy_is_fetched_anew() {
     tried.commit("x", "one");
     let repository = tried.repository();
     update(&repository).unwrap();
-    let packs = tried.cache().join("gitfs").join(repository.remote().dir());
-    for file in fs::read_dir(packs.join("objects.git/objects/pack")).unwrap() {
-        let path = file.unwrap().path();
+    for path in packs(&tried, &repository) {
         fs::remove_file(&path).unwrap();
         fs::write(path, "damaged").unwrap();
     }
     update(&tried.repository()).unwrap();
     let commit = commit(&tried.repository(), "base").unwrap();
     assert_eq!(read(&commit, "x").as_deref(), Some("one"));
+}
+
+/// The copy of a remote.
+fn copy(tried: &Tried, repository: &Repository) -> PathBuf {
+    let base = tried.cache().join("gitfs").join(repository.remote().dir());
+    base.join("objects.git")
+}
+
+fn packs(tried: &Tried, repository: &Repository) -> Vec<PathBuf> {
+    let files = fs::read_dir(copy(tried, repository).join("objects/pack")).unwrap();
+    files.map(|file| file.unwrap().path()).collect()
+}
+
+#[test]
+fn a_copy_that_is_cut_off_is_fetched_anew_and_not_given_up_before() {
+    let Some(tried) = Tried::new() else { return };
+    tried.commit("x", "one");
+    let repository = tried.repository();
+    update(&repository).unwrap();
+    let head = copy(&tried, &repository).join("HEAD");
+    fs::remove_file(&head).unwrap();
+    fs::rename(tried.work(), tried.dir.path().join("away")).unwrap();
+    update(&repository).unwrap_err();
+    let before = commit(&tried.repository(), "base").unwrap();
+    assert_eq!(read(&before, "x").as_deref(), Some("one"));
+    fs::rename(tried.dir.path().join("away"), tried.work()).unwrap();
+    update(&repository).unwrap();
+    assert!(head.exists());
+}
+
+#[test]
+fn damage_on_the_other_side_leaves_what_was_there() {
+    let Some(tried) = Tried::new() else { return };
+    tried.commit("x", "one");
+    let repository = tried.repository();
+    update(&repository).unwrap();
+    tried.commit("x", "two");
+    let blob = tried.git(&["rev-parse", "HEAD:x"]);
+    let (dir, name) = blob.split_at(2);
+    let object = tried.work().join(".git/objects").join(dir).join(name);
+    fs::remove_file(&object).unwrap();
+    fs::write(&object, "damaged").unwrap();
+    let error = update(&repository).unwrap_err();
+    // The word that must not mislead us.
+    assert!(error.to_string().contains("corrupt"), "{error}");
+    let commit = commit(&tried.repository(), "base").unwrap();
+    assert_eq!(read(&commit, "x").as_deref(), Some("one"));
+}
+
+#[test]
+fn a_commit_that_is_too_large_is_left_out_and_no_damage() {
+    let Some(tried) = Tried::new() else { return };
+    tried.commit("x", "one");
+    let tree = tried.git(&["rev-parse", "HEAD^{tree}"]);
+    let mut large = format!("tree {tree}\nauthor t <t@t> 0 +0000\ncommitter t <t@t> 0 +0000\n\n");
+    large.push_str(&"x".repeat(halite_git::limits::OBJECT_BYTES_MAX));
+    let words = ["hash-object", "-w", "--stdin", "-t", "commit"];
+    let large = tried.git_with(&words, large.as_bytes());
+    tried.git(&["update-ref", "refs/heads/large", &large]);
+    let repository = tried.repository();
+    assert_eq!(update(&repository).unwrap(), Updated::Changed);
+    let snapshot = repository.snapshot().unwrap().unwrap();
+    assert_eq!(snapshot.envs(repository.remote()), ["base"]);
+    let before = packs(&tried, &repository);
+    assert_eq!(update(&repository).unwrap(), Updated::Same);
+    assert_eq!(packs(&tried, &repository), before, "it was fetched anew");
+}
+
+#[test]
+fn a_branch_whose_commit_is_missing_is_no_missing_branch() {
+    let Some(tried) = Tried::new() else { return };
+    tried.commit("x", "one");
+    let repository = tried.repository();
+    update(&repository).unwrap();
+    for path in packs(&tried, &repository) {
+        fs::remove_file(path).unwrap();
+    }
+    let repository = tried.repository();
+    let snapshot = repository.snapshot().unwrap().unwrap();
+    let error = snapshot.commit(repository.remote(), "base").unwrap_err();
+    assert!(matches!(error, GitError::Object { .. }), "{error}");
+    assert!(
+        snapshot
+            .commit(repository.remote(), "none")
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[test]
+fn what_was_served_before_a_forced_push_is_kept_for_a_while() {
+    let Some(tried) = Tried::new() else { return };
+    tried.commit("x", "one");
+    let first = tried.git(&["rev-parse", "HEAD"]);
+    let repository = tried.repository();
+    update(&repository).unwrap();
+    let git_dir = copy(&tried, &repository);
+    let in_copy = |words: &[&str]| {
+        let git = Command::new("git")
+            .arg("--git-dir")
+            .arg(&git_dir)
+            .args(words)
+            .output();
+        git.unwrap().status.success()
+    };
+    // One that was kept long ago.
+    let old = format!("refs/halite/kept/1000/{first}");
+    assert!(in_copy(&["update-ref", &old, &first]));
+    tried.git(&["commit", "-q", "--amend", "-m", "other"]);
+    assert_eq!(update(&repository).unwrap(), Updated::Changed);
+    assert!(!in_copy(&["rev-parse", "--verify", "-q", &old]));
+    // What git's own rules let go, it does.
+    assert!(in_copy(&["gc", "-q", "--prune=now"]));
+    let before = commit(&tried.repository(), &first).unwrap();
+    assert_eq!(read(&before, "x").as_deref(), Some("one"));
+}
+
+#[test]
+fn lock_files_of_another_machine_stop_no_update() {
+    let Some(tried) = Tried::new() else { return };
+    tried.commit("x", "one");
+    tried.git(&["branch", "gone"]);
+    let repository = tried.repository();
+    update(&repository).unwrap();
+    let git_dir = copy(&tried, &repository);
+    let locks = [
+        "packed-refs.lock",
+        "refs/remotes/origin/master.lock",
+        "shallow.lock",
+    ];
+    fs::create_dir_all(git_dir.join("refs/remotes/origin")).unwrap();
+    for lock in locks {
+        fs::write(git_dir.join(lock), "").unwrap();
+    }
+    tried.git(&["branch", "-D", "gone"]);
+    tried.commit("x", "two");
+    assert_eq!(update(&repository).unwrap(), Updated::Changed);
+    assert!(locks.iter().all(|lock| !git_dir.join(lock).exists()));
 }
 
 #[test]

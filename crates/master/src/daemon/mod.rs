@@ -29,12 +29,12 @@ use self::settings::{Settings, TaskSettings};
 use self::upkeep::Upkeep;
 use crate::batches::adopt;
 use crate::error::StartError;
-use crate::files::remotes::Fetching;
+use crate::files::remotes;
 use crate::fleet::attendance::Attendance;
 use crate::fleet::presence_events::fire_presence;
 use crate::limits::DRAIN_MAX;
 use crate::master::Master;
-use crate::pillar::git::keep_fetched;
+use crate::pillar::git;
 use crate::publishing::pushed::publish_pushed;
 use crate::reactor::react;
 use crate::serving::server::Server;
@@ -147,8 +147,7 @@ impl Daemon {
         } = self;
         let upkeep = Upkeep::new(marks.up().to_owned());
         let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone(), upkeep));
-        let git = Arc::clone(&master.pillars.git);
-        let fetching = tokio::spawn(keep_fetched(git));
+        let pillars_fetching = git::Fetching::start(&master.pillars.git);
         master.runners.registry.open(Handle::current());
         master.batches.open(Handle::current());
         let presence = tasks.presence_events.then(|| {
@@ -160,7 +159,7 @@ impl Daemon {
         let adopter = tokio::spawn(adopt(Arc::clone(&master.batches)));
         let schedule = tokio::spawn(keep_schedule(Arc::clone(&master.runners), tasks.schedule));
         let engines = engines::start(tasks.engines, &master.functions, &master.bus);
-        let files_fetching = Fetching::start(&master.files, &master.bus);
+        let files_fetching = remotes::Fetching::start(&master.files, &master.bus);
         let mirror = &master.jobs.mirror;
         if let Err(error) = mirror.start(&master.general.opts, &master.functions) {
             tracing::error!("master_job_cache gets no jobs: {error}");
@@ -173,10 +172,11 @@ impl Daemon {
             () = shutdown => {}
         }
         health.end();
+        pillars_fetching.stop();
+        files_fetching.stop();
         // They wait for threads of theirs to end.
-        let _ = spawn_blocking(move || drop((engines, files_fetching))).await;
+        let _ = spawn_blocking(move || drop((pillars_fetching, files_fetching, engines))).await;
         stop(maintenance).await;
-        stop(fetching).await;
         if let Some(presence) = presence {
             stop(presence).await;
         }

@@ -4,22 +4,26 @@
 //! Invariant: who compiles a pillar waits for no remote, but for the first fetch
 //! of one that was never fetched, and only while the master is young.
 
+mod fetching;
+
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use halite_git::{GitError, Remote, Repository, Role, Snapshot, Tree, Updated};
+use halite_git::remote::RefType;
+use halite_git::{GitError, OptionsError, Remote, Repository, Role, Snapshot, Tree, Updated};
 use halite_pillar::{FileTree, RemotePlace, Repositories};
 use halite_proto::{Map, Value, chain};
-use tokio::task::JoinSet;
-use tokio::time::sleep_until;
 
+pub(crate) use self::fetching::Fetching;
 use crate::limits::{GIT_PILLAR_FETCHES_MAX, GIT_PILLAR_FIRST_FETCH_MAX};
 
 /// The shortest time between two fetches of a remote.
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
+
+const VERIFY_CONFIG: &str = "git_pillar_verify_config";
 
 /// The entries `git` of `ext_pillar`.
 #[derive(Debug)]
@@ -55,18 +59,11 @@ impl GitPillars {
     /// `git_pillar_verify_config: False` only the pillars say so.
     pub(crate) fn open(opts: &Map, cachedir: &Path) -> Result<Self, String> {
         let is_on = |name: &str| opts.get(name).is_none_or(Value::is_true);
-        let (verifies, global_lock) = (
-            is_on("git_pillar_verify_config"),
-            is_on("git_pillar_global_lock"),
-        );
+        let (verifies, global_lock) = (is_on(VERIFY_CONFIG), is_on("git_pillar_global_lock"));
         let mut entries = Vec::new();
-        for arguments in arguments(opts) {
-            let remotes = match arguments {
-                Value::List(remotes) => remotes.clone(),
-                one => vec![one.clone()],
-            };
-            let remotes = Remote::all(Role::GitPillar, opts, &remotes);
-            let entry = remotes.map_err(|error| error.to_string()).map(|remotes| {
+        for (_, arguments) in arguments(opts) {
+            let entry = remotes(opts, arguments).map_err(|error| error.to_string());
+            let entry = entry.map(|remotes| {
                 let fetched = |remote| Fetched::new(cachedir, remote, global_lock);
                 remotes.into_iter().map(fetched).map(Arc::new).collect()
             });
@@ -103,44 +100,25 @@ impl GitPillars {
     }
 }
 
-/// What stands behind each `git` of `ext_pillar`.
-fn arguments(opts: &Map) -> impl Iterator<Item = &Value> {
+/// What stands behind each `git` of `ext_pillar`, with its place in the list.
+fn arguments(opts: &Map) -> impl Iterator<Item = (usize, &Value)> {
     let externals = opts.get("ext_pillar").and_then(Value::as_list);
-    let externals = externals.unwrap_or_default().iter();
-    externals.filter_map(|external| external.as_map()?.get("git"))
+    let externals = externals.unwrap_or_default().iter().enumerate();
+    externals.filter_map(|(at, external)| Some((at, external.as_map()?.get("git")?)))
 }
 
-/// Fetches each remote at its time, until it is dropped.
-pub(crate) async fn keep_fetched(pillars: Arc<GitPillars>) {
-    let stop = StopOnDrop::default();
-    let mut fetching = JoinSet::new();
-    while let Some(next) = pillars.next_due() {
-        let has_room = fetching.len() < GIT_PILLAR_FETCHES_MAX;
-        tokio::select! {
-            () = sleep_until(next.into()), if has_room => {
-                let room = GIT_PILLAR_FETCHES_MAX - fetching.len();
-                for remote in pillars.take_due(Instant::now(), room) {
-                    let stop = Arc::clone(&stop.0);
-                    fetching.spawn_blocking(move || remote.refresh(&stop));
-                }
-            }
-            Some(ended) = fetching.join_next(), if !fetching.is_empty() => {
-                if let Err(error) = ended {
-                    tracing::error!("git_pillar: {error}");
-                }
-            }
-        }
-    }
+fn remotes(opts: &Map, arguments: &Value) -> Result<Vec<Remote>, OptionsError> {
+    let one = std::slice::from_ref(arguments);
+    Remote::all(Role::GitPillar, opts, arguments.as_list().unwrap_or(one))
 }
 
-/// Ends the fetches of whoever is dropped.
-#[derive(Default)]
-struct StopOnDrop(Arc<AtomicBool>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
+/// The options of remotes of pillars that stop the start, with their places in
+/// `ext_pillar`.
+pub(crate) fn unusable(opts: &Map) -> Vec<(usize, OptionsError)> {
+    let verifies = opts.get(VERIFY_CONFIG).is_none_or(Value::is_true);
+    let all = arguments(opts).filter(|_| verifies);
+    all.filter_map(|(at, arguments)| Some((at, remotes(opts, arguments).err()?)))
+        .collect()
 }
 
 impl Fetched {
@@ -231,7 +209,7 @@ impl Fetched {
         let remote = self.remote();
         let named = [Some(wanted), remote.fallback.as_deref()];
         for name in named.into_iter().flatten() {
-            let commit = snapshot.resolve(&remote.ref_types, name).map_err(told)?;
+            let commit = snapshot.resolve(kinds(remote, name), name).map_err(told)?;
             let Some(commit) = commit else { continue };
             let tree = commit.tree.below(&remote.root).map_err(told)?;
             if tree.is_none() {
@@ -242,6 +220,20 @@ impl Fetched {
         }
         Ok(None)
     }
+}
+
+/// What a name may be. One that is not in the options comes from a minion, which
+/// chooses among branches and tags and not among all commits that ever were.
+fn kinds<'a>(remote: &'a Remote, name: &str) -> impl Iterator<Item = RefType> + use<'a> {
+    let configured = [
+        Some(&remote.branch),
+        Some(&remote.base),
+        remote.all_saltenvs.as_ref(),
+        remote.fallback.as_ref(),
+    ];
+    let is_configured = configured.into_iter().flatten().any(|it| it == name);
+    let kinds = remote.ref_types.iter().copied();
+    kinds.filter(move |kind| is_configured || *kind != RefType::Sha)
 }
 
 /// Fetches several remotes at once, and says of each what came of it. Blocks
@@ -327,14 +319,10 @@ impl FileTree for GitTree {
         self.name.clone()
     }
 
-    fn has_file(&self, path: &str) -> bool {
-        self.tree
-            .find(path)
-            .unwrap_or_else(|error| {
-                tracing::error!(tree = self.name, path, "git_pillar: {}", chain(&error));
-                None
-            })
-            .is_some()
+    fn has_file(&self, path: &str) -> Result<bool, String> {
+        let found = self.tree.find(path);
+        let found = found.map_err(|error| format!("{}/{path}: {}", self.name, chain(&error)));
+        Ok(found?.is_some())
     }
 
     fn read(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, String> {
@@ -355,7 +343,8 @@ impl FileTree for GitTree {
         let walked = self.tree.walk(&mut |path, entry| {
             let is_file = match entry {
                 halite_git::Entry::File(_) => true,
-                halite_git::Entry::Link(_) => self.has_file(path),
+                // Who asks for it learns why it cannot be read.
+                halite_git::Entry::Link(_) => self.has_file(path).unwrap_or(true),
                 halite_git::Entry::Directory => false,
             };
             if is_file && files.len() < max {
@@ -366,5 +355,37 @@ impl FileTree for GitTree {
             tracing::error!(tree = self.name, "git_pillar: {}", chain(&error));
         }
         files
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minion_chooses_no_commit() {
+        let entry = Value::from("__env__ https://host/x.git");
+        let opts = Map::from([
+            ("git_pillar_base", "0123abc"),
+            ("git_pillar_fallback", "456def0"),
+        ]);
+        let remote = remotes(&opts, &entry).unwrap().remove(0);
+        let may_be_commit = |name: &str| kinds(&remote, name).any(|kind| kind == RefType::Sha);
+        assert!(may_be_commit("0123abc"));
+        assert!(may_be_commit("456def0"));
+        assert!(!may_be_commit("0123456789012345678901234567890123456789"));
+        assert!(kinds(&remote, "dev").eq([RefType::Branch, RefType::Tag]));
+    }
+
+    #[test]
+    fn options_that_stop_the_start_have_their_place() {
+        let git = |address: &str| Value::from(Map::from([("git", Value::from(address))]));
+        let entries = vec![Map::new().into(), git("main /srv/x"), git("main ext::sh")];
+        let mut opts = Map::from([("ext_pillar", Value::List(entries))]);
+        let found = unusable(&opts);
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].0, found[0].1.option.as_str()), (2, "remotes"));
+        opts.insert(VERIFY_CONFIG, false);
+        assert!(unusable(&opts).is_empty());
     }
 }

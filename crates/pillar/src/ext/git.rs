@@ -182,8 +182,8 @@ mod tests {
             self.0.to_owned()
         }
 
-        fn has_file(&self, _path: &str) -> bool {
-            false
+        fn has_file(&self, _path: &str) -> Result<bool, String> {
+            Ok(false)
         }
 
         fn read(&self, _path: &str, _bytes_max: u64) -> Result<Vec<u8>, String> {

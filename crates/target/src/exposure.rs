@@ -4,18 +4,17 @@
 //! Invariant: what the black list holds is hidden, whatever the white list
 //! says; an entry that takes too long to match hides the name.
 
-use halite_target::glob::Glob;
-use halite_target::pcre::Pcre;
-use tracing::warn;
+use crate::glob::Glob;
+use crate::pcre::Pcre;
 
 /// Which names may be seen.
-#[derive(Debug, Default)]
-pub(crate) struct Exposure {
+#[derive(Debug, Clone, Default)]
+pub struct Exposure {
     whitelist: Vec<Entry>,
     blacklist: Vec<Entry>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Entry {
     glob: Glob,
     /// `None` if the entry is no regular expression.
@@ -24,7 +23,7 @@ struct Entry {
 
 impl Exposure {
     /// Reads both lists; an empty one restricts nothing.
-    pub(crate) fn new(whitelist: &[String], blacklist: &[String]) -> Self {
+    pub fn new(whitelist: &[String], blacklist: &[String]) -> Self {
         let entries = |list: &[String]| list.iter().map(|text| Entry::new(text)).collect();
         Self {
             whitelist: entries(whitelist),
@@ -32,8 +31,13 @@ impl Exposure {
         }
     }
 
+    /// Whether both lists are empty.
+    pub const fn shows_all(&self) -> bool {
+        self.whitelist.is_empty() && self.blacklist.is_empty()
+    }
+
     /// Whether a name may be seen.
-    pub(crate) fn shows(&self, name: &str) -> bool {
+    pub fn shows(&self, name: &str) -> bool {
         let is_black = self
             .blacklist
             .iter()
@@ -56,13 +60,9 @@ impl Entry {
         if self.glob.matches(name) {
             return Some(true);
         }
-        match self.regex.as_ref().map(|regex| regex.matches_start(name)) {
+        match &self.regex {
             None => Some(false),
-            Some(Ok(matches)) => Some(matches),
-            Some(Err(error)) => {
-                warn!(%error, name, "an entry of a white or black list gave up");
-                None
-            }
+            Some(regex) => regex.matches_start(name).ok(),
         }
     }
 }
@@ -88,5 +88,14 @@ mod tests {
         assert!(!shows(&[r"web\d+"], &[], "web17x"));
         // Not a regular expression, so it is only a glob.
         assert!(shows(&["*(1"], &[], "web(1"));
+    }
+
+    #[test]
+    fn an_entry_that_takes_too_long_hides_the_name() {
+        let endless = vec![r"(a|a)*\1b".to_owned()];
+        let name = "a".repeat(64);
+        assert_eq!(Entry::new(&endless[0]).matches(&name), None);
+        assert!(!Exposure::new(&[], &endless).shows(&name));
+        assert!(!Exposure::new(&endless, &[]).shows(&name));
     }
 }

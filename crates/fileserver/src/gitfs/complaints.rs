@@ -1,0 +1,56 @@
+//! Remotes that cannot be read, told to the log.
+//!
+//! Invariant: the same about the same remote is told once, however many minions
+//! ask for files.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+use halite_git::{GitError, Remote};
+use tracing::warn;
+
+use crate::limits::COMPLAINTS_MAX;
+
+/// What the log says already, by the remotes' directories.
+#[derive(Debug, Default)]
+pub(super) struct Complaints(Mutex<HashMap<String, HashSet<String>>>);
+
+impl Complaints {
+    /// What was read, or nothing and a line in the log.
+    pub(super) fn logged<T>(&self, remote: &Remote, read: Result<T, GitError>) -> Option<T> {
+        let told = |error: &GitError| {
+            if self.is_new(&remote.dir(), error.to_string()) {
+                warn!(%remote, "could not read a git remote: {error}");
+            }
+        };
+        read.inspect_err(told).ok()
+    }
+
+    fn is_new(&self, dir: &str, text: String) -> bool {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = told.entry(dir.to_owned()).or_default();
+        if told.len() >= COMPLAINTS_MAX && !told.contains(&text) {
+            told.clear();
+        }
+        told.insert(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_is_told_once() {
+        let complaints = Complaints::default();
+        let is_new = |dir: &str, text: &str| complaints.is_new(dir, text.to_owned());
+        assert!(is_new("one", "x"));
+        assert!(is_new("one", "y"));
+        assert!(is_new("two", "x"));
+        assert!(!is_new("one", "x"));
+        for number in 0..COMPLAINTS_MAX {
+            is_new("one", &number.to_string());
+        }
+        assert!(is_new("one", "x"), "too much was remembered");
+    }
+}

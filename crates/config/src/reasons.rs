@@ -127,10 +127,6 @@ const REASONS: &[(&str, &str)] = &[
         "the master knows who is connected by their links, not by ports",
     ),
     ("remote_minions_port", "see detect_remote_minions"),
-    (
-        "git_pillar_disable_saltenv_mapping",
-        "in Salt neither: the branch of a pillar stands in front of its address",
-    ),
     ("dummy_pub", "nothing in Salt reads it"),
     ("disable_returners", "nothing in Salt reads it"),
     ("pass_", "nothing in Salt reads it"),

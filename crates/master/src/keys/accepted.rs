@@ -251,13 +251,13 @@ mod tests {
         let keys = AcceptedKeys::new(store(&dir));
         let web = id("web1");
         keys.store.put(&web, KeyState::Accepted, "x").unwrap();
-        assert_eq!(keys.list(), [web.clone()]);
+        assert_eq!(keys.list(), std::slice::from_ref(&web));
         assert!(keys.get(&web).is_some() && !keys.is_out(&web));
         let accepted = dir.path().join("pki/minions");
         fs::rename(&accepted, dir.path().join("elsewhere")).unwrap();
         fs::write(&accepted, "no directory").unwrap();
         for _ in 0..2 {
-            assert_eq!(keys.list(), [web.clone()]);
+            assert_eq!(keys.list(), std::slice::from_ref(&web));
         }
         assert!(keys.get(&web).is_none() && !keys.is_out(&web));
         assert!(keys.prune().is_empty());

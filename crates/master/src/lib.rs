@@ -67,6 +67,6 @@ mod workers;
 pub use access::local_keys::prepare_local_keys;
 pub use daemon::Daemon;
 pub use error::{StartError, chain};
-pub use files::remotes::unusable_remotes;
 pub use keys::odd_ids::odd_ids;
 pub use pillar::externals::unknown_external_pillars;
+pub use pillar::remotes::unusable_remotes;

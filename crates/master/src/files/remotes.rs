@@ -1,5 +1,4 @@
-//! Git remotes that files come from: whether their options can be used, and
-//! keeping them fetched.
+//! Keeping the git remotes fetched that files come from.
 //!
 //! Invariant: each remote has a thread of its own, so one that hangs delays
 //! nothing else of the master, and no other remote unless all places of
@@ -11,40 +10,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use halite_config::{ConfigError, MasterConfig};
 use halite_crypto::random_bytes;
 use halite_fileserver::Changes;
-use halite_git::{GitError, OptionsError, Remote, Repository, Updated};
+use halite_git::{GitError, Repository, Updated};
 
 use super::settings::GITFS;
 use crate::error::chain;
 use crate::events::bus::Bus;
 use crate::files::{Files, file_changes};
 use crate::limits::{GITFS_FETCHES_MAX, GITFS_FIRST_DELAY_MAX, SLOT_POLL};
-use crate::pillar::git::unusable;
-
-/// The options of git remotes that cannot be used, each with its place.
-pub fn unusable_remotes(config: &MasterConfig) -> Vec<ConfigError> {
-    let opts = config.opts();
-    let serves = config.fileserver_backend.0.iter().any(|name| name == GITFS);
-    let files = serves.then(|| Remote::gitfs(opts).err()).flatten();
-    let files = files.map(|error| ("gitfs_remotes", error.index, error));
-    let pillars = unusable(opts).into_iter();
-    let pillars = pillars.map(|(at, error)| ("ext_pillar", Some(at), error));
-    let all = files.into_iter().chain(pillars);
-    let fault = |(list, item, error): (&str, Option<usize>, OptionsError)| {
-        // An option of all remotes stands by itself.
-        let is_of_all =
-            error.option.starts_with("gitfs_") || error.option.starts_with("git_pillar_");
-        let option = if is_of_all {
-            error.option.as_str()
-        } else {
-            list
-        };
-        config.unusable(option, item, &error.option, error.to_string())
-    };
-    all.map(fault).collect()
-}
 
 /// The threads that fetch remotes. They end when it is dropped.
 pub(crate) struct Fetching {

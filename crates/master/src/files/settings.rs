@@ -78,7 +78,7 @@ fn server(config: &MasterConfig) -> Result<FileServerOptions, StartError> {
 }
 
 /// The source of files from git.
-pub(super) const GITFS: &str = "gitfs";
+pub(crate) const GITFS: &str = "gitfs";
 
 /// The source of the files that minions have pushed. As in Salt, there is none
 /// where none may be pushed.

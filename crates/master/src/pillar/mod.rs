@@ -3,4 +3,5 @@
 pub(crate) mod externals;
 pub(crate) mod git;
 pub(crate) mod pillars;
+pub(crate) mod remotes;
 pub(crate) mod tops;

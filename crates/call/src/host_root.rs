@@ -7,8 +7,7 @@ use halite_proto::{Map, Value};
 use nix::unistd::AccessFlags;
 
 /// Where programs are found beside the directories of `PATH`.
-pub(crate) const MORE_DIRECTORIES: &[&str] =
-    &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"];
+const MORE_DIRECTORIES: &[&str] = &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"];
 
 /// A machine: the real one, or a directory that stands for it.
 #[derive(Debug, Clone, Default)]
@@ -79,9 +78,10 @@ impl Host {
     }
 }
 
-/// The directories of a search path and these, each once.
+/// The directories of a search path and these, each once. What counts from the
+/// current directory is none: anybody may have put a program there.
 fn directories<'a>(search: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let listed = search.split(':').filter(|dir| !dir.is_empty());
+    let listed = search.split(':').filter(|dir| dir.starts_with('/'));
     let mut all = Vec::new();
     for dir in listed.chain(more.iter().copied()) {
         if !all.contains(&dir) {
@@ -101,8 +101,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_directory_is_searched_once() {
-        let found = directories("/opt/x:/usr/bin::/opt/x", &["/bin", "/usr/bin"]);
+    fn each_directory_is_searched_once_and_the_current_one_never() {
+        let found = directories("/opt/x:/usr/bin::.:bin:/opt/x", &["/bin", "/usr/bin"]);
         assert_eq!(found, ["/opt/x", "/usr/bin", "/bin"]);
     }
 }

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use halite_crypto::files::{WriteOptions, read_limited, write_atomic};
+use halite_proto::chain;
 
 use crate::limits::Limits;
 use crate::lock::{Lock, Taken};
@@ -215,13 +216,7 @@ impl Repository {
             return;
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let mut text = format!("{}\n{error}", now.unwrap_or_default().as_secs());
-        let mut source = std::error::Error::source(error);
-        while let Some(cause) = source {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-            source = cause.source();
-        }
+        let text = format!("{}\n{}", now.unwrap_or_default().as_secs(), chain(error));
         // Whoever asked for the update gets the error itself.
         write_atomic(
             &self.places.failure,

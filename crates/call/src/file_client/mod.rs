@@ -15,7 +15,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use halite_crypto::{HashType, Hasher};
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Value, chain};
 use thiserror::Error;
 pub use url::SaltUrl;
 pub use web::{WebFile, redirect_protocols};
@@ -298,16 +298,7 @@ impl From<FileError> for CallError {
             FileError::Unsupported(_) => {
                 Self::exception("salt.exceptions.MinionError", error.to_string())
             }
-            error => {
-                use std::error::Error;
-                let mut text = error.to_string();
-                let mut source = error.source();
-                while let Some(cause) = source {
-                    text.push_str(&format!(": {cause}"));
-                    source = cause.source();
-                }
-                Self::Command(text)
-            }
+            error => Self::Command(chain(&error)),
         }
     }
 }

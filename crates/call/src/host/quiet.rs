@@ -2,12 +2,12 @@
 //! on: without a shell, in the C locale, from `/`.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use halite_process::child::{self, RunOptions};
 use halite_proto::python;
 
-use crate::host_root::{MORE_DIRECTORIES, is_executable};
+use crate::host_root::Host;
 use crate::{Call, CallError};
 
 /// What a program came to.
@@ -55,25 +55,10 @@ pub fn run_quietly(call: &Call<'_>, words: &[&str]) -> Result<Option<Answer>, Ca
     }))
 }
 
-/// The path of the program called `name`. Daemons are started with little in
-/// `PATH`, so the directories of the system are searched as well.
+/// The program called `name` on this machine. A path counts from `/` only.
 pub fn which(name: &str) -> Option<PathBuf> {
-    if name.is_empty() {
-        return None;
+    match name.contains('/') && !name.starts_with('/') {
+        true => None,
+        false => Host::default().which(name),
     }
-    let path = Path::new(name);
-    if path.is_absolute() {
-        return is_executable(path).then(|| path.to_owned());
-    }
-    if name.contains('/') {
-        return None;
-    }
-    let from_env = std::env::var_os("PATH").unwrap_or_default();
-    let dirs: Vec<PathBuf> = std::env::split_paths(&from_env)
-        .chain(MORE_DIRECTORIES.iter().map(PathBuf::from))
-        .collect();
-    dirs.into_iter()
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(name))
-        .find(|path| is_executable(path))
 }

@@ -1,7 +1,6 @@
 //! Fetching remotes: all at once when somebody asks for it, or those whose
 //! interval is over, where nobody else does it.
 
-use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -9,6 +8,7 @@ use std::time::{Instant, SystemTime};
 
 use halite_git::limits::UPDATES_AT_ONCE;
 use halite_git::{Repository, Updated};
+use halite_proto::chain;
 use tracing::error;
 
 /// Fetches remotes, each in a thread of its own; whether one has changed. What
@@ -24,11 +24,7 @@ pub(super) fn update_all(repositories: &[Arc<Repository>]) -> bool {
                     Ok(Updated::Same) => {}
                     Err(failed) => {
                         let remote = repository.remote();
-                        let mut text = failed.to_string();
-                        if let Some(cause) = failed.source() {
-                            text.push_str(&format!(": {cause}"));
-                        }
-                        error!(%remote, "could not update a git remote: {text}");
+                        error!(%remote, "could not update a git remote: {}", chain(&failed));
                     }
                 });
             }

@@ -150,6 +150,11 @@ impl Fetched {
     /// When it cannot be fetched; what was fetched before stays.
     pub(crate) fn update(&self, stop: &Arc<AtomicBool>) -> Result<Updated, GitError> {
         let _fetching = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        self.fetch(stop)
+    }
+
+    /// Fetches it below its held lock.
+    fn fetch(&self, stop: &Arc<AtomicBool>) -> Result<Updated, GitError> {
         let updated = self.repository.update(stop);
         *self.tried.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.has_tried.notify_all();
@@ -172,10 +177,12 @@ impl Fetched {
 
     /// The same, unless somebody does that already, with its errors in the log.
     pub(crate) fn refresh(&self, stop: &Arc<AtomicBool>) {
-        if let Err(TryLockError::WouldBlock) = self.fetching.try_lock() {
-            return;
-        }
-        let updated = self.update(stop);
+        let _fetching = match self.fetching.try_lock() {
+            Ok(fetching) => fetching,
+            Err(TryLockError::Poisoned(fetching)) => fetching.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        let updated = self.fetch(stop);
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         match updated {
             Ok(_) => told.clear(),

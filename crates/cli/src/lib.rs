@@ -1,5 +1,5 @@
 //! The command line programs' language: options, arguments, screens, exit
-//! codes, and the client that commands minions.
+//! codes.
 //!
 //! What the programs print and how they end is what scripts depend on, so it is
 //! Salt's; `docs/differences.md` lists where it is not, and why. Invariant:
@@ -7,7 +7,6 @@
 
 pub mod args;
 pub mod call;
-pub mod client;
 pub mod command;
 pub mod display;
 pub mod environment;

@@ -13,10 +13,10 @@ use halite_proto::clear::{Credentials, TokenRequest};
 use halite_proto::{Map, Value};
 use nix::sys::termios::{LocalFlags, SetArg, tcgetattr, tcsetattr};
 
-use crate::client::{ClientError, LocalClient};
 use crate::environment::Environment;
 use crate::options::EauthOptions;
 use crate::{Exit, Screen};
+use halite_client::{ClientError, LocalClient};
 
 /// The ways to log in that a Salt master may know.
 const KNOWN: [&str; 6] = ["auto", "file", "ldap", "pam", "rest", "sharedsecret"];

@@ -21,9 +21,9 @@ use super::closing::Closing;
 use super::progress::Progress;
 use super::returns::{REDRAW, Shown};
 use super::{NO_MATCH, NO_RETURN, Program, broken_off};
-use crate::client::{BackgroundBatch, ClientError, Job, LocalClient, Report};
 use crate::options::{SaltOptions, Stop};
 use crate::{Exit, Screen};
+use halite_client::{BackgroundBatch, ClientError, Job, LocalClient, Report};
 
 /// Reports on their way from the parts to the screen.
 const REPORTS_MAX: usize = 64;

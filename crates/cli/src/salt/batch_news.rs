@@ -11,7 +11,7 @@ use halite_proto::{Jid, Map, Tag, Value};
 use halite_transport::ipc::EventPusher;
 
 use super::returns::Shown;
-use crate::client::{ClientSettings, Job};
+use halite_client::{ClientSettings, Job};
 
 /// How long a master may take to read an event before it hears no more.
 const TIMEOUT: Duration = Duration::from_secs(2);

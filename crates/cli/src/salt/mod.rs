@@ -17,13 +17,13 @@ use batch::BatchPlan;
 use halite_proto::publish::FunSpec;
 use halite_proto::{Map, Value};
 
-use crate::client::{Caller, ClientError, ClientSettings, Job, LocalClient, WISH};
 use crate::command::Command;
 use crate::display::Display;
 use crate::environment::Environment;
 use crate::login::{self, Login, LoginError};
 use crate::options::{SaltOptions, Stop};
 use crate::{Exit, Screen, args};
+use halite_client::{Caller, ClientError, ClientSettings, Job, LocalClient, WISH};
 
 /// What is said when nobody is there to give documentation.
 const NO_DOCS: &str = "No minions found to gather docs from";

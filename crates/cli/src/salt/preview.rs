@@ -11,9 +11,9 @@ use halite_target::glob::Glob;
 use halite_target::{Reading, Subject, Target};
 
 use crate::Exit;
-use crate::client::{ClientSettings, NodegroupError, Nodegroups};
 use crate::command::Command;
 use crate::options::Stop;
+use halite_client::{ClientSettings, NodegroupError, Nodegroups};
 
 /// A target that was understood.
 struct Understood {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::returns::Shown;
 use crate::Screen;
-use crate::client::{Place, Places};
+use halite_client::{Place, Places};
 
 /// Names of minions that are still awaited are shown up to so many.
 const NAMES_MAX: usize = 3;

@@ -11,12 +11,12 @@ use super::closing::Closing;
 use super::progress::Progress;
 use super::summary::Summary;
 use super::{NO_DOCS, NO_RETURN, broken_off, docs};
-use crate::client::collect::Return;
-use crate::client::{ClientError, Report, Session};
 use crate::command::{Command, DOC_FUNCTION};
 use crate::display::Display;
 use crate::options::SaltOptions;
 use crate::{Exit, Screen};
+use halite_client::collect::Return;
+use halite_client::{ClientError, Report, Session};
 
 const BAD_RETCODE: &str = "ERROR: Minions returned with non-zero exit code";
 

@@ -7,7 +7,7 @@ use halite_proto::Value;
 use halite_proto::publish::FunSpec;
 
 use super::Program;
-use crate::client::{ClientError, Job, Report};
+use halite_client::{ClientError, Job, Report};
 
 impl Program<'_> {
     /// The ids of `count` minions that the job can go to.

@@ -20,12 +20,12 @@ use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, Value};
 
 use crate::args::KWARG_MARK;
-use crate::client::{Caller, ClientError, ClientSettings, Job, LocalClient, Report};
 use crate::display::Display;
 use crate::environment::Environment;
 use crate::options::{CpOptions, Stop};
 use crate::salt::NO_MATCH;
 use crate::{Exit, Screen};
+use halite_client::{Caller, ClientError, ClientSettings, Job, LocalClient, Report};
 use sources::Source;
 
 /// Bytes of a piece where `salt_cp_chunk_size` does not say.

@@ -12,7 +12,7 @@ use halite_proto::{Map, MinionId, Value};
 use super::change::Kind;
 use super::settings::KeySettings;
 use super::{ActionError, STATES, by_state, ids, local_fingers};
-use crate::client::{ClientError, LocalClient};
+use halite_client::{ClientError, LocalClient};
 
 /// The keys of minions.
 pub(super) enum Keys {

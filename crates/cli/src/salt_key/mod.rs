@@ -20,12 +20,12 @@ use halite_key::{FingerForm, KeyState, KeyStore, KeyStoreError, Listing, PkiDir}
 use halite_proto::{Map, MinionId, Value};
 use thiserror::Error;
 
-use crate::client::{Caller, ClientError, ClientSettings, LocalClient};
 use crate::display::Display;
 use crate::environment::Environment;
 use crate::login::{self, Login, LoginError};
 use crate::options::{KeyAction, KeyOptions, ListedState, Stop};
 use crate::{Exit, Screen};
+use halite_client::{Caller, ClientError, ClientSettings, LocalClient};
 use keys::{Asked, Keys};
 use settings::{KeySettings, Unusable};
 

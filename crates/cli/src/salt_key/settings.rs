@@ -8,8 +8,8 @@ use halite_transport::Endpoint;
 use nix::unistd::{User, geteuid};
 
 use crate::Exit;
-use crate::client::ClientSettings;
 use crate::options::{KeyOptions, Stop};
+use halite_client::ClientSettings;
 
 /// The options that `salt-key` reads.
 pub(super) struct KeySettings {

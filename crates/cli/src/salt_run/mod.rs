@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use halite_proto::{Jid, Map, Value};
 
-use crate::client::{
-    Caller, ClientError, ClientSettings, LocalClient, RunnerJob, RunnerNews, RunnerSession,
-};
 use crate::display::Display;
 use crate::environment::Environment;
 use crate::events::{self, End, Wish};
 use crate::login::{Login, LoginError};
 use crate::options::{RunOptions, Stop};
 use crate::{Exit, Screen, args};
+use halite_client::{
+    Caller, ClientError, ClientSettings, LocalClient, RunnerJob, RunnerNews, RunnerSession,
+};
 
 /// Runs `salt-run` with the master's merged configuration `opts`.
 pub async fn run(

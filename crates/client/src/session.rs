@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use halite_proto::event::is_trimmed;
-use halite_proto::{Jid, Map, MinionId};
+use halite_proto::{Jid, Map, MinionId, chain};
 use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
@@ -176,7 +176,7 @@ impl<'a> Session<'a> {
                 }
                 Ok(None) => tokio::time::sleep(RECONNECT_PAUSE).await,
                 Err(error) => {
-                    tracing::warn!("a large return is shown in part: {}", crate::chain(&error));
+                    tracing::warn!("a large return is shown in part: {}", chain(&error));
                     return value;
                 }
             }
@@ -292,7 +292,7 @@ impl<'a> Session<'a> {
         let returns = match jobs.returns(jid) {
             Ok(returns) => returns,
             Err(error) => {
-                tracing::warn!("returns may be missing: {}", crate::chain(&error));
+                tracing::warn!("returns may be missing: {}", chain(&error));
                 return;
             }
         };
@@ -391,7 +391,7 @@ pub(super) async fn next_event(bus: &mut Option<EventSubscriber>, endpoint: &End
         Err(error) => {
             tracing::warn!(
                 "the master went away; trying to reach it again: {}",
-                crate::chain(&error)
+                chain(&error)
             );
         }
     }

@@ -26,6 +26,7 @@ mod progress;
 mod provide;
 mod random;
 mod screen;
+mod services;
 mod test;
 mod walls;
 
@@ -71,6 +72,8 @@ enum Command {
     Provide,
     /// New random state trees, run by real Salt and by ours
     Random(random::Args),
+    /// Databases to try things with, in directories of their own, until Ctrl-C
+    Services(services::Args),
 }
 
 fn main() -> ExitCode {
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Command::Peers(args) => peers::run(&args),
         Command::Provide => provide::run(),
         Command::Random(args) => random::run(&args),
+        Command::Services(args) => services::run(&args),
     };
     match done {
         Ok(code) => code,

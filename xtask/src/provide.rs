@@ -11,15 +11,25 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Result;
 
 /// Programs that tests use, each with the Debian package that brings it.
-const PROGRAMS: [(&str, &str); 14] = [
+const PROGRAMS: [(&str, &str); 24] = [
     ("apt-get", "apt"),
     ("bzip2", "bzip2"),
     ("curl", "curl"),
     ("dpkg-deb", "dpkg"),
+    ("etcd", "etcd-server"),
+    ("etcdctl", "etcd-client"),
     ("fish", "fish"),
     ("git", "git"),
     ("gpg", "gnupg"),
+    ("initdb", "postgresql"),
+    ("mariadb", "mariadb-client"),
+    ("mariadb-install-db", "mariadb-server"),
+    ("mariadbd", "mariadb-server"),
+    ("postgres", "postgresql"),
+    ("psql", "postgresql-client"),
     ("python3", "python3"),
+    ("redis-cli", "redis-tools"),
+    ("redis-server", "redis-server"),
     ("setpriv", "util-linux"),
     ("unshare", "util-linux"),
     ("unzip", "unzip"),
@@ -84,6 +94,7 @@ fn missing() -> Vec<&'static str> {
     if !has_library(PAM.0) {
         packages.push(PAM.1);
     }
+    packages.sort_unstable();
     packages.dedup();
     packages
 }
@@ -100,6 +111,8 @@ fn apt_get(args: &[&str]) -> bool {
         .args(QUIETLY)
         .args(args)
         .env("DEBIAN_FRONTEND", "noninteractive")
+        // Packages of servers start them, unless the machine is in this level.
+        .env("RUNLEVEL", "1")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .status();
@@ -107,8 +120,7 @@ fn apt_get(args: &[&str]) -> bool {
 }
 
 fn is_installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+    halite_test_services::find_program(program).is_some()
 }
 
 /// Whether the library is where Debian has it: directly in a directory of

@@ -1,0 +1,117 @@
+//! Redis.
+
+use std::net::SocketAddr;
+
+use anyhow::Result;
+
+use crate::install::find_for_test;
+use crate::place::{address, free_port};
+use crate::server::{Launch, Ready, Server, StopSignal, run, write_file};
+use crate::tls::Certificates;
+use crate::wanted::Wanted;
+
+/// A Redis server that writes each change to its log at once.
+#[derive(Debug)]
+pub struct Redis {
+    /// Its process.
+    pub server: Server,
+    /// Where it is served.
+    pub address: SocketAddr,
+    /// Its certificates, if it speaks TLS.
+    pub tls: Option<Certificates>,
+    password: Option<String>,
+}
+
+impl Redis {
+    /// Starts one for a test; `None`, and reported, if it is not installed.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[allow(clippy::unwrap_used)]
+    pub fn for_test(wanted: &Wanted) -> Option<Self> {
+        find_for_test(&["redis-server", "redis-cli"])?;
+        Some(Self::start(wanted).unwrap())
+    }
+
+    /// Starts one.
+    ///
+    /// # Errors
+    /// When it is not installed or does not start.
+    pub fn start(wanted: &Wanted) -> Result<Self> {
+        let address = free_port()?;
+        let mut tls = None;
+        let server = Server::new("redis", |dir| {
+            let mut text = format!(
+                "bind {}\ndir {}\nappendonly yes\nappendfsync everysec\nsave \"\"\n",
+                address.ip(),
+                dir.display()
+            );
+            if wanted.tls {
+                let files = Certificates::make(dir, address.ip())?;
+                text += &format!(
+                    "port 0\ntls-port {}\ntls-cert-file {}\ntls-key-file {}\n\
+                     tls-ca-cert-file {}\ntls-auth-clients no\n",
+                    address.port(),
+                    files.cert.display(),
+                    files.key.display(),
+                    files.ca.display()
+                );
+                tls = Some(files);
+            } else {
+                text += &format!("port {}\n", address.port());
+            }
+            if let Some(password) = &wanted.password {
+                text += &format!("requirepass {password}\n");
+            }
+            let config = dir.join("redis.conf");
+            write_file(&config, &text)?;
+            let mut args = vec![config.display().to_string()];
+            args.extend(wanted.args.iter().cloned());
+            Ok(Launch {
+                program: "redis-server",
+                args,
+                ready: Ready::Says("Ready to accept connections"),
+                stop: StopSignal::Term,
+                as_root: false,
+            })
+        })?;
+        server.start()?;
+        Ok(Self {
+            server,
+            address,
+            tls,
+            password: wanted.password.clone(),
+        })
+    }
+
+    /// `redis://:password@address:port/0`, `rediss` with TLS.
+    pub fn url(&self) -> String {
+        let scheme = if self.tls.is_some() {
+            "rediss"
+        } else {
+            "redis"
+        };
+        let password = self.password.as_ref();
+        let login = password.map_or_else(String::new, |password| format!(":{password}@"));
+        format!("{scheme}://{login}{}/0", self.address)
+    }
+
+    /// What `redis-cli` says to a command.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn cli(&self, command: &[&str]) -> Result<String> {
+        let (ip, port) = (address().to_string(), self.address.port().to_string());
+        let mut args = vec!["-h", &ip, "-p", &port];
+        if let Some(password) = &self.password {
+            args.extend(["--no-auth-warning", "-a", password]);
+        }
+        let ca;
+        if let Some(tls) = &self.tls {
+            ca = tls.ca.display().to_string();
+            args.extend(["--tls", "--cacert", &ca]);
+        }
+        args.extend(command);
+        run("redis-cli", &args, self.server.dir(), "")
+    }
+}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use halite_crypto::files;
-use halite_store::StoreOptions;
+use halite_store::{Store, StoreOptions};
 use halite_transport::fleet::PublishPort;
 use halite_transport::ipc::EventBus;
 
@@ -91,12 +91,18 @@ pub(super) fn local_keys(settings: &Settings) -> Result<LocalKeys, StartError> {
     })
 }
 
+/// The store that the configuration names.
+pub(super) fn store_options(general: &General) -> StoreOptions {
+    StoreOptions::local_fs(&general.cachedir, general.hash_type)
+}
+
 /// What was opened before the parts are put together.
 pub(super) struct Opened {
     pub(super) publish_port: PublishPort,
     pub(super) bus: EventBus,
     pub(super) attendance: Arc<Attendance>,
     pub(super) local_keys: LocalKeys,
+    pub(super) store: Store,
 }
 
 /// Puts a master together; what it does by itself is not begun yet.
@@ -140,10 +146,7 @@ pub(super) fn assemble(
         settings.tops,
     )
     .map_err(pillars_error)?;
-    let store = halite_store::open(&StoreOptions::local_fs(
-        &general.cachedir,
-        general.hash_type,
-    ));
+    let store = opened.store;
     let jobs = Jobs::open(
         Arc::clone(&general),
         settings.jobs,

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use halite_config::MasterConfig;
+use halite_store::StoreOptions;
 use halite_transport::Endpoint;
 use halite_transport::fleet::{LocalPublishSocket, PublishPort, RequestPort};
 use tokio::runtime::Handle;
@@ -21,7 +22,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
-use self::assemble::{Opened, assemble, local_keys, make_dirs};
+use self::assemble::{Opened, assemble, local_keys, make_dirs, store_options};
 use self::event_returns::{Plan, return_events};
 use self::maintenance::{Health, maintain};
 use self::scheduler::keep_schedule;
@@ -72,7 +73,24 @@ impl Daemon {
     /// When a port or socket is in use, or a key, file or directory cannot be
     /// used.
     pub fn start(config: &MasterConfig) -> Result<Self, StartError> {
-        let mut settings = Settings::from_config(config)?;
+        let settings = Settings::from_config(config)?;
+        let store = store_options(&settings.general);
+        Self::start_on(settings, &store)
+    }
+
+    /// As [`start`](Self::start), on another store than that of the
+    /// configuration: a test's, which fails.
+    ///
+    /// # Errors
+    /// As those of `start`.
+    pub fn start_with_store(
+        config: &MasterConfig,
+        store: &StoreOptions,
+    ) -> Result<Self, StartError> {
+        Self::start_on(Settings::from_config(config)?, store)
+    }
+
+    fn start_on(mut settings: Settings, store: &StoreOptions) -> Result<Self, StartError> {
         make_dirs(&settings.general)?;
         // Before the sockets: programs read their key when they see them.
         let local_keys = local_keys(&settings)?;
@@ -98,6 +116,7 @@ impl Daemon {
             bus,
             attendance,
             local_keys,
+            store: halite_store::open(store),
         };
         let (serving, tasks) = assemble(settings, opened)?;
         let master = Arc::clone(&serving.master);

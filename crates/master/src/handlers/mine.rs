@@ -61,8 +61,11 @@ pub(super) fn get(fleet: &Fleet, caller: &Caller, get: &MineGet) -> Handled {
         id: &caller.id,
     };
     for id in matching(fleet, &get.tgt, tgt_type).minions {
-        let Ok(Some(values)) = fleet.data.get(Bank::Mine, &id) else {
-            continue;
+        let values = match fleet.data.get(Bank::Mine, &id) {
+            Ok(Some(values)) => values,
+            Ok(None) => continue,
+            // An answer without it would look like a fleet without that minion.
+            Err(error) => return failed(caller, &format!("read the mine of {id}"), &error),
         };
         let mut may_read = |allowed: mine::Allowed<'_>| {
             let found = matching(&asker, allowed.tgt, allowed.tgt_type);
@@ -145,13 +148,15 @@ fn matching(minions: &dyn Minions, tgt: &Value, tgt_type: &str) -> Resolved {
 fn handled(caller: &Caller, result: Result<bool, StoreError>) -> Handled {
     match result {
         Ok(value) => value.into(),
-        Err(error) if !caller.may_log("mine") => {
-            tracing::debug!(minion = %caller.id, "could not change the mine: {}", chain(&error));
-            Handled::failed()
-        }
-        Err(error) => {
-            tracing::error!(minion = %caller.id, "could not change the mine: {}", chain(&error));
-            Handled::failed()
-        }
+        Err(error) => failed(caller, "change the mine", &error),
     }
+}
+
+fn failed(caller: &Caller, what: &str, error: &StoreError) -> Handled {
+    if caller.may_log("mine") {
+        tracing::error!(minion = %caller.id, "could not {what}: {}", chain(error));
+    } else {
+        tracing::debug!(minion = %caller.id, "could not {what}: {}", chain(error));
+    }
+    Handled::failed()
 }

@@ -8,6 +8,7 @@ mod clones;
 mod daemon;
 mod doors;
 mod evil_minion;
+mod faulty_store;
 mod floods;
 mod hostile;
 mod jobs;

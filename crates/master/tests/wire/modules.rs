@@ -90,6 +90,17 @@ async fn events_are_stored_and_the_last_ones_at_the_end() {
 
 /// Runs a runner; its return.
 async fn run(master: &Master, fun: &str, args: &[&str], kwargs: &[(&str, Value)]) -> Value {
+    let told = returned(master, fun, args, kwargs).await.unwrap();
+    told.get("return").cloned().unwrap()
+}
+
+/// Runs a runner; the event of its return, or the answer if it does not begin.
+pub(crate) async fn returned(
+    master: &Master,
+    fun: &str,
+    args: &[&str],
+    kwargs: &[(&str, Value)],
+) -> Result<Map, Value> {
     let mut events = master.events().await;
     let args = args.iter().map(|arg| Value::from(*arg)).collect();
     let kwargs: Map = kwargs
@@ -106,13 +117,14 @@ async fn run(master: &Master, fun: &str, args: &[&str], kwargs: &[(&str, Value)]
     ]);
     let reply = master.ask_clear(load).await;
     let begun = reply.get("load").unwrap_or(&reply);
-    let tag = begun.get("tag").and_then(Value::as_str).unwrap().to_owned();
+    let Some(tag) = begun.get("tag").and_then(Value::as_str) else {
+        return Err(reply);
+    };
     loop {
         let event = tokio::time::timeout(SOON, events.next()).await.unwrap();
         let event = event.unwrap().unwrap();
         if event.tag() == format!("{tag}/ret") {
-            let told = event.unpack().unwrap();
-            return told.data.get("return").cloned().unwrap();
+            return Ok(event.unpack().unwrap().data);
         }
     }
 }

@@ -16,6 +16,7 @@ use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::msgpack::{pack_wire, unpack_wire};
 use halite_proto::request::{MinionRequest, Request, RequestMeta};
 use halite_proto::{Capabilities, Map, MinionId, Nonce, Refusal, SignOfLife, Value};
+use halite_store::{Faults, StoreOptions};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{Requester, RequesterOptions};
 use halite_transport::ipc::EventSubscriber;
@@ -64,14 +65,34 @@ impl Master {
 
     /// Starts a master in a directory that may hold what another one left.
     pub(crate) fn start_in(dir: TempDir, more: &str) -> Self {
-        // Making a key takes longer than everything else.
-        let pki = dir.path().join("pki");
+        Self::make_keys(dir.path());
+        let daemon = Daemon::start(&config(dir.path(), more)).unwrap();
+        Self::run(dir, daemon)
+    }
+
+    /// Starts a master on files that fail as `faults` say.
+    pub(crate) fn start_with_faults(faults: Faults) -> Self {
+        let dir = TempDir::new().unwrap();
+        Self::make_keys(dir.path());
+        let store = StoreOptions::Faulty {
+            cachedir: dir.path().join("cache"),
+            faults,
+        };
+        let daemon = Daemon::start_with_store(&config(dir.path(), ""), &store).unwrap();
+        Self::run(dir, daemon)
+    }
+
+    /// Making a key takes longer than everything else.
+    fn make_keys(dir: &Path) {
+        let pki = dir.join("pki");
         if !pki.exists() {
             fs::create_dir_all(&pki).unwrap();
             let pair = fs::read(fixture("master.pem")).unwrap();
             fs::write(pki.join("m1.pem"), pair).unwrap();
         }
-        let daemon = Daemon::start(&config(dir.path(), more)).unwrap();
+    }
+
+    fn run(dir: TempDir, daemon: Daemon) -> Self {
         let (stop, stopped) = oneshot::channel();
         Self {
             dir,
@@ -100,7 +121,7 @@ impl Master {
 
     /// The store of the master.
     pub(crate) fn store(&self) -> halite_store::Store {
-        halite_store::open(&halite_store::StoreOptions::local_fs(
+        halite_store::open(&StoreOptions::local_fs(
             self.path("cache"),
             halite_crypto::HashType::Sha256,
         ))

@@ -144,6 +144,19 @@ impl Faults {
         }
     }
 
+    /// Adds the mistakes in the items of one option: none follows from another.
+    pub(crate) fn add_items(&mut self, items: Vec<ConfigError>) {
+        let mut items = items.into_iter();
+        let Some(first) = items.next() else {
+            return;
+        };
+        let known = self.0.len();
+        self.add(first);
+        if self.0.len() > known {
+            self.0.extend(items);
+        }
+    }
+
     /// Adds the mistake of a check that has failed.
     pub(crate) fn check<T>(&mut self, result: Result<T, ConfigError>) -> Option<T> {
         result.map_err(|fault| self.add(fault)).ok()

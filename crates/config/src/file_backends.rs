@@ -35,26 +35,28 @@ const ELSEWHERE: &[(&str, &str)] = &[
 
 const IN_PYTHON: &str = "it is a module in Python, which is not used here";
 
-/// Puts the names as Salt does: `git` is `gitfs`, and each one counts once.
-///
-/// # Errors
-/// When files are served from here, from the sources `known`, and a name is not
-/// that of one.
+/// Puts the names as Salt does: `git` is `gitfs`, and each one counts once. The
+/// mistakes: names that are not those of the sources `known`, where files are
+/// served from here.
 pub(crate) fn settle(
     raw: &mut Raw,
     names: &mut OneOrMany,
     known: Option<&[&str]>,
-) -> Result<(), ConfigError> {
+) -> Vec<ConfigError> {
     for name in &mut names.0 {
         if SHORT.contains(&name.as_str()) {
             name.push_str("fs");
         }
     }
     if let Some(known) = known {
+        let mut mistakes = Vec::new();
         for (at, name) in names.0.iter().enumerate() {
             if !known.contains(&name.as_str()) {
-                return Err(raw.wrong_item(OPTION, Some(at), allowed(name, known)));
+                mistakes.push(raw.wrong_item(OPTION, Some(at), allowed(name, known)));
             }
+        }
+        if !mistakes.is_empty() {
+            return mistakes;
         }
     }
     let mut once: Vec<String> = Vec::new();
@@ -66,7 +68,7 @@ pub(crate) fn settle(
     names.0 = once;
     let settled = names.0.iter().map(|name| Value::from(name.as_str()));
     raw.settle(OPTION, Value::List(settled.collect()));
-    Ok(())
+    Vec::new()
 }
 
 /// What may stand in the place of a name, to end the sentence `it is ...`.

@@ -140,8 +140,8 @@ pub fn load_master(options: &LoadOptions) -> Result<Loaded<MasterConfig>, Config
 /// When a file cannot be read.
 pub fn draft_master(options: &LoadOptions) -> Result<Draft<MasterConfig>, ConfigError> {
     let mut draft = read_master(options)?;
-    let settled = draft.loaded.config.settle_file_backends();
-    draft.faults.check(settled);
+    let mistakes = draft.loaded.config.settle_file_backends();
+    draft.faults.add_items(mistakes);
     refused::check(&draft.loaded.config.raw, &mut draft.faults);
     Ok(draft)
 }

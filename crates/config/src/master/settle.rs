@@ -80,12 +80,12 @@ impl MasterConfig {
         }
     }
 
-    /// Checks where files come from, and settles it.
-    pub(crate) fn settle_file_backends(&mut self) -> Result<(), ConfigError> {
+    /// Settles where files come from; the mistakes in it.
+    pub(crate) fn settle_file_backends(&mut self) -> Vec<ConfigError> {
         let names = &mut self.fileserver_backend;
         if names.0.is_empty() {
             let allowed = format!("a list with at least one of: {}", FILE_BACKENDS.join(", "));
-            return Err(self.raw.wrong("fileserver_backend", allowed));
+            return vec![self.raw.wrong("fileserver_backend", allowed)];
         }
         file_backends::settle(&mut self.raw, names, Some(FILE_BACKENDS))
     }

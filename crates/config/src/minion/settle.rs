@@ -24,8 +24,7 @@ impl MinionConfig {
         self.raw
             .settle_roots("pillar_roots", &mut self.pillar_roots);
         self.check_values(faults);
-        let settled = self.settle_file_backends();
-        faults.check(settled);
+        self.settle_file_backends(faults);
         let found = self.id_rules().id(self.id.as_deref(), names);
         self.id = Some(found.text.clone());
         let repeats = faults.check(self.masters_and_repeats());
@@ -96,14 +95,16 @@ impl MinionConfig {
         Ok(())
     }
 
-    fn settle_file_backends(&mut self) -> Result<(), ConfigError> {
-        let asks_master = self.raw.setting("use_master_when_local")?.unwrap_or(false);
+    fn settle_file_backends(&mut self, faults: &mut Faults) {
+        let asks_master = faults.check(self.raw.setting("use_master_when_local"));
+        let asks_master = asks_master.flatten().unwrap_or(false);
         let serves = match self.master_type {
             MasterType::Disable => true,
             _ => self.file_client == "local" && !asks_master,
         };
         let known = serves.then_some(OWN_FILE_BACKENDS);
-        file_backends::settle(&mut self.raw, &mut self.fileserver_backend, known)
+        let mistakes = file_backends::settle(&mut self.raw, &mut self.fileserver_backend, known);
+        faults.add_items(mistakes);
     }
 
     fn check_values(&self, faults: &mut Faults) {

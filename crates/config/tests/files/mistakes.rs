@@ -292,7 +292,7 @@ fn all_mistakes_are_found_in_one_run() {
     home.file(
         "master",
         "worker_threads: many\nfailhard: maybe\norder_masters: true\npublish_port: 4506\n\
-         signing_algorithm: ROT13\n",
+         signing_algorithm: ROT13\nfileserver_backend: [root, roots, hgfs]\n",
     )
     .file("master.d/a.conf", "publisher_acl: {joe: test.ping}\n");
     let faults = halite_config::draft_master(&home.options())
@@ -311,6 +311,8 @@ fn all_mistakes_are_found_in_one_run() {
             "DIR/master:3:1 order_masters",
             "DIR/master:4:15 publish_port",
             "DIR/master:5:20 signing_algorithm",
+            "DIR/master:6:22 fileserver_backend",
+            "DIR/master:6:35 fileserver_backend",
             "DIR/master.d/a.conf:1:22 publisher_acl",
         ]
     );

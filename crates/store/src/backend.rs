@@ -1,23 +1,55 @@
-//! The backends that there are, and the one way to open a store.
+//! The backends that there are.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use halite_crypto::HashType;
 
-use crate::banks::Banks;
+use crate::cache::Cache;
 #[cfg(feature = "test-backends")]
 use crate::faulty::{Faults, Faulty};
-use crate::jobs::Jobs;
 use crate::local_fs::LocalFs;
 #[cfg(feature = "test-backends")]
 use crate::memory_store::MemoryStore;
-use crate::minion_data::MinionData;
-use crate::tokens::Tokens;
+#[cfg(feature = "redis")]
+use crate::redis::{Redis, RedisOptions};
 
-/// Which backend a store has, and where it is.
+/// Where each role of a store is kept.
 #[derive(Clone, Debug)]
-pub enum StoreOptions {
+pub struct StoreOptions {
+    /// Jobs and their returns.
+    pub jobs: BackendOptions,
+    /// Grains, pillar and mine of minions.
+    pub data: BackendOptions,
+    /// Banks of anything.
+    pub banks: BackendOptions,
+    /// Tokens.
+    pub tokens: BackendOptions,
+}
+
+impl StoreOptions {
+    /// All roles in one place.
+    pub fn all(place: BackendOptions) -> Self {
+        Self {
+            jobs: place.clone(),
+            data: place.clone(),
+            banks: place.clone(),
+            tokens: place,
+        }
+    }
+
+    /// All roles in the files below a cache directory.
+    pub fn local_fs(cachedir: impl Into<PathBuf>, hash_type: HashType) -> Self {
+        Self::all(BackendOptions::LocalFs {
+            cachedir: cachedir.into(),
+            hash_type,
+        })
+    }
+}
+
+/// A backend, and where it is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BackendOptions {
     /// Files below a cache directory, in Salt's layout.
     LocalFs {
         /// The cache directory.
@@ -26,6 +58,9 @@ pub enum StoreOptions {
         /// one are not found.
         hash_type: HashType,
     },
+    /// A Redis, in Salt's layout.
+    #[cfg(feature = "redis")]
+    Redis(Box<RedisOptions>),
     /// Such files, with faults.
     #[cfg(feature = "test-backends")]
     Faulty {
@@ -39,39 +74,14 @@ pub enum StoreOptions {
     MemoryStore(Arc<MemoryStore>),
 }
 
-impl StoreOptions {
-    /// The files below a cache directory.
-    pub fn local_fs(cachedir: impl Into<PathBuf>, hash_type: HashType) -> Self {
-        Self::LocalFs {
-            cachedir: cachedir.into(),
-            hash_type,
+impl BackendOptions {
+    /// Salt's cache on the server of a backend; `None` for one that is on none.
+    pub fn cache(&self) -> Option<Cache> {
+        match self {
+            #[cfg(feature = "redis")]
+            Self::Redis(options) => Some(options.cache()),
+            _ => None,
         }
-    }
-}
-
-/// The roles of one store.
-#[derive(Clone, Debug)]
-pub struct Store {
-    /// Jobs and their returns.
-    pub jobs: Jobs,
-    /// Grains, pillar and mine of minions.
-    pub data: MinionData,
-    /// Banks of anything.
-    pub banks: Banks,
-    /// The tokens of users who have logged in.
-    pub tokens: Tokens,
-}
-
-/// Opens a store. Nothing is read or made by that, and nothing can fail: a
-/// backend is reached by the first operation, so that programs start, and say
-/// what is wrong, while it is away.
-pub fn open(options: &StoreOptions) -> Store {
-    let backend = Arc::new(Backend::new(options));
-    Store {
-        jobs: Jobs::new(Arc::clone(&backend)),
-        data: MinionData::new(Arc::clone(&backend)),
-        banks: Banks::new(Arc::clone(&backend)),
-        tokens: Tokens::new(backend),
     }
 }
 
@@ -79,6 +89,8 @@ pub fn open(options: &StoreOptions) -> Store {
 #[derive(Debug)]
 pub(crate) enum Backend {
     LocalFs(LocalFs),
+    #[cfg(feature = "redis")]
+    Redis(Redis),
     #[cfg(feature = "test-backends")]
     Faulty(Faulty),
     #[cfg(feature = "test-backends")]
@@ -86,19 +98,21 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    fn new(options: &StoreOptions) -> Self {
+    pub(crate) fn new(options: &BackendOptions) -> Self {
         match options {
-            StoreOptions::LocalFs {
+            BackendOptions::LocalFs {
                 cachedir,
                 hash_type,
             } => Self::LocalFs(LocalFs::new(cachedir, *hash_type)),
+            #[cfg(feature = "redis")]
+            BackendOptions::Redis(options) => Self::Redis(Redis::new(options)),
             #[cfg(feature = "test-backends")]
-            StoreOptions::Faulty { cachedir, faults } => {
+            BackendOptions::Faulty { cachedir, faults } => {
                 let files = LocalFs::new(cachedir, HashType::Sha256);
                 Self::Faulty(Faulty::new(files, faults.clone()))
             }
             #[cfg(feature = "test-backends")]
-            StoreOptions::MemoryStore(memory) => Self::MemoryStore(Arc::clone(memory)),
+            BackendOptions::MemoryStore(memory) => Self::MemoryStore(Arc::clone(memory)),
         }
     }
 }
@@ -109,6 +123,8 @@ macro_rules! on {
     ($backend:expr, $role:ident.$operation:ident($($argument:expr),*)) => {
         match &*$backend {
             $crate::backend::Backend::LocalFs(files) => files.$role.$operation($($argument),*),
+            #[cfg(feature = "redis")]
+            $crate::backend::Backend::Redis(redis) => redis.$role.$operation($($argument),*),
             #[cfg(feature = "test-backends")]
             $crate::backend::Backend::Faulty(faulty) => {
                 faulty.around(|| faulty.files.$role.$operation($($argument),*))

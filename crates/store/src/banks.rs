@@ -8,47 +8,9 @@
 use std::sync::Arc;
 
 use halite_proto::Value;
-use thiserror::Error;
 
 use crate::backend::{Backend, on};
-use crate::error::StoreError;
-
-/// Banks that hold what proves who somebody is, or what only the master may
-/// write.
-const OWN: [&str; 9] = [
-    "files",
-    "health",
-    "jobs",
-    "minions",
-    "proc",
-    "publish_auth",
-    "replay",
-    "sessions",
-    "tokens",
-];
-
-/// Most bytes of one part of a name, so that `.p` fits into a file name.
-const NAME_BYTES_MAX: usize = 250;
-
-/// Most parts of the name of a bank.
-const PARTS_MAX: usize = 16;
-
-/// Why a bank could not be used.
-#[derive(Debug, Error)]
-pub enum BankError {
-    /// The name of the bank is none.
-    #[error("{0:?} is no name of a bank")]
-    Bank(String),
-    /// The bank is the master's own.
-    #[error("the bank {0:?} belongs to the master itself")]
-    Own(String),
-    /// The name of the key is none.
-    #[error("{0:?} is no name of a key")]
-    Key(String),
-    /// The store cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
+use crate::kept::{BankError, BankName, KeyName};
 
 /// The banks of a store.
 #[derive(Clone, Debug)]
@@ -105,52 +67,6 @@ impl Banks {
     }
 }
 
-/// The checked name of a bank that users may have.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct BankName(Vec<String>);
-
-impl BankName {
-    fn parse(text: &str) -> Result<Self, BankError> {
-        let parts: Vec<&str> = text.split('/').collect();
-        if parts.len() > PARTS_MAX || !parts.iter().all(|part| is_name(part)) {
-            return Err(BankError::Bank(text.to_owned()));
-        }
-        if parts.first().is_some_and(|first| OWN.contains(first)) {
-            return Err(BankError::Own(text.to_owned()));
-        }
-        Ok(Self(parts.into_iter().map(str::to_owned).collect()))
-    }
-
-    pub(crate) fn parts(&self) -> &[String] {
-        &self.0
-    }
-}
-
-/// The checked name of a key.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KeyName<'a>(&'a str);
-
-impl<'a> KeyName<'a> {
-    fn parse(text: &'a str) -> Result<Self, BankError> {
-        match is_name(text) {
-            true => Ok(Self(text)),
-            false => Err(BankError::Key(text.to_owned())),
-        }
-    }
-
-    pub(crate) fn as_str(self) -> &'a str {
-        self.0
-    }
-}
-
-/// Whether a text is one part of a path, and not a hidden one.
-fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && text.len() <= NAME_BYTES_MAX
-        && !text.starts_with('.')
-        && !text.contains(['/', '\0'])
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -158,7 +74,8 @@ mod tests {
     use halite_crypto::HashType;
 
     use super::*;
-    use crate::backend::{StoreOptions, open};
+    use crate::backend::StoreOptions;
+    use crate::open::open;
 
     fn banks(cachedir: std::path::PathBuf) -> Banks {
         open(&StoreOptions::local_fs(cachedir, HashType::Sha256)).banks

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use halite_crypto::files::FileError;
 use halite_proto::Value;
+use halite_proto::json::Unwritable;
 use halite_proto::msgpack::{PackError, UnpackError};
+use halite_store_servers::ServerError;
 use thiserror::Error;
 
 /// Why something was not stored, found or removed. The text is one line and
@@ -16,6 +18,9 @@ pub enum StoreError {
     /// A file or directory could not be used.
     #[error(transparent)]
     File(#[from] FileError),
+    /// A server could not be used.
+    #[error(transparent)]
+    Server(#[from] ServerError),
     /// A value cannot be written as msgpack.
     #[error("could not pack {place}")]
     Pack {
@@ -54,6 +59,31 @@ pub enum StoreError {
         /// How many it may have.
         max: usize,
     },
+    /// A server lists more than is read of it.
+    #[error("{place} has more than {max} entries")]
+    TooMany {
+        /// What is listed.
+        place: String,
+        /// How many there may be.
+        max: usize,
+    },
+    /// A value cannot be written as JSON.
+    #[error("could not write {place} as JSON")]
+    Json {
+        /// Where it is kept.
+        place: String,
+        /// What is wrong with the value.
+        #[source]
+        source: Unwritable,
+    },
+    /// Others have changed it again and again meanwhile.
+    #[error("could not change {place} in {tries} tries: others change it too")]
+    Contested {
+        /// Where it is kept.
+        place: String,
+        /// How often it was tried.
+        tries: usize,
+    },
     /// Every job id that was tried is in use.
     #[error("could not allocate a job id in {place} after {tries} tries")]
     JidsTaken {
@@ -65,6 +95,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the place itself is to blame, and the same may work later.
+    pub fn is_of_server(&self) -> bool {
+        matches!(self, Self::Server(_))
+    }
+
     pub(crate) fn pack(place: impl Display, source: PackError) -> Self {
         let place = place.to_string();
         Self::Pack { place, source }

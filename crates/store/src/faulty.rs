@@ -41,6 +41,12 @@ enum Fault {
     Late,
 }
 
+impl PartialEq for Faults {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 impl Faults {
     /// Faults that hit one of `one_in` operations, and last for `pause` where
     /// the store stalls or is late. They are on.

@@ -4,62 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use halite_proto::returns::JobReturn;
-use halite_proto::{Jid, Map, MinionId, Value};
+use halite_proto::{Jid, Map, MinionId};
 
 use crate::backend::{Backend, on};
 use crate::error::StoreError;
+use crate::job_filter::JobFilter;
+use crate::kept::{Cleaned, Saved, StoredReturn};
 use crate::packing::without_secrets;
-
-/// What became of a return that was to be stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Saved {
-    /// It is stored.
-    Stored,
-    /// The minion's return is there already. A minion repeats itself when an
-    /// answer was lost; only a return that differs is worth a warning.
-    Duplicate {
-        /// Whether it says something else than the stored one.
-        differs: bool,
-    },
-    /// The job's returns are not to be kept.
-    NoCache,
-}
-
-/// A minion's return as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredReturn {
-    /// `return`, and `retcode` and `success` if they were stored.
-    pub data: Map,
-    /// The outputter.
-    pub out: Option<String>,
-}
-
-impl StoredReturn {
-    /// The value returned.
-    pub fn ret(&self) -> &Value {
-        self.data.get("return").unwrap_or(&Value::Nil)
-    }
-
-    /// As Salt's readers have it: with `out` among the data.
-    pub fn into_map(self) -> Map {
-        let mut map = self.data;
-        if let Some(out) = self.out {
-            map.insert("out", out);
-        }
-        map
-    }
-}
-
-/// What a pass of the cleaner did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cleaned {
-    /// Jobs looked at.
-    pub seen: usize,
-    /// Jobs removed.
-    pub removed: usize,
-    /// Jobs that should have been removed and could not.
-    pub failed: usize,
-}
 
 /// The jobs of a store.
 #[derive(Clone, Debug)]
@@ -206,20 +157,22 @@ impl Jobs {
     /// # Errors
     /// When the jobs cannot be listed.
     pub fn newest(&self, max: usize) -> Result<Vec<(Jid, Map)>, StoreError> {
-        self.newest_fitting(max, |_, _| true)
+        self.newest_fitting(max, &JobFilter::default(), |_, _| true)
     }
 
-    /// As `newest`, of the jobs that `fits` takes. The others are not kept in
-    /// memory, and no more are read than it takes to find `max`.
+    /// As `newest`, of the jobs that the filter finds and `fits` takes too. The
+    /// others are not kept in memory, and no more of what the filter finds is
+    /// read than it takes to find `max`.
     ///
     /// # Errors
     /// When the jobs cannot be listed.
     pub fn newest_fitting(
         &self,
         max: usize,
+        filter: &JobFilter,
         fits: impl FnMut(&Jid, &Map) -> bool,
     ) -> Result<Vec<(Jid, Map)>, StoreError> {
-        on!(self.backend, jobs.newest_fitting(max, fits))
+        on!(self.backend, jobs.newest_fitting(max, filter, fits))
     }
 
     /// Stores which minion has published a job.

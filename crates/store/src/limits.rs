@@ -50,3 +50,13 @@ pub const FILE_NAME_BYTES_MAX: usize = 200;
 /// Locks that jobs share while they become known by their first returns: as
 /// many are written at once, the others wait.
 pub const FIRST_LOCKS: usize = 16;
+
+/// How often a change to a mine is tried when other masters change it too.
+pub const MINE_TRIES_MAX: usize = 32;
+
+/// Values that are asked of a server at once.
+pub const FETCHED_AT_ONCE_MAX: usize = 500;
+
+/// Seconds after which a time of whole seconds tells what was stored apart from
+/// what is stored next.
+pub const STAMP_SETTLED_S: i64 = 2;

@@ -1,41 +1,14 @@
 //! The minion data cache: what the master last heard from each minion.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use halite_proto::{Map, MinionId};
 
 use crate::backend::{Backend, on};
 use crate::error::StoreError;
+use crate::kept::{Bank, Parts};
 use crate::limits::INDEX_KEYS_MAX;
-
-/// A kind of data about minions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Bank {
-    /// The grains of the last pillar request.
-    Grains,
-    /// The pillar compiled last.
-    Pillar,
-    /// The functions that the minion published.
-    Mine,
-}
-
-impl Bank {
-    /// All banks.
-    pub const ALL: [Self; 3] = [Self::Grains, Self::Pillar, Self::Mine];
-
-    /// Salt's name of it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Grains => "grains",
-            Self::Pillar => "pillar",
-            Self::Mine => "mine",
-        }
-    }
-}
-
-/// By minion the entries that were asked for, and maybe others.
-pub type Parts = Arc<HashMap<MinionId, Map>>;
 
 /// The data of minions in a store.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 //! (`ext_source`, `ext_job_cache`, `master_job_cache`).
 
 use halite_proto::{Jid, Map, Value, python};
-use halite_store::StoredReturn;
 use halite_store::limits::JOBS_LISTED_MAX;
+use halite_store::{JobFilter, StoredReturn};
 
 use super::{Call, RunnerError};
 use crate::jobs::job_mirror::{self, CallFailed, configured};
@@ -111,7 +111,13 @@ impl<'c> Source<'c> {
         mut fits: impl FnMut(&Jid, &Map) -> bool,
     ) -> Result<Vec<(Jid, Map)>, RunnerError> {
         match self {
-            Self::Files(call) => Ok(call.runners.jobs.cache.newest_fitting(max, fits)?),
+            Self::Files(call) => {
+                Ok(call
+                    .runners
+                    .jobs
+                    .cache
+                    .newest_fitting(max, &JobFilter::default(), fits)?)
+            }
             Self::Returner(..) => {
                 let jobs = self.all()?.into_iter().rev();
                 Ok(jobs

@@ -16,7 +16,7 @@ use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::msgpack::{pack_wire, unpack_wire};
 use halite_proto::request::{MinionRequest, Request, RequestMeta};
 use halite_proto::{Capabilities, Map, MinionId, Nonce, Refusal, SignOfLife, Value};
-use halite_store::{Faults, StoreOptions};
+use halite_store::{BackendOptions, Faults, StoreOptions};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{Requester, RequesterOptions};
 use halite_transport::ipc::EventSubscriber;
@@ -74,10 +74,10 @@ impl Master {
     pub(crate) fn start_with_faults(faults: Faults) -> Self {
         let dir = TempDir::new().unwrap();
         Self::make_keys(dir.path());
-        let store = StoreOptions::Faulty {
+        let store = StoreOptions::all(BackendOptions::Faulty {
             cachedir: dir.path().join("cache"),
             faults,
-        };
+        });
         let daemon = Daemon::start_with_store(&config(dir.path(), ""), &store).unwrap();
         Self::run(dir, daemon)
     }

@@ -8,8 +8,8 @@ use halite_proto::Value;
 use halite_proto::msgpack::pack_modern;
 
 use super::atomic::{entries, load, put_making_dir, remove};
-use crate::banks::{BankName, KeyName};
 use crate::error::StoreError;
+use crate::kept::{BankName, KeyName};
 
 /// The banks of a cache directory.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::atomic::entries;
 use super::jobs::{JID, Jobs};
 use crate::error::StoreError;
-use crate::jobs::Cleaned;
+use crate::kept::Cleaned;
 use crate::limits::BROKEN_JOB_AGE_S;
 
 impl Jobs {

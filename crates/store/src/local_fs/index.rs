@@ -16,8 +16,8 @@ use halite_proto::msgpack::{Reading, pick};
 use halite_proto::{Map, MinionId};
 
 use super::atomic::read;
+use crate::kept::Parts;
 use crate::limits::{INDEX_KEYS_MAX, INDEX_PACKED_BYTES_MAX};
-use crate::minion_data::Parts;
 
 /// A directory that has not changed for so long is not about to change within
 /// the same tick of its clock.

@@ -16,7 +16,7 @@ use halite_proto::{Jid, Map, MinionId, Value, time};
 use super::atomic::{exists, load, put, put_making_dir, read};
 use super::recent::{Known, Recent};
 use crate::error::StoreError;
-use crate::jobs::Saved;
+use crate::kept::Saved;
 use crate::limits::{FIRST_LOCKS, JID_TRIES_MAX, OWN_JID_TRIES_MAX};
 use crate::packing::{load_of_return, pack_load, pack_minions, pack_out, pack_return};
 

@@ -7,7 +7,8 @@ use halite_proto::{Jid, Map, MinionId, Value};
 use super::atomic::{entries, load, read};
 use super::jobs::{ENDTIME, JID, Jobs, LOAD, OUT, RETURN};
 use crate::error::StoreError;
-use crate::jobs::StoredReturn;
+use crate::job_filter::JobFilter;
+use crate::kept::StoredReturn;
 
 impl Jobs {
     pub(crate) fn load(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
@@ -57,14 +58,16 @@ impl Jobs {
     pub(crate) fn newest_fitting(
         &self,
         max: usize,
+        filter: &JobFilter,
         mut fits: impl FnMut(&Jid, &Map) -> bool,
     ) -> Result<Vec<(Jid, Map)>, StoreError> {
         let mut jids = self.jids()?;
+        jids.retain(|jid| filter.fits_time(jid));
         jids.sort_unstable_by(|a, b| b.cmp(a));
         // One that is cleaned away meanwhile is no error.
         let load = |jid: Jid| Some((jid.clone(), self.bare_load(&jid).ok()??));
         let loads = jids.into_iter().filter_map(load);
-        let fitting = loads.filter(|(jid, load)| fits(jid, load));
+        let fitting = loads.filter(|(jid, load)| filter.fits_load(load) && fits(jid, load));
         Ok(fitting.take(max).collect())
     }
 

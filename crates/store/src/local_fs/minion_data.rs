@@ -13,8 +13,8 @@ use halite_proto::{Map, MinionId, Value};
 use super::atomic::{entries, load, put_making_dir, remove};
 use super::index::{Files, Index};
 use crate::error::StoreError;
+use crate::kept::{Bank, Parts};
 use crate::limits::{FILE_NAME_BYTES_MAX, MINION_DATA_BYTES_MAX, PILLAR_ENVS_MAX};
-use crate::minion_data::{Bank, Parts};
 
 /// The minion data cache of a master.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use halite_proto::{Map, Value};
 
 use super::atomic::entries;
 use crate::error::StoreError;
+use crate::kept::{TokenId, is_over};
 use crate::limits::TOKEN_BYTES_MAX;
-use crate::tokens::{TokenId, is_over};
 
 /// The tokens of a cache directory.
 #[derive(Debug)]

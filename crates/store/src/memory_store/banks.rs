@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use halite_proto::Value;
 
 use super::lock;
-use crate::banks::{BankName, KeyName};
 use crate::error::StoreError;
+use crate::kept::{BankName, KeyName};
 
 /// Values by bank and key.
 #[derive(Debug, Default)]

@@ -10,7 +10,8 @@ use halite_proto::{Jid, Map, MinionId, Value, time};
 
 use super::{PLACE, lock};
 use crate::error::StoreError;
-use crate::jobs::{Cleaned, Saved, StoredReturn};
+use crate::job_filter::JobFilter;
+use crate::kept::{Cleaned, Saved, StoredReturn};
 use crate::limits::{JID_TRIES_MAX, OWN_JID_TRIES_MAX};
 use crate::packing::{load_of_return, pack_return};
 
@@ -210,12 +211,14 @@ impl Jobs {
     pub(crate) fn newest_fitting(
         &self,
         max: usize,
+        filter: &JobFilter,
         mut fits: impl FnMut(&Jid, &Map) -> bool,
     ) -> Result<Vec<(Jid, Map)>, StoreError> {
         let state = lock(&self.0);
         let jobs = state.jobs.iter().rev();
+        let jobs = jobs.filter(|(jid, _)| filter.fits_time(jid));
         let loads = jobs.filter_map(|(jid, job)| Some((jid.clone(), job.load.clone()?)));
-        let fitting = loads.filter(|(jid, load)| fits(jid, load));
+        let fitting = loads.filter(|(jid, load)| filter.fits_load(load) && fits(jid, load));
         Ok(fitting.take(max).collect())
     }
 

@@ -8,8 +8,8 @@ use halite_proto::{Map, MinionId};
 
 use super::{PLACE, lock};
 use crate::error::StoreError;
+use crate::kept::{Bank, Parts};
 use crate::limits::{FILE_NAME_BYTES_MAX, MINION_DATA_BYTES_MAX, PILLAR_ENVS_MAX};
-use crate::minion_data::{Bank, Parts};
 
 /// Data by bank and minion, and pillars by minion and environment.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use halite_proto::Map;
 
 use super::lock;
 use crate::error::StoreError;
-use crate::tokens::TokenId;
+use crate::kept::TokenId;
 
 /// What each token stands for, and until when.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use halite_proto::{Jid, Map, MinionId, Value};
-use halite_store::{Saved, StoreError};
+use halite_store::{JobFilter, Saved, StoreError};
 
 use crate::subject::{Subject, id, jid, map, ping};
 
@@ -162,11 +162,71 @@ pub(crate) fn the_newest_jobs_come_first(subject: &Subject) {
     assert_eq!(newest(0), []);
     // No more are looked at than are needed.
     let mut looked_at = 0;
-    let found = jobs.newest_fitting(1, |job, _| {
+    let found = jobs.newest_fitting(1, &JobFilter::default(), |job, _| {
         looked_at += 1;
         *job == jid(2)
     });
     assert_eq!((found.unwrap(), looked_at), (newest(9)[1..2].to_vec(), 2));
+}
+
+pub(crate) fn jobs_are_found_by_a_filter(subject: &Subject) {
+    let jobs = subject.open().jobs;
+    let users = ["alice", "bob"];
+    for number in 1..=6_u64 {
+        let load = Map::from([
+            ("fun", Value::from(format!("test.{}", number % 3))),
+            ("tgt", Value::from(format!("web{number}"))),
+            ("user", Value::from(users[usize::from(number > 3)])),
+        ]);
+        jobs.prepare(&jid(number), false).unwrap();
+        jobs.save_load(&jid(number), &load, None).unwrap();
+    }
+    let found = |change: fn(&mut JobFilter)| -> Vec<Jid> {
+        let mut filter = JobFilter::default();
+        change(&mut filter);
+        let found = jobs.newest_fitting(9, &filter, |_, _| true).unwrap();
+        found.into_iter().map(|(jid, _)| jid).collect()
+    };
+    assert_eq!(
+        found(|filter| filter.functions = vec!["test.1".into()]),
+        [4, 1].map(jid)
+    );
+    assert_eq!(
+        found(|filter| filter.functions = vec!["*.1".into(), "test.[2]".into()]),
+        [5, 4, 2, 1].map(jid)
+    );
+    assert_eq!(
+        found(|filter| filter.targets = vec!["web?".into()]).len(),
+        6
+    );
+    assert_eq!(
+        found(|filter| filter.targets = vec!["web2".into()]),
+        [jid(2)]
+    );
+    assert_eq!(
+        found(|filter| filter.user = Some("bob".into())),
+        [6, 5, 4].map(jid)
+    );
+    assert_eq!(
+        found(|filter| filter.not_function = Some("test.0".into())),
+        [5, 4, 2, 1].map(jid)
+    );
+    assert_eq!(
+        found(|filter| {
+            filter.since = Some(jid(2).as_str().to_owned());
+            filter.until = Some(jid(4).as_str().to_owned());
+        }),
+        [4, 3, 2].map(jid)
+    );
+    assert_eq!(found(|filter| filter.since = Some("2030".into())), []);
+    // Both parts of a question must fit.
+    assert_eq!(
+        found(|filter| {
+            filter.user = Some("alice".into());
+            filter.functions = vec!["test.1".into()];
+        }),
+        [jid(1)]
+    );
 }
 
 pub(crate) fn old_jobs_are_removed(subject: &Subject) {

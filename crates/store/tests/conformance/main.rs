@@ -22,7 +22,7 @@ macro_rules! suite {
                 a_job_is_found_as_it_was_saved, an_unknown_job_has_nothing,
                 the_first_return_counts, returns_of_many_at_once_are_all_kept,
                 a_job_from_elsewhere_becomes_known, returns_without_cache_are_dropped,
-                the_newest_jobs_come_first, old_jobs_are_removed, batches_begin_and_end,
+                the_newest_jobs_come_first, jobs_are_found_by_a_filter, old_jobs_are_removed, batches_begin_and_end,
                 publishers_are_known_until_their_jobs_go);
             suite!($backend, minion_data: data_is_replaced_and_forgotten, a_mine_is_merged,
                 parts_are_what_all_of_it_says, pillars_of_environments_are_bounded,
@@ -38,7 +38,12 @@ macro_rules! suite {
             $(
                 #[test]
                 fn $check() {
-                    crate::$role::$check(&crate::subject::$backend());
+                    // One on a server that is not installed has said so.
+                    let subject: Option<crate::subject::Subject> =
+                        crate::subject::$backend().into();
+                    if let Some(subject) = subject {
+                        crate::$role::$check(&subject);
+                    }
                 }
             )*
         }
@@ -47,6 +52,8 @@ macro_rules! suite {
 
 mod backends {
     suite!(local_fs);
+    #[cfg(feature = "redis")]
+    suite!(redis);
     #[cfg(feature = "test-backends")]
     suite!(memory_store);
     // With faults off: what it adds does no harm. With faults on: `faults.rs`.

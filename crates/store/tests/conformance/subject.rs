@@ -1,17 +1,18 @@
 //! Empty stores to be checked, and names for what is in them.
 
+use std::any::Any;
+
 use halite_crypto::HashType;
 use halite_proto::publish::FunSpec;
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, Value};
-use halite_store::{Store, StoreOptions};
-use tempfile::TempDir;
+use halite_store::{BackendOptions, Store, StoreOptions};
 
 /// A store that can be opened several times.
 pub(crate) struct Subject {
     options: StoreOptions,
-    /// Goes with the test.
-    _dir: TempDir,
+    /// The directory or the server, which goes with the test.
+    _place: Box<dyn Any>,
 }
 
 impl Subject {
@@ -25,15 +26,27 @@ pub(crate) fn local_fs() -> Subject {
     let dir = tempfile::tempdir().unwrap();
     Subject {
         options: StoreOptions::local_fs(dir.path(), HashType::Sha256),
-        _dir: dir,
+        _place: Box::new(dir),
     }
+}
+
+#[cfg(feature = "redis")]
+pub(crate) fn redis() -> Option<Subject> {
+    let server = halite_test_services::Redis::for_test(&Default::default())?;
+    let address = halite_store_servers::Address::parse(&server.url()).unwrap();
+    let keep = std::time::Duration::from_secs(24 * 3600);
+    let options = halite_store::RedisOptions::new(address, keep);
+    Some(Subject {
+        options: StoreOptions::all(BackendOptions::Redis(Box::new(options))),
+        _place: Box::new(server),
+    })
 }
 
 #[cfg(feature = "test-backends")]
 pub(crate) fn memory_store() -> Subject {
     Subject {
-        options: StoreOptions::MemoryStore(std::sync::Arc::default()),
-        _dir: tempfile::tempdir().unwrap(),
+        options: StoreOptions::all(BackendOptions::MemoryStore(std::sync::Arc::default())),
+        _place: Box::new(()),
     }
 }
 
@@ -48,11 +61,11 @@ pub(crate) fn faulty() -> Subject {
 pub(crate) fn with_faults(faults: halite_store::Faults) -> Subject {
     let dir = tempfile::tempdir().unwrap();
     Subject {
-        options: StoreOptions::Faulty {
+        options: StoreOptions::all(BackendOptions::Faulty {
             cachedir: dir.path().to_owned(),
             faults,
-        },
-        _dir: dir,
+        }),
+        _place: Box::new(dir),
     }
 }
 

@@ -1,0 +1,336 @@
+//! Where a server is and how to sign in there: a URL, or options of Salt's.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use halite_crypto::Secret;
+use halite_crypto::files::{FileError, read_limited};
+use percent_encoding::percent_decode_str;
+use thiserror::Error;
+use url::Url;
+
+use crate::limits::{CONNECTIONS_MAX, OPERATION_TIME, PASSWORD_BYTES_MAX};
+
+/// Kinds of servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Redis or Valkey.
+    Redis,
+    /// PostgreSQL.
+    Postgres,
+    /// MySQL or MariaDB.
+    Mysql,
+    /// etcd, version 3 of its protocol.
+    Etcd,
+}
+
+impl Kind {
+    /// The scheme of its URLs.
+    pub fn scheme(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Postgres => "postgres",
+            Self::Mysql => "mysql",
+            Self::Etcd => "etcd",
+        }
+    }
+
+    /// The port where it listens unless something else is said.
+    pub fn port(self) -> u16 {
+        match self {
+            Self::Redis => 6379,
+            Self::Postgres => 5432,
+            Self::Mysql => 3306,
+            Self::Etcd => 2379,
+        }
+    }
+
+    fn from_scheme(scheme: &str) -> Option<(Self, bool)> {
+        Some(match scheme {
+            "redis" | "valkey" => (Self::Redis, false),
+            "rediss" | "valkeys" => (Self::Redis, true),
+            "postgres" | "postgresql" => (Self::Postgres, false),
+            "mysql" | "mariadb" => (Self::Mysql, false),
+            "etcd" => (Self::Etcd, false),
+            "etcds" => (Self::Etcd, true),
+            _ => return None,
+        })
+    }
+}
+
+/// How a connection is protected. The server's certificate is checked against
+/// its name unless that is switched off.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// A file with the certificates to trust instead of the system's.
+    pub ca: Option<PathBuf>,
+    /// A file with our own certificate.
+    pub certificate: Option<PathBuf>,
+    /// A file with its key.
+    pub key: Option<PathBuf>,
+    /// Any certificate will do: whoever is between can read everything.
+    pub is_unverified: bool,
+}
+
+/// The address of a server. It is shown without its password.
+#[derive(Clone)]
+pub struct Address {
+    /// What it is.
+    pub kind: Kind,
+    /// Its name or IP address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Its socket on this machine, instead of host and port.
+    pub socket: Option<PathBuf>,
+    /// Whom to sign in as.
+    pub user: Option<String>,
+    /// The password.
+    pub password: Option<Secret<String>>,
+    /// The database there (of etcd the beginning of all keys).
+    pub database: Option<String>,
+    /// TLS, or none.
+    pub tls: Option<Tls>,
+    /// How long an operation may take.
+    pub limit: Duration,
+    /// Connections at most.
+    pub connections: usize,
+}
+
+/// Why a text is not the address of a server. No text of it has a password.
+#[derive(Debug, Error)]
+pub enum AddressError {
+    /// It is not a URL.
+    #[error("it is not a URL like redis://host:6379/0")]
+    Url(#[source] url::ParseError),
+    /// The scheme names no server.
+    #[error(
+        "{0}:// names no server that a store can be on; there are redis, rediss, postgres, mysql \
+         and etcd"
+    )]
+    Scheme(String),
+    /// There is no host.
+    #[error("it names no host")]
+    NoHost,
+    /// A part is not UTF-8.
+    #[error("its {0} is not UTF-8")]
+    NotText(&'static str),
+    /// A parameter is not known.
+    #[error("it has a parameter {0} that is not known")]
+    Parameter(String),
+    /// The value of a parameter is not one.
+    #[error("its parameter {0} has no value of use")]
+    Value(&'static str),
+    /// The variable with the password is not set.
+    #[error("the environment has no {0} with its password")]
+    NoVariable(String),
+    /// The file with the password cannot be read.
+    #[error("its password cannot be read")]
+    PasswordFile(#[source] FileError),
+}
+
+impl Address {
+    /// The address of a host with all else as it is by itself.
+    pub fn new(kind: Kind, host: impl Into<String>) -> Self {
+        Self {
+            kind,
+            host: host.into(),
+            port: kind.port(),
+            socket: None,
+            user: None,
+            password: None,
+            database: None,
+            tls: None,
+            limit: OPERATION_TIME,
+            connections: CONNECTIONS_MAX,
+        }
+    }
+
+    /// Reads a URL, `scheme://user:password@host:port/database`. Parameters:
+    /// `password_file` and `password_env` say where the password is,
+    /// `tls=yes|no|unverified`, `ca`, `cert` and `key` are files, `socket` is
+    /// one of this machine, `timeout` are seconds, `connections` a number.
+    ///
+    /// # Errors
+    /// When it is not the URL of a server, or its password cannot be read.
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
+        let url = Url::parse(text).map_err(AddressError::Url)?;
+        let Some((kind, is_tls)) = Kind::from_scheme(url.scheme()) else {
+            return Err(AddressError::Scheme(url.scheme().to_owned()));
+        };
+        let mut address = Self::new(kind, url.host_str().unwrap_or_default());
+        // An IPv6 address stands in brackets.
+        address.host = address.host.trim_matches(['[', ']']).to_owned();
+        address.port = url.port().unwrap_or_else(|| kind.port());
+        address.tls = is_tls.then(Tls::default);
+        address.user = part("user", url.username())?;
+        address.password = part("password", url.password().unwrap_or_default())?.map(Secret::new);
+        address.database = part("database", url.path().trim_matches('/'))?;
+        for (name, value) in url.query_pairs() {
+            address.set(&name, &value)?;
+        }
+        match address.host.is_empty() && address.socket.is_none() {
+            true => Err(AddressError::NoHost),
+            false => Ok(address),
+        }
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), AddressError> {
+        match name {
+            "password_file" => {
+                let bytes = read_limited(value.as_ref(), PASSWORD_BYTES_MAX)
+                    .map_err(AddressError::PasswordFile)?;
+                let text =
+                    String::from_utf8(bytes).map_err(|_| AddressError::NotText("password"))?;
+                self.password = Some(Secret::new(text.trim_end().to_owned()));
+            }
+            "password_env" => {
+                let found = std::env::var(value);
+                let found = found.map_err(|_| AddressError::NoVariable(value.to_owned()))?;
+                self.password = Some(Secret::new(found));
+            }
+            "tls" => match value {
+                "yes" => drop(self.tls.get_or_insert_default()),
+                "unverified" => self.tls.get_or_insert_default().is_unverified = true,
+                "no" => self.tls = None,
+                _ => return Err(AddressError::Value("tls")),
+            },
+            "ca" => self.tls.get_or_insert_default().ca = Some(value.into()),
+            "cert" => self.tls.get_or_insert_default().certificate = Some(value.into()),
+            "key" => self.tls.get_or_insert_default().key = Some(value.into()),
+            "socket" => self.socket = Some(value.into()),
+            "timeout" => {
+                let seconds = value.parse().ok().filter(|seconds| *seconds > 0.0);
+                let limit = seconds.and_then(|s: f64| Duration::try_from_secs_f64(s).ok());
+                self.limit = limit.ok_or(AddressError::Value("timeout"))?;
+            }
+            "connections" => {
+                let number = value.parse().ok().filter(|number| *number > 0);
+                self.connections = number.ok_or(AddressError::Value("connections"))?;
+            }
+            other => return Err(AddressError::Parameter(other.to_owned())),
+        }
+        Ok(())
+    }
+}
+
+/// A part of a URL; none if it is empty.
+fn part(name: &'static str, text: &str) -> Result<Option<String>, AddressError> {
+    let text = percent_decode_str(text).decode_utf8();
+    let text = text.map_err(|_| AddressError::NotText(name))?;
+    Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
+}
+
+impl PartialEq for Address {
+    fn eq(&self, other: &Self) -> bool {
+        let password = |address: &Self| address.password.as_ref().map(|it| it.expose().clone());
+        let rest = |address: &Self| {
+            let place = (address.kind, address.host.clone(), address.port);
+            let who = (address.user.clone(), address.database.clone());
+            let how = (address.limit, address.connections);
+            (place, address.socket.clone(), who, address.tls.clone(), how)
+        };
+        rest(self) == rest(other) && password(self) == password(other)
+    }
+}
+
+impl Eq for Address {}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secured = if self.tls.is_some() { "s" } else { "" };
+        match &self.socket {
+            Some(socket) => write!(f, "{}:{}", self.kind.scheme(), socket.display())?,
+            None => {
+                let (scheme, host) = (self.kind.scheme(), &self.host);
+                write!(f, "{scheme}{secured}://{host}:{}", self.port)?;
+            }
+        }
+        match &self.database {
+            Some(database) => write!(f, "/{database}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_says_everything() {
+        let text = "rediss://salt:p%40ss@cache1:6380/3?ca=/etc/ca.pem&timeout=1.5&connections=2";
+        let address = Address::parse(text).unwrap();
+        assert_eq!(address.kind, Kind::Redis);
+        assert_eq!((address.host.as_str(), address.port), ("cache1", 6380));
+        assert_eq!(address.user.as_deref(), Some("salt"));
+        assert_eq!(address.password.as_ref().unwrap().expose(), "p@ss");
+        assert_eq!(address.database.as_deref(), Some("3"));
+        assert_eq!(address.limit, Duration::from_millis(1500));
+        assert_eq!(address.connections, 2);
+        let tls = address.tls.clone().unwrap();
+        assert_eq!(tls.ca, Some("/etc/ca.pem".into()));
+        assert!(!tls.is_unverified);
+        assert_eq!(address, Address::parse(text).unwrap());
+        assert_ne!(address, Address::parse("redis://cache1").unwrap());
+    }
+
+    #[test]
+    fn no_text_shows_the_password() {
+        let text = "postgres://salt:secret@db/salt";
+        let address = Address::parse(text).unwrap();
+        let shown = format!("{address} {address:?}");
+        assert_eq!(
+            shown,
+            "postgres://db:5432/salt Address(postgres://db:5432/salt)"
+        );
+        for wrong in [
+            "redis://u:secret@:x/",
+            "http://u:secret@h/",
+            "redis://u:secret@h/?x=1",
+        ] {
+            let error = Address::parse(wrong).unwrap_err();
+            assert!(
+                !format!("{error} {error:?}").contains("secret"),
+                "{error:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_password_may_be_in_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("password");
+        std::fs::write(&path, "secret\n").unwrap();
+        let text = format!("mysql://db/salt?password_file={}", path.display());
+        let address = Address::parse(&text).unwrap();
+        assert_eq!(address.password.unwrap().expose(), "secret");
+        let missing = "mysql://db/salt?password_file=/nowhere";
+        assert!(matches!(
+            Address::parse(missing),
+            Err(AddressError::PasswordFile(_))
+        ));
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for text in [
+            "",
+            "redis",
+            "redis:///0",
+            "file:///x",
+            "redis://h?tls=maybe",
+            "redis://h?timeout=0",
+            "redis://h?connections=none",
+        ] {
+            assert!(Address::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The servers that a store may be kept on: their addresses, the connections to
+//! them, and whether they are there.
+//!
+//! Drivers are asynchronous and run on one background thread of the process
+//! ([`io`]); who uses a server is not: [`Server::run`] blocks its caller until
+//! the answer is there or the time limit is over. Servers that are named alike
+//! are the same, with one pool of connections.
+//!
+//! Invariants: no operation lasts longer than its limit; while a server is known
+//! to be away, operations fail at once; a password is in no text.
+
+pub mod address;
+mod error;
+mod health;
+mod io;
+pub mod limits;
+mod open;
+#[cfg(feature = "redis")]
+mod redis;
+mod server;
+mod tls;
+
+pub use address::{Address, AddressError, Kind, Tls};
+pub use error::{Failure, ServerError};
+pub use health::Status;
+pub use open::OpenServers;
+#[cfg(feature = "redis")]
+pub use redis::{RedisDriver, RedisServer, redis_server};
+pub use server::{Driver, Server};
+pub use tls::{Wire, connect};

@@ -1,0 +1,27 @@
+//! The named limits of this crate.
+
+use std::time::Duration;
+
+/// How long an operation may take, connecting included.
+pub const OPERATION_TIME: Duration = Duration::from_secs(5);
+
+/// How long somebody waits for the background thread beyond the time of an
+/// operation: it is busy with others.
+pub const THREAD_LATE: Duration = Duration::from_secs(2);
+
+/// Connections to one server. Further operations wait for one, within their
+/// time.
+pub const CONNECTIONS_MAX: usize = 8;
+
+/// The first pause before a server that is away is tried again; each further
+/// one is twice as long.
+pub const PAUSE_FIRST: Duration = Duration::from_millis(100);
+
+/// The longest such pause.
+pub const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// Most bytes of a file with a password.
+pub const PASSWORD_BYTES_MAX: u64 = 4096;
+
+/// Most bytes of a file with certificates.
+pub const CERTIFICATES_BYTES_MAX: u64 = 4 * 1024 * 1024;

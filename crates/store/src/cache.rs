@@ -1,0 +1,204 @@
+//! Salt's cache on a server: values under a bank and a key.
+//!
+//! Each server keeps it in a layout of its own, Salt's where there is one. What
+//! is kept in it is the same everywhere, so the roles `data`, `banks` and
+//! `tokens` of all servers are here, and the crate `key` keeps minions' keys in
+//! it.
+//!
+//! Invariant: banks and keys are built from checked names only, and what a
+//! server answers is checked before it is used.
+
+mod banks;
+mod minion_data;
+mod parts;
+#[cfg(feature = "redis")]
+mod redis;
+mod tokens;
+
+use std::fmt::Display;
+
+use halite_proto::Value;
+use halite_proto::msgpack::{pack_modern, unpack_modern};
+#[cfg(feature = "redis")]
+use halite_store_servers::Address;
+
+use crate::error::StoreError;
+use crate::limits::{FILE_BYTES_MAX, JOBS_LISTED_MAX};
+
+pub(crate) use banks::Banks;
+pub(crate) use minion_data::MinionData;
+#[cfg(feature = "redis")]
+pub use redis::CacheNames;
+#[cfg(feature = "redis")]
+use redis::RedisCache;
+pub(crate) use tokens::Tokens;
+
+/// The cache of a server. Each variant has the same operations.
+#[derive(Clone, Debug)]
+pub struct Cache(Driver);
+
+#[derive(Clone, Debug)]
+enum Driver {
+    #[cfg(feature = "redis")]
+    Redis(RedisCache),
+}
+
+/// Calls an operation of whichever driver there is.
+macro_rules! drive {
+    ($cache:expr, $operation:ident($($argument:expr),*)) => {
+        match &$cache.0 {
+            #[cfg(feature = "redis")]
+            Driver::Redis(redis) => redis.$operation($($argument),*),
+        }
+    };
+}
+
+impl Cache {
+    #[cfg(feature = "redis")]
+    pub(crate) fn redis(address: &Address, names: &CacheNames) -> Self {
+        Self(Driver::Redis(RedisCache::new(address, names)))
+    }
+
+    /// What is kept under a key.
+    ///
+    /// # Errors
+    /// When the server cannot be asked, or the value is too large.
+    pub fn fetch(&self, bank: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = drive!(self, fetch(bank, key))?;
+        found
+            .map(|bytes| self.checked(bank, key, bytes))
+            .transpose()
+    }
+
+    /// What is kept under each of several keys. One that is too large is left
+    /// out with a warning.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    pub fn fetch_many(
+        &self,
+        bank: &str,
+        keys: &[String],
+    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        let found = drive!(self, fetch_many(bank, keys))?;
+        let checked = |(key, bytes): (&String, Option<Vec<u8>>)| {
+            let checked = self.checked(bank, key, bytes?);
+            checked
+                .inspect_err(|error| tracing::warn!(%error, "it is left out"))
+                .ok()
+        };
+        Ok(keys.iter().zip(found).map(checked).collect())
+    }
+
+    /// Keeps a value.
+    ///
+    /// # Errors
+    /// When the server cannot be asked, or refuses.
+    pub fn store(&self, bank: &str, key: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
+        drive!(self, store(bank, key, bytes))
+    }
+
+    /// Keeps a value if there is what is expected (`None`: nothing); false, and
+    /// nothing is changed, if there is something else.
+    ///
+    /// # Errors
+    /// When the server cannot be asked, or refuses.
+    pub fn replace(
+        &self,
+        bank: &str,
+        key: &str,
+        expected: Option<Vec<u8>>,
+        bytes: Vec<u8>,
+    ) -> Result<bool, StoreError> {
+        drive!(self, replace(bank, key, expected, bytes))
+    }
+
+    /// Removes a key; false if there is none.
+    ///
+    /// # Errors
+    /// When the server cannot be asked, or refuses.
+    pub fn flush_key(&self, bank: &str, key: &str) -> Result<bool, StoreError> {
+        drive!(self, flush_key(bank, key))
+    }
+
+    /// Removes a bank with the banks below it; false if there is nothing.
+    ///
+    /// # Errors
+    /// When the server cannot be asked, or refuses.
+    pub fn flush_bank(&self, bank: &str) -> Result<bool, StoreError> {
+        drive!(self, flush_bank(bank))
+    }
+
+    /// The keys of a bank, in any order.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    pub fn keys(&self, bank: &str) -> Result<Vec<String>, StoreError> {
+        let keys = drive!(self, keys(bank))?;
+        self.check_count(bank, keys.len())?;
+        Ok(keys)
+    }
+
+    /// The last parts of the names of the banks right below a bank, in any
+    /// order.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    pub fn banks_below(&self, bank: &str) -> Result<Vec<String>, StoreError> {
+        let banks = drive!(self, banks_below(bank))?;
+        self.check_count(bank, banks.len())?;
+        Ok(banks)
+    }
+
+    /// When each key of a bank was stored last, in seconds since 1970. A key
+    /// without a time of use has none here.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    pub fn stamps(&self, bank: &str) -> Result<Vec<(String, i64)>, StoreError> {
+        let stamps = drive!(self, stamps(bank))?;
+        self.check_count(bank, stamps.len())?;
+        Ok(stamps)
+    }
+
+    /// Where a key is, for messages.
+    pub fn place(&self, bank: &str, key: &str) -> String {
+        format!("{}: {bank}/{key}", drive!(self, server()))
+    }
+
+    /// The value under a key.
+    pub(crate) fn value(&self, bank: &str, key: &str) -> Result<Option<Value>, StoreError> {
+        let Some(bytes) = self.fetch(bank, key)? else {
+            return Ok(None);
+        };
+        unpack_modern(&bytes)
+            .map(Some)
+            .map_err(|source| StoreError::damaged(self.place(bank, key), source))
+    }
+
+    fn checked(&self, bank: &str, key: &str, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+        let max = usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX);
+        match bytes.len() > max {
+            false => Ok(bytes),
+            true => Err(StoreError::TooLarge {
+                place: self.place(bank, key),
+                bytes: bytes.len(),
+                max,
+            }),
+        }
+    }
+
+    fn check_count(&self, bank: &str, count: usize) -> Result<(), StoreError> {
+        match count > JOBS_LISTED_MAX {
+            false => Ok(()),
+            true => Err(StoreError::TooMany {
+                place: format!("{}: {bank}", drive!(self, server())),
+                max: JOBS_LISTED_MAX,
+            }),
+        }
+    }
+}
+
+pub(crate) fn pack(place: impl Display, value: &Value) -> Result<Vec<u8>, StoreError> {
+    pack_modern(value).map_err(|source| StoreError::pack(place, source))
+}

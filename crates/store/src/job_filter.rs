@@ -1,0 +1,106 @@
+//! Which jobs are searched for.
+
+use halite_proto::{Jid, Map, Value, python};
+use halite_target::glob::fnmatch;
+
+/// What a job must be to be found. What is empty is not asked for. A backend
+/// answers it by itself where it can, and sifts where it cannot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobFilter {
+    /// Globs, of which one fits a function of the job.
+    pub functions: Vec<String>,
+    /// A function that it is not.
+    pub not_function: Option<String>,
+    /// Globs, of which one fits what the job was targeted at.
+    pub targets: Vec<String>,
+    /// Who published it.
+    pub user: Option<String>,
+    /// The first digits of the first id that fits.
+    pub since: Option<String>,
+    /// The digits that no id that fits comes after.
+    pub until: Option<String>,
+}
+
+impl JobFilter {
+    /// Whether the id is from the time that is asked for.
+    pub(crate) fn fits_time(&self, jid: &Jid) -> bool {
+        let jid = jid.as_str();
+        self.since.as_deref().is_none_or(|since| jid >= since)
+            && self.until.as_deref().is_none_or(|until| jid <= until)
+    }
+
+    /// Whether what was published is what is asked for.
+    pub(crate) fn fits_load(&self, load: &Map) -> bool {
+        let texts = |name: &str| texts(load.get(name));
+        fits_globs(&self.functions, &texts("fun"))
+            && fits_globs(&self.targets, &texts("tgt"))
+            && self
+                .user
+                .as_ref()
+                .is_none_or(|user| texts("user").contains(user))
+            && self
+                .not_function
+                .as_ref()
+                .is_none_or(|not| texts("fun") != [not.as_str()])
+    }
+}
+
+fn fits_globs(globs: &[String], texts: &[String]) -> bool {
+    let fits = |text: &String| globs.iter().any(|glob| fnmatch(glob, text));
+    globs.is_empty() || texts.iter().any(fits)
+}
+
+/// Each text of a value: that of a list's items, or its own.
+fn texts(value: Option<&Value>) -> Vec<String> {
+    match value {
+        None => Vec::new(),
+        Some(Value::List(items)) => items.iter().map(python::str).collect(),
+        Some(value) => vec![python::str(value)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_must_fit() {
+        let load = Map::from([
+            ("fun", Value::from("state.apply")),
+            ("tgt", Value::List(vec!["web1".into(), "web2".into()])),
+            ("user", "alice".into()),
+        ]);
+        let fits = |change: fn(&mut JobFilter)| {
+            let mut filter = JobFilter::default();
+            change(&mut filter);
+            filter.fits_load(&load)
+        };
+        assert!(fits(|_| ()));
+        assert!(fits(
+            |filter| filter.functions = vec!["x".into(), "state.*".into()]
+        ));
+        assert!(!fits(|filter| filter.functions = vec!["test.*".into()]));
+        assert!(fits(|filter| filter.targets = vec!["*2".into()]));
+        assert!(!fits(|filter| filter.targets = vec!["db*".into()]));
+        assert!(!fits(|filter| filter.user = Some("bob".into())));
+        assert!(!fits(
+            |filter| filter.not_function = Some("state.apply".into())
+        ));
+    }
+
+    #[test]
+    fn times_are_the_first_digits_of_ids() {
+        let jid = Jid::parse("20260102030405000000").unwrap();
+        let fits = |since: &str, until: &str| {
+            let filter = JobFilter {
+                since: Some(since.to_owned()),
+                until: Some(until.to_owned()),
+                ..JobFilter::default()
+            };
+            filter.fits_time(&jid)
+        };
+        assert!(fits("20260102", "20260103"));
+        assert!(!fits("20260103", "20260104"));
+        assert!(!fits("2025", "20260102"));
+    }
+}

@@ -1,0 +1,181 @@
+//! Searching jobs: an index with what is searched for, so that a hundred
+//! thousand loads are not read to find one.
+//!
+//! The index is ours; jobs that a master of Salt's has stored are put into it
+//! when somebody searches.
+
+use std::collections::HashSet;
+
+use halite_proto::json::{self, Style};
+use halite_proto::{Jid, Map, Value};
+use halite_store_servers::Failure;
+use redis::aio::ConnectionLike;
+
+use super::jobs::{INDEX, Jobs, load_key};
+use crate::error::StoreError;
+use crate::job_filter::JobFilter;
+use crate::limits::{FETCHED_AT_ONCE_MAX, JOBS_LISTED_MAX};
+
+/// Keys that one question of a search looks at.
+const SCANNED_AT_ONCE: usize = 5000;
+
+/// What stands between the parts of an entry.
+const SEPARATOR: char = ' ';
+
+/// The entry of a job: its id, by which entries are sorted, and what is searched
+/// for as JSON.
+pub(super) fn entry(jid: &Jid, load: &Map) -> String {
+    let mut parts = Map::new();
+    for name in ["fun", "tgt", "user"] {
+        if let Some(value) = load.get(name) {
+            parts.insert(name, value.clone());
+        }
+    }
+    let style = Style {
+        default: Some(halite_proto::python::str),
+        ..Style::default()
+    };
+    let parts = json::write(&parts.into(), style).unwrap_or_else(|_| "{}".to_owned());
+    format!("{jid}{SEPARATOR}{parts}")
+}
+
+fn read(entry: &str) -> Option<(Jid, Map)> {
+    let (jid, parts) = entry.split_once(SEPARATOR)?;
+    match json::read(parts) {
+        Ok(Value::Map(parts)) => Some((Jid::parse(jid).ok()?, parts)),
+        _ => None,
+    }
+}
+
+impl Jobs {
+    pub(crate) fn newest_fitting(
+        &self,
+        max: usize,
+        filter: &JobFilter,
+        mut fits: impl FnMut(&Jid, &Map) -> bool,
+    ) -> Result<Vec<(Jid, Map)>, StoreError> {
+        self.complete_index()?;
+        let entries = self.entries(filter)?;
+        let candidates: Vec<Jid> = entries
+            .iter()
+            .filter_map(|entry| read(entry))
+            .filter(|(jid, parts)| filter.fits_time(jid) && filter.fits_load(parts))
+            .map(|(jid, _)| jid)
+            .collect();
+        let mut found = Vec::new();
+        let step = max.clamp(1, FETCHED_AT_ONCE_MAX);
+        let mut seen = HashSet::new();
+        for jids in candidates.chunks(step) {
+            for (jid, load) in self.loads(jids)? {
+                if found.len() >= max {
+                    return Ok(found);
+                }
+                // A load that was stored twice has two entries.
+                if seen.insert(jid.clone()) && filter.fits_load(&load) && fits(&jid, &load) {
+                    found.push((jid, load));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The entries from the time that is asked for, newest first.
+    fn entries(&self, filter: &JobFilter) -> Result<Vec<String>, StoreError> {
+        let first = filter
+            .since
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |since| format!("[{since}"));
+        let last = filter
+            .until
+            .as_ref()
+            .map_or_else(|| "+".to_owned(), |until| format!("({until}~"));
+        Ok(self.server.run(async move |redis| {
+            let mut ask = redis::cmd("ZREVRANGEBYLEX");
+            ask.arg(INDEX).arg(last).arg(first);
+            ask.arg("LIMIT").arg(0).arg(JOBS_LISTED_MAX);
+            Ok(ask.query_async(redis).await?)
+        })?)
+    }
+
+    fn loads(&self, jids: &[Jid]) -> Result<Vec<(Jid, Map)>, StoreError> {
+        let keys: Vec<String> = jids.iter().map(load_key).collect();
+        let found: Vec<Option<Vec<u8>>> = self
+            .server
+            .run(async move |redis| Ok(redis::cmd("MGET").arg(keys).query_async(redis).await?))?;
+        let load = |(jid, bytes): (&Jid, Option<Vec<u8>>)| {
+            let mut load = self.map(jid, &bytes?)?;
+            // It is in the load for Salt's readers alone.
+            load.remove("jid");
+            Some((jid.clone(), load))
+        };
+        Ok(jids.iter().zip(found).filter_map(load).collect())
+    }
+
+    /// Puts jobs into the index that others have stored, and takes those out that
+    /// are over.
+    fn complete_index(&self) -> Result<(), StoreError> {
+        let (stored, indexed) = self.server.run(async move |redis| {
+            let stored = scan_loads(redis).await?;
+            let mut ask = redis::cmd("ZRANGE");
+            let indexed: Vec<String> = ask.arg(INDEX).arg(0).arg(-1).query_async(redis).await?;
+            Ok((stored, indexed))
+        })?;
+        let id_of = |entry: &str| entry.split(SEPARATOR).next().map(str::to_owned);
+        let known: HashSet<String> = indexed.iter().filter_map(|entry| id_of(entry)).collect();
+        let missing: Vec<Jid> = stored
+            .iter()
+            .filter(|jid| !known.contains(*jid))
+            .filter_map(|jid| Jid::parse(jid.as_str()).ok())
+            .collect();
+        let over: Vec<String> = indexed
+            .into_iter()
+            .filter(|entry| id_of(entry).is_none_or(|jid| !stored.contains(&jid)))
+            .collect();
+        let mut added = Vec::new();
+        for jids in missing.chunks(FETCHED_AT_ONCE_MAX) {
+            let loads = self.loads(jids)?;
+            added.extend(loads.iter().map(|(jid, load)| entry(jid, load)));
+        }
+        if added.is_empty() && over.is_empty() {
+            return Ok(());
+        }
+        Ok(self.server.run(async move |redis| {
+            let mut all = redis::pipe();
+            for entry in added {
+                all.cmd("ZADD").arg(INDEX).arg(0).arg(entry).ignore();
+            }
+            for entries in over.chunks(FETCHED_AT_ONCE_MAX) {
+                all.cmd("ZREM").arg(INDEX).arg(entries).ignore();
+            }
+            Ok(all.query_async(redis).await?)
+        })?)
+    }
+}
+
+/// The ids of all jobs with a load.
+async fn scan_loads(redis: &mut impl ConnectionLike) -> Result<HashSet<String>, Failure> {
+    let mut jids = HashSet::new();
+    let mut cursor = 0_u64;
+    loop {
+        let mut ask = redis::cmd("SCAN");
+        ask.arg(cursor)
+            .arg("MATCH")
+            .arg("load:*")
+            .arg("COUNT")
+            .arg(SCANNED_AT_ONCE);
+        let (next, keys): (u64, Vec<Vec<u8>>) = ask.query_async(redis).await?;
+        let names = keys.iter().filter_map(|key| std::str::from_utf8(key).ok());
+        jids.extend(
+            names
+                .filter_map(|name| name.strip_prefix("load:"))
+                .map(str::to_owned),
+        );
+        if jids.len() > JOBS_LISTED_MAX {
+            return Err(Failure::Answer(format!("more than {JOBS_LISTED_MAX} jobs")));
+        }
+        cursor = next;
+        if cursor == 0 {
+            return Ok(jids);
+        }
+    }
+}

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use halite_proto::MinionId;
 
+use crate::cached::{CachedKeys, Digest};
 use crate::error::KeyStoreError;
 use crate::local_fs::{FileVersion, LocalFs};
 #[cfg(feature = "test-backends")]
@@ -17,6 +18,7 @@ use crate::state::KeyState;
 #[derive(Debug, Clone)]
 pub(crate) enum Backend {
     LocalFs(LocalFs),
+    Cached(CachedKeys),
     #[cfg(feature = "test-backends")]
     Memory(Arc<MemoryKeys>),
 }
@@ -29,6 +31,7 @@ pub struct KeyVersion(Version);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     File(FileVersion),
+    Digest(Digest),
     #[cfg(feature = "test-backends")]
     Count(u64),
 }
@@ -43,6 +46,7 @@ impl Backend {
     ) -> Result<(), KeyStoreError> {
         match self {
             Self::LocalFs(files) => files.write(state, id, pem),
+            Self::Cached(cached) => cached.write(state, id, pem),
             #[cfg(feature = "test-backends")]
             Self::Memory(memory) => memory.write(state, id, pem),
         }
@@ -55,6 +59,7 @@ impl Backend {
     ) -> Result<Option<String>, KeyStoreError> {
         match self {
             Self::LocalFs(files) => files.read(state, id),
+            Self::Cached(cached) => cached.read(state, id),
             #[cfg(feature = "test-backends")]
             Self::Memory(memory) => memory.read(state, id),
         }
@@ -64,6 +69,7 @@ impl Backend {
     pub(crate) fn remove(&self, state: KeyState, id: &MinionId) -> Result<bool, KeyStoreError> {
         match self {
             Self::LocalFs(files) => files.remove(state, id),
+            Self::Cached(cached) => cached.remove(state, id),
             #[cfg(feature = "test-backends")]
             Self::Memory(memory) => memory.remove(state, id),
         }
@@ -73,6 +79,7 @@ impl Backend {
     pub(crate) fn list(&self, state: KeyState) -> Result<Vec<MinionId>, KeyStoreError> {
         match self {
             Self::LocalFs(files) => files.list(state),
+            Self::Cached(cached) => cached.list(state),
             #[cfg(feature = "test-backends")]
             Self::Memory(memory) => memory.list(state),
         }
@@ -86,6 +93,7 @@ impl Backend {
     ) -> Result<Option<KeyVersion>, KeyStoreError> {
         let version = match self {
             Self::LocalFs(files) => files.version(state, id)?.map(Version::File),
+            Self::Cached(cached) => cached.version(state, id)?.map(Version::Digest),
             #[cfg(feature = "test-backends")]
             Self::Memory(memory) => memory.version(state, id)?.map(Version::Count),
         };
@@ -96,6 +104,7 @@ impl Backend {
     pub(crate) fn listing_version(&self, state: KeyState) -> Option<KeyVersion> {
         let version = match self {
             Self::LocalFs(files) => files.listing_version(state).map(Version::File),
+            Self::Cached(cached) => cached.listing_version(state).map(Version::Digest),
             #[cfg(feature = "test-backends")]
             Self::Memory(memory) => memory.listing_version(state).map(Version::Count),
         };
@@ -106,6 +115,7 @@ impl Backend {
     pub(crate) fn place(&self, state: KeyState, id: &MinionId) -> PathBuf {
         match self {
             Self::LocalFs(files) => files.place(state, id),
+            Self::Cached(cached) => PathBuf::from(cached.place(state, id)),
             #[cfg(feature = "test-backends")]
             Self::Memory(_) => PathBuf::from(format!("{state} key of {id}")),
         }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use halite_crypto::KeyError;
 use halite_crypto::files::FileError;
+use halite_store::StoreError;
 use thiserror::Error;
 
 /// Why something was not done to a pki directory. The text is one line, with
@@ -13,6 +14,9 @@ pub enum KeyStoreError {
     /// A file or directory could not be used.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The server with the keys could not be used.
+    #[error("could not use the store of minion keys")]
+    Store(#[from] StoreError),
     /// The store of keys does not answer.
     #[error("the store of minion keys does not answer")]
     Away,
@@ -114,4 +118,15 @@ pub enum KeyStoreError {
         #[source]
         source: KeyError,
     },
+}
+
+impl KeyStoreError {
+    /// Whether the server with the keys is to blame, and the same may work later.
+    pub fn is_of_server(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_of_server(),
+            Self::Away => true,
+            _ => false,
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! The keys of a master, its own ([`PkiDir`]) and those of its minions
 //! ([`KeyStore`]), and those of a minion.
 //!
-//! The keys of minions are behind an enum of backends. The one there is, files,
-//! is Salt's: one file per key, the directory it lies in is its state. Programs
-//! of both makes may work on it at the same time, so nothing here is kept in
-//! memory without asking for its version again.
+//! The keys of minions are behind an enum of backends, files and Salt's cache on
+//! a server, both in Salt's layout. Programs of both makes may work on them at the
+//! same time, so nothing here is kept in memory without asking for its version
+//! again.
 //!
 //! Invariant: a file name is only ever built from a checked [`MinionId`], and
 //! a change of state is written before the old state is removed, so that at
@@ -14,6 +14,7 @@
 
 pub mod autosign;
 mod backend;
+mod cached;
 pub mod dropfile;
 pub mod error;
 pub mod generate;

@@ -56,6 +56,14 @@ impl LocalFs {
         }
     }
 
+    /// The state directories below any directory.
+    pub(crate) fn in_dir(dir: &Path, owner: Option<u32>) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            owner,
+        }
+    }
+
     /// Makes the state directories that are missing.
     pub(crate) fn make(&self) -> Result<(), KeyStoreError> {
         for state in KeyState::ALL {

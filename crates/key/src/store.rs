@@ -1,11 +1,14 @@
 //! The keys of minions, each in its state.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use halite_crypto::files::ensure_private_dir;
 use halite_crypto::{HashType, PublicKey, clean_key};
 use halite_proto::MinionId;
+use halite_store::Cache;
 
 use crate::backend::{Backend, KeyVersion};
+use crate::cached::CachedKeys;
 use crate::error::KeyStoreError;
 use crate::local_fs::LocalFs;
 use crate::pki_dir::PkiDir;
@@ -57,6 +60,27 @@ impl KeyStore {
     pub fn open_existing(dir: impl Into<PathBuf>) -> Result<Self, KeyStoreError> {
         let pki = PkiDir::open_existing(dir)?;
         let backend = Backend::LocalFs(LocalFs::new(&pki));
+        Ok(Self { pki, backend })
+    }
+
+    /// The same with the keys of minions in Salt's cache on a server. A mirror of
+    /// them, for when it is away, is kept in `mirror`, if there is one.
+    ///
+    /// # Errors
+    /// When a directory can neither be found nor made. The server is not asked.
+    pub fn on_server(
+        dir: impl Into<PathBuf>,
+        owner: Option<u32>,
+        cache: Cache,
+        mirror: Option<&Path>,
+    ) -> Result<Self, KeyStoreError> {
+        let pki = PkiDir::open(dir, owner)?;
+        let mirror = mirror.map(|dir| {
+            ensure_private_dir(dir, owner)?;
+            let mirror = LocalFs::in_dir(dir, owner);
+            mirror.make().map(|()| mirror)
+        });
+        let backend = Backend::Cached(CachedKeys::new(cache, mirror.transpose()?));
         Ok(Self { pki, backend })
     }
 

@@ -5,11 +5,15 @@
 #![cfg(feature = "test-backends")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use halite_crypto::PrivateKey;
 use halite_key::{KeyState, KeyStore, KeyStoreError, MemoryKeys, TokenCheck};
 use halite_proto::MinionId;
+use halite_store::{BackendOptions, RedisOptions};
+use halite_store_servers::Address;
 
 fn id(name: &str) -> MinionId {
     MinionId::parse(name).unwrap()
@@ -22,6 +26,58 @@ fn on_each(test: impl Fn(&str, &KeyStore)) {
     test("files", &files);
     let memory = KeyStore::in_memory(dir.path(), Arc::default()).unwrap();
     test("memory", &memory);
+    // Where there is no Redis that is reported.
+    if let Some(redis) = halite_test_services::Redis::for_test(&Default::default()) {
+        test("redis", &on_redis(dir.path(), &redis));
+    }
+}
+
+fn on_redis(dir: &Path, redis: &halite_test_services::Redis) -> KeyStore {
+    let address = Address::parse(&redis.url()).unwrap();
+    let options = RedisOptions::new(address, Duration::ZERO);
+    let cache = BackendOptions::Redis(Box::new(options)).cache().unwrap();
+    KeyStore::on_server(dir.join("pki2"), None, cache, Some(&dir.join("mirror"))).unwrap()
+}
+
+/// While the server is away the keys are those that were seen last, for a master
+/// that starts meanwhile too, and nothing can be changed.
+#[test]
+fn keys_that_were_seen_are_known_while_the_server_is_away() {
+    let Some(redis) = halite_test_services::Redis::for_test(&Default::default()) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let store = on_redis(dir.path(), &redis);
+    store.put(&id("web1"), KeyState::Accepted, "key").unwrap();
+    store.put(&id("web2"), KeyState::Accepted, "key").unwrap();
+    store.reject(&id("web2"), &[KeyState::Accepted]).unwrap();
+    store.put(&id("gone"), KeyState::Accepted, "key").unwrap();
+    let version = store.version(KeyState::Accepted, &id("web1")).unwrap();
+    // Another master deletes a key, and this one lists them.
+    let other = tempfile::tempdir().unwrap();
+    on_redis(other.path(), &redis).delete(&id("gone")).unwrap();
+    assert_eq!(store.list(KeyState::Accepted).unwrap(), [id("web1")]);
+    redis.server.kill();
+    for store in [store, on_redis(dir.path(), &redis)] {
+        let found = store.lookup(&id("web1")).unwrap().unwrap();
+        assert_eq!(
+            (found.state, found.pem.as_str()),
+            (KeyState::Accepted, "key")
+        );
+        assert_eq!(
+            store.version(KeyState::Accepted, &id("web1")).unwrap(),
+            version
+        );
+        let found = store.lookup(&id("web2")).unwrap().unwrap();
+        assert_eq!(found.state, KeyState::Rejected);
+        assert_eq!(store.list(KeyState::Accepted).unwrap(), [id("web1")]);
+        let error = store.put(&id("new"), KeyState::Pending, "key").unwrap_err();
+        assert!(error.is_of_server(), "{error}");
+        assert!(store.reject(&id("web1"), &[KeyState::Accepted]).is_err());
+    }
+    redis.server.start().unwrap();
+    let back = on_redis(dir.path(), &redis);
+    assert_eq!(back.list(KeyState::Accepted).unwrap(), [id("web1")]);
 }
 
 #[test]

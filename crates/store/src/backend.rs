@@ -1,6 +1,7 @@
 //! The backends that there are.
 
 use std::path::PathBuf;
+#[cfg(feature = "test-backends")]
 use std::sync::Arc;
 
 use halite_crypto::HashType;

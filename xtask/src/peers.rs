@@ -29,6 +29,9 @@ for line in importlib.metadata.requires('salt') or ():
         print(wanted)
 ";
 
+/// Clients of PostgreSQL, MySQL, etcd and Redis.
+const CLIENTS: [&str; 4] = ["psycopg2-binary", "PyMySQL", "python-etcd", "redis"];
+
 const TOOLS: [&str; 6] = [
     "salt-master",
     "salt-minion",
@@ -71,6 +74,33 @@ pub(crate) fn provide(kinds: &[Kind]) -> Result<()> {
         .provide()
         .with_context(|| format!("salt {release} is not installed"))?;
     }
+    provide_clients(&dir)
+}
+
+/// What Salt's modules for databases need, beside all releases: those stay as
+/// their index has them.
+fn provide_clients(dir: &Path) -> Result<()> {
+    let clients = dir.join(halite_test_services::CLIENTS);
+    let lock = File::create(clients.with_extension("lock"))?;
+    lock.lock().context("could not lock the directory")?;
+    if clients.exists() {
+        return Ok(());
+    }
+    let Some(python) = Kind::Salt3008.release().map(|release| {
+        let dir = dir.join(format!("salt-{release}"));
+        Environment { release, dir }
+    }) else {
+        return Ok(());
+    };
+    println!("installing clients of databases into {}", clients.display());
+    // Complete when it has its name.
+    let new = clients.with_extension("new");
+    let _ = fs::remove_dir_all(&new);
+    let mut packages = vec!["--target".to_owned(), new.display().to_string()];
+    packages.extend(CLIENTS.map(str::to_owned));
+    let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
+    python.pip(&packages)?;
+    fs::rename(&new, &clients)?;
     Ok(())
 }
 

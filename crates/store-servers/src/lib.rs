@@ -14,7 +14,11 @@ mod error;
 mod health;
 mod io;
 pub mod limits;
+#[cfg(feature = "mysql")]
+mod mysql;
 mod open;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 mod server;
@@ -23,7 +27,13 @@ mod tls;
 pub use address::{Address, AddressError, Kind, Tls};
 pub use error::{Failure, ServerError};
 pub use health::Status;
+#[cfg(feature = "mysql")]
+pub use mysql::{MysqlConnection, MysqlDriver, MysqlServer, MysqlValue, mysql_server};
 pub use open::OpenServers;
+#[cfg(feature = "postgres")]
+pub use postgres::{
+    PostgresConnection, PostgresDriver, PostgresRow, PostgresServer, postgres_server,
+};
 #[cfg(feature = "redis")]
 pub use redis::{RedisDriver, RedisServer, redis_server};
 pub use server::{Driver, Server};

@@ -25,3 +25,7 @@ pub const PASSWORD_BYTES_MAX: u64 = 4096;
 
 /// Most bytes of a file with certificates.
 pub const CERTIFICATES_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// How long a connection may rest before it is made anew, where the driver does
+/// not say whether it is still open.
+pub const REST_MAX: Duration = Duration::from_secs(60);

@@ -3,7 +3,7 @@
 use std::io;
 use std::pin::Pin;
 
-use openssl::ssl::{SslConnector, SslFiletype, SslMethod, SslVerifyMode};
+use openssl::ssl::{ConnectConfiguration, SslConnector, SslFiletype, SslMethod, SslVerifyMode};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_openssl::SslStream;
@@ -38,6 +38,17 @@ pub async fn connect(address: &Address) -> Result<Box<dyn Wire>, Failure> {
 }
 
 async fn secure(tls: &Tls, host: &str, stream: TcpStream) -> io::Result<SslStream<TcpStream>> {
+    let settings = configuration(tls)?;
+    let mut stream = SslStream::new(settings.into_ssl(host)?, stream)?;
+    Pin::new(&mut stream)
+        .connect()
+        .await
+        .map_err(io::Error::other)?;
+    Ok(stream)
+}
+
+/// What is to be trusted, and what we show.
+pub(crate) fn configuration(tls: &Tls) -> io::Result<ConnectConfiguration> {
     let mut connector = SslConnector::builder(SslMethod::tls_client())?;
     if let Some(ca) = &tls.ca {
         connector.set_ca_file(ca)?;
@@ -53,10 +64,5 @@ async fn secure(tls: &Tls, host: &str, stream: TcpStream) -> io::Result<SslStrea
         settings.set_verify(SslVerifyMode::NONE);
         settings.set_verify_hostname(false);
     }
-    let mut stream = SslStream::new(settings.into_ssl(host)?, stream)?;
-    Pin::new(&mut stream)
-        .connect()
-        .await
-        .map_err(io::Error::other)?;
-    Ok(stream)
+    Ok(settings)
 }

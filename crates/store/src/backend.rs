@@ -12,6 +12,10 @@ use crate::faulty::{Faults, Faulty};
 use crate::local_fs::LocalFs;
 #[cfg(feature = "test-backends")]
 use crate::memory_store::MemoryStore;
+#[cfg(feature = "mysql")]
+use crate::mysql::{Mysql, MysqlOptions};
+#[cfg(feature = "postgres")]
+use crate::postgres::{Postgres, PostgresOptions};
 #[cfg(feature = "redis")]
 use crate::redis::{Redis, RedisOptions};
 
@@ -59,6 +63,12 @@ pub enum BackendOptions {
         /// one are not found.
         hash_type: HashType,
     },
+    /// A MySQL, with Salt's tables.
+    #[cfg(feature = "mysql")]
+    Mysql(Box<MysqlOptions>),
+    /// A PostgreSQL, with the tables of Salt's returners.
+    #[cfg(feature = "postgres")]
+    Postgres(Box<PostgresOptions>),
     /// A Redis, in Salt's layout.
     #[cfg(feature = "redis")]
     Redis(Box<RedisOptions>),
@@ -79,6 +89,10 @@ impl BackendOptions {
     /// Salt's cache on the server of a backend; `None` for one that is on none.
     pub fn cache(&self) -> Option<Cache> {
         match self {
+            #[cfg(feature = "mysql")]
+            Self::Mysql(options) => Some(options.cache()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(options) => Some(options.cache()),
             #[cfg(feature = "redis")]
             Self::Redis(options) => Some(options.cache()),
             _ => None,
@@ -90,6 +104,10 @@ impl BackendOptions {
 #[derive(Debug)]
 pub(crate) enum Backend {
     LocalFs(LocalFs),
+    #[cfg(feature = "mysql")]
+    Mysql(Mysql),
+    #[cfg(feature = "postgres")]
+    Postgres(Postgres),
     #[cfg(feature = "redis")]
     Redis(Redis),
     #[cfg(feature = "test-backends")]
@@ -105,6 +123,10 @@ impl Backend {
                 cachedir,
                 hash_type,
             } => Self::LocalFs(LocalFs::new(cachedir, *hash_type)),
+            #[cfg(feature = "mysql")]
+            BackendOptions::Mysql(options) => Self::Mysql(Mysql::new(options)),
+            #[cfg(feature = "postgres")]
+            BackendOptions::Postgres(options) => Self::Postgres(Postgres::new(options)),
             #[cfg(feature = "redis")]
             BackendOptions::Redis(options) => Self::Redis(Redis::new(options)),
             #[cfg(feature = "test-backends")]
@@ -124,6 +146,12 @@ macro_rules! on {
     ($backend:expr, $role:ident.$operation:ident($($argument:expr),*)) => {
         match &*$backend {
             $crate::backend::Backend::LocalFs(files) => files.$role.$operation($($argument),*),
+            #[cfg(feature = "mysql")]
+            $crate::backend::Backend::Mysql(mysql) => mysql.$role.$operation($($argument),*),
+            #[cfg(feature = "postgres")]
+            $crate::backend::Backend::Postgres(postgres) => {
+                postgres.$role.$operation($($argument),*)
+            }
             #[cfg(feature = "redis")]
             $crate::backend::Backend::Redis(redis) => redis.$role.$operation($($argument),*),
             #[cfg(feature = "test-backends")]

@@ -10,7 +10,11 @@
 
 mod banks;
 mod minion_data;
+#[cfg(feature = "mysql")]
+mod mysql;
 mod parts;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 mod tokens;
@@ -19,7 +23,7 @@ use std::fmt::Display;
 
 use halite_proto::Value;
 use halite_proto::msgpack::{pack_modern, unpack_modern};
-#[cfg(feature = "redis")]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
 use halite_store_servers::Address;
 
 use crate::error::StoreError;
@@ -27,6 +31,10 @@ use crate::limits::{FILE_BYTES_MAX, JOBS_LISTED_MAX};
 
 pub(crate) use banks::Banks;
 pub(crate) use minion_data::MinionData;
+#[cfg(feature = "mysql")]
+use mysql::MysqlCache;
+#[cfg(feature = "postgres")]
+use postgres::PostgresCache;
 #[cfg(feature = "redis")]
 pub use redis::CacheNames;
 #[cfg(feature = "redis")]
@@ -39,6 +47,10 @@ pub struct Cache(Driver);
 
 #[derive(Clone, Debug)]
 enum Driver {
+    #[cfg(feature = "mysql")]
+    Mysql(MysqlCache),
+    #[cfg(feature = "postgres")]
+    Postgres(PostgresCache),
     #[cfg(feature = "redis")]
     Redis(RedisCache),
 }
@@ -47,6 +59,10 @@ enum Driver {
 macro_rules! drive {
     ($cache:expr, $operation:ident($($argument:expr),*)) => {
         match &$cache.0 {
+            #[cfg(feature = "mysql")]
+            Driver::Mysql(mysql) => mysql.$operation($($argument),*),
+            #[cfg(feature = "postgres")]
+            Driver::Postgres(postgres) => postgres.$operation($($argument),*),
             #[cfg(feature = "redis")]
             Driver::Redis(redis) => redis.$operation($($argument),*),
         }
@@ -54,6 +70,18 @@ macro_rules! drive {
 }
 
 impl Cache {
+    /// The cache in a table of a MySQL.
+    #[cfg(feature = "mysql")]
+    pub(crate) fn mysql(address: &Address, table: &str) -> Self {
+        Self(Driver::Mysql(MysqlCache::new(address, table)))
+    }
+
+    /// The cache of a PostgreSQL.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn postgres(address: &Address) -> Self {
+        Self(Driver::Postgres(PostgresCache::new(address)))
+    }
+
     #[cfg(feature = "redis")]
     pub(crate) fn redis(address: &Address, names: &CacheNames) -> Self {
         Self(Driver::Redis(RedisCache::new(address, names)))

@@ -27,10 +27,22 @@ mod local_fs;
 #[cfg(feature = "test-backends")]
 mod memory_store;
 pub mod minion_data;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "mysql")]
+mod mysql_tables;
 mod open;
 mod packing;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod return_queue;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod salt_json;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod stored_jobs;
 pub mod tokens;
 
 pub use backend::{BackendOptions, StoreOptions};
@@ -48,8 +60,12 @@ pub use lines::append_lines;
 #[cfg(feature = "test-backends")]
 pub use memory_store::MemoryStore;
 pub use minion_data::MinionData;
+#[cfg(feature = "mysql")]
+pub use mysql::MysqlOptions;
 pub use open::{Store, open};
 pub use packing::load_of_return;
+#[cfg(feature = "postgres")]
+pub use postgres::{JobTables, PostgresOptions};
 #[cfg(feature = "redis")]
 pub use redis::RedisOptions;
 pub use tokens::Tokens;

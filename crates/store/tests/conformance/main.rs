@@ -52,6 +52,12 @@ macro_rules! suite {
 
 mod backends {
     suite!(local_fs);
+    #[cfg(feature = "mysql")]
+    suite!(mysql);
+    #[cfg(feature = "postgres")]
+    suite!(postgres);
+    #[cfg(feature = "postgres")]
+    suite!(postgres_text);
     #[cfg(feature = "redis")]
     suite!(redis);
     #[cfg(feature = "test-backends")]

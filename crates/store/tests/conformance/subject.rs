@@ -30,6 +30,40 @@ pub(crate) fn local_fs() -> Subject {
     }
 }
 
+#[cfg(feature = "mysql")]
+pub(crate) fn mysql() -> Option<Subject> {
+    let server = halite_test_services::MariaDb::shared()?;
+    let url = server.url(&server.database().unwrap());
+    let address = halite_store_servers::Address::parse(&url).unwrap();
+    let options = halite_store::MysqlOptions::new(address);
+    Some(Subject {
+        options: StoreOptions::all(BackendOptions::Mysql(Box::new(options))),
+        _place: Box::new(()),
+    })
+}
+
+#[cfg(feature = "postgres")]
+pub(crate) fn postgres() -> Option<Subject> {
+    in_postgres(halite_store::JobTables::Jsonb)
+}
+
+#[cfg(feature = "postgres")]
+pub(crate) fn postgres_text() -> Option<Subject> {
+    in_postgres(halite_store::JobTables::Text)
+}
+
+#[cfg(feature = "postgres")]
+fn in_postgres(tables: halite_store::JobTables) -> Option<Subject> {
+    let server = halite_test_services::Postgres::shared()?;
+    let url = server.url(&server.database().unwrap());
+    let address = halite_store_servers::Address::parse(&url).unwrap();
+    let options = halite_store::PostgresOptions { address, tables };
+    Some(Subject {
+        options: StoreOptions::all(BackendOptions::Postgres(Box::new(options))),
+        _place: Box::new(()),
+    })
+}
+
 #[cfg(feature = "redis")]
 pub(crate) fn redis() -> Option<Subject> {
     let server = halite_test_services::Redis::for_test(&Default::default())?;

@@ -1,0 +1,177 @@
+//! MySQL and MariaDB.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use mysql_async::prelude::{FromRow, Queryable, StatementLike};
+use mysql_async::{Conn, Error, Opts, OptsBuilder, Params, SslOpts};
+
+use crate::address::{Address, Tls};
+use crate::error::Failure;
+use crate::limits::REST_MAX;
+use crate::open::OpenServers;
+use crate::server::{Driver, Server};
+
+pub use mysql_async::Value as MysqlValue;
+
+/// Speaks to a MySQL.
+#[derive(Debug)]
+pub struct MysqlDriver;
+
+/// A MySQL.
+pub type MysqlServer = Server<MysqlDriver>;
+
+/// A connection to a MySQL.
+pub struct MysqlConnection {
+    conn: Conn,
+    used: Instant,
+}
+
+/// The MySQL of an address.
+pub fn mysql_server(address: &Address) -> Arc<MysqlServer> {
+    static OPEN: OpenServers<MysqlDriver> = OpenServers::new();
+    OPEN.open(address, || MysqlDriver)
+}
+
+impl Driver for MysqlDriver {
+    type Connection = MysqlConnection;
+
+    async fn connect(&self, address: &Address) -> Result<MysqlConnection, Failure> {
+        Ok(MysqlConnection {
+            conn: Conn::new(opts(address)?).await?,
+            used: Instant::now(),
+        })
+    }
+
+    /// The driver does not say; a server closes those that rest for long.
+    fn is_open(&self, connection: &MysqlConnection) -> bool {
+        connection.used.elapsed() < REST_MAX
+    }
+}
+
+impl MysqlConnection {
+    /// The rows of a statement.
+    ///
+    /// # Errors
+    /// When the server does not answer, or refuses.
+    pub async fn rows<T: FromRow + Send + 'static>(
+        &mut self,
+        statement: impl StatementLike,
+        arguments: Vec<MysqlValue>,
+    ) -> Result<Vec<T>, Failure> {
+        self.used = Instant::now();
+        let rows: Vec<mysql_async::Row> = self.conn.exec(statement, params(arguments)).await?;
+        let wrong = || Failure::Answer("a row has other columns than were asked for".to_owned());
+        rows.into_iter()
+            .map(|row| mysql_async::from_row_opt(row).map_err(|_| wrong()))
+            .collect()
+    }
+
+    /// The first row of a statement, if it has one.
+    ///
+    /// # Errors
+    /// When the server does not answer, or refuses.
+    pub async fn row<T: FromRow + Send + 'static>(
+        &mut self,
+        statement: impl StatementLike,
+        arguments: Vec<MysqlValue>,
+    ) -> Result<Option<T>, Failure> {
+        Ok(self.rows(statement, arguments).await?.into_iter().next())
+    }
+
+    /// How many rows a statement has met.
+    ///
+    /// # Errors
+    /// When the server does not answer, or refuses.
+    pub async fn execute(
+        &mut self,
+        statement: impl StatementLike,
+        arguments: Vec<MysqlValue>,
+    ) -> Result<u64, Failure> {
+        self.used = Instant::now();
+        self.conn.exec_drop(statement, params(arguments)).await?;
+        Ok(self.conn.affected_rows())
+    }
+
+    /// Runs one statement without arguments, which is not prepared.
+    ///
+    /// # Errors
+    /// When the server does not answer, or refuses.
+    pub async fn run(&mut self, statement: &str) -> Result<(), Failure> {
+        self.used = Instant::now();
+        Ok(self.conn.query_drop(statement).await?)
+    }
+
+    /// Does several things as one transaction, or none of them.
+    ///
+    /// # Errors
+    /// When one of them fails.
+    pub async fn together<T>(
+        &mut self,
+        all: impl AsyncFnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.run("start transaction").await?;
+        let done = all(self).await;
+        match &done {
+            Ok(_) => self.run("commit").await?,
+            // A broken connection is dropped, and the server undoes it.
+            Err(failure) if failure.breaks() => {}
+            Err(_) => self.run("rollback").await?,
+        }
+        done
+    }
+}
+
+fn params(arguments: Vec<MysqlValue>) -> Params {
+    match arguments.is_empty() {
+        true => Params::Empty,
+        false => Params::Positional(arguments),
+    }
+}
+
+fn opts(address: &Address) -> Result<Opts, Failure> {
+    let mut opts = OptsBuilder::default()
+        .ip_or_hostname(address.host.clone())
+        .tcp_port(address.port)
+        .user(address.user.clone())
+        .pass(address.password.as_ref().map(|it| it.expose().clone()))
+        .db_name(address.database.clone())
+        .prefer_socket(false)
+        .client_found_rows(true);
+    if let Some(socket) = &address.socket {
+        opts = opts.socket(Some(socket.display().to_string()));
+    }
+    if let Some(tls) = &address.tls {
+        opts = opts.ssl_opts(ssl(tls)?);
+    }
+    Ok(opts.into())
+}
+
+fn ssl(tls: &Tls) -> Result<SslOpts, Failure> {
+    if tls.certificate.is_some() || tls.key.is_some() {
+        return Err(Failure::Refused(
+            "cannot be shown a certificate of ours: sign in with a password".to_owned(),
+        ));
+    }
+    let mut ssl = SslOpts::default()
+        .with_danger_accept_invalid_certs(tls.is_unverified)
+        .with_danger_skip_domain_validation(tls.is_unverified);
+    if let Some(ca) = &tls.ca {
+        ssl = ssl
+            .with_root_certs(vec![ca.clone().into()])
+            .with_disable_built_in_roots(true);
+    }
+    Ok(ssl)
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            // 1040: too many connections, 1053: it is shutting down.
+            Error::Server(said) if !matches!(said.code, 1040 | 1053) => {
+                Self::Refused(said.to_string())
+            }
+            other => Self::broken(other),
+        }
+    }
+}

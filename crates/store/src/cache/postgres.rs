@@ -1,0 +1,147 @@
+//! Values under a bank and a key, in the table `halite_cache`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use halite_store_servers::{Address, PostgresServer, postgres_server};
+
+use crate::error::StoreError;
+
+/// The cache of a PostgreSQL.
+#[derive(Clone, Debug)]
+pub(super) struct PostgresCache {
+    server: Arc<PostgresServer>,
+}
+
+/// A bank, or one below it: `$1` is its name, `$2` its name with a slash.
+const FLUSH_BANK: &str = "delete from halite_cache where bank = $1 or starts_with(bank, $2)";
+
+const STORE: &str = "
+insert into halite_cache (bank, key, data, version)
+values ($1, $2, $3, nextval('halite_versions'))
+on conflict (bank, key) do update
+    set data = excluded.data, version = excluded.version, changed = now()";
+
+const STORE_NEW: &str = "
+insert into halite_cache (bank, key, data, version)
+values ($1, $2, $3, nextval('halite_versions'))
+on conflict (bank, key) do nothing";
+
+const STORE_OVER: &str = "
+update halite_cache set data = $3, version = nextval('halite_versions'), changed = now()
+where bank = $1 and key = $2 and data = $4";
+
+impl PostgresCache {
+    pub(super) fn new(address: &Address) -> Self {
+        Self {
+            server: postgres_server(address),
+        }
+    }
+
+    pub(super) fn server(&self) -> &Address {
+        self.server.address()
+    }
+
+    pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let (bank, key) = (bank.to_owned(), key.to_owned());
+        Ok(self.server.run(async move |postgres| {
+            let ask = "select data from halite_cache where bank = $1 and key = $2";
+            let row = postgres.row(ask, &[&bank, &key]).await?;
+            Ok(row.map(|row| row.try_get(0)).transpose()?)
+        })?)
+    }
+
+    pub(super) fn fetch_many(
+        &self,
+        bank: &str,
+        keys: &[String],
+    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        let (bank, wanted) = (bank.to_owned(), keys.to_vec());
+        let mut found: HashMap<String, Vec<u8>> = self.server.run(async move |postgres| {
+            let ask = "select key, data from halite_cache where bank = $1 and key = any($2)";
+            let rows = postgres.rows(ask, &[&bank, &wanted]).await?;
+            let pairs = rows
+                .iter()
+                .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+            pairs.collect()
+        })?;
+        Ok(keys.iter().map(|key| found.remove(key)).collect())
+    }
+
+    pub(super) fn store(&self, bank: &str, key: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
+        let (bank, key) = (bank.to_owned(), key.to_owned());
+        Ok(self.server.run(async move |postgres| {
+            postgres.execute(STORE, &[&bank, &key, &bytes]).await?;
+            Ok(())
+        })?)
+    }
+
+    pub(super) fn replace(
+        &self,
+        bank: &str,
+        key: &str,
+        expected: Option<Vec<u8>>,
+        bytes: Vec<u8>,
+    ) -> Result<bool, StoreError> {
+        let (bank, key) = (bank.to_owned(), key.to_owned());
+        Ok(self.server.run(async move |postgres| {
+            let changed = match &expected {
+                None => postgres.execute(STORE_NEW, &[&bank, &key, &bytes]).await?,
+                Some(old) => {
+                    postgres
+                        .execute(STORE_OVER, &[&bank, &key, &bytes, old])
+                        .await?
+                }
+            };
+            Ok(changed > 0)
+        })?)
+    }
+
+    pub(super) fn flush_key(&self, bank: &str, key: &str) -> Result<bool, StoreError> {
+        let (bank, key) = (bank.to_owned(), key.to_owned());
+        Ok(self.server.run(async move |postgres| {
+            let remove = "delete from halite_cache where bank = $1 and key = $2";
+            Ok(postgres.execute(remove, &[&bank, &key]).await? > 0)
+        })?)
+    }
+
+    pub(super) fn flush_bank(&self, bank: &str) -> Result<bool, StoreError> {
+        let (bank, below) = (bank.to_owned(), format!("{bank}/"));
+        Ok(self.server.run(async move |postgres| {
+            Ok(postgres.execute(FLUSH_BANK, &[&bank, &below]).await? > 0)
+        })?)
+    }
+
+    pub(super) fn keys(&self, bank: &str) -> Result<Vec<String>, StoreError> {
+        let bank = bank.to_owned();
+        Ok(self.server.run(async move |postgres| {
+            let ask = "select key from halite_cache where bank = $1";
+            let rows = postgres.rows(ask, &[&bank]).await?;
+            rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+        })?)
+    }
+
+    pub(super) fn banks_below(&self, bank: &str) -> Result<Vec<String>, StoreError> {
+        let below = format!("{bank}/");
+        Ok(self.server.run(async move |postgres| {
+            let ask = "select distinct split_part(substr(bank, length($1) + 1), '/', 1) \
+                       from halite_cache where starts_with(bank, $1)";
+            let rows = postgres.rows(ask, &[&below]).await?;
+            rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+        })?)
+    }
+
+    /// By key the number of its last change: it grows with each change, and
+    /// never comes again.
+    pub(super) fn stamps(&self, bank: &str) -> Result<Vec<(String, i64)>, StoreError> {
+        let bank = bank.to_owned();
+        Ok(self.server.run(async move |postgres| {
+            let ask = "select key, version from halite_cache where bank = $1";
+            let rows = postgres.rows(ask, &[&bank]).await?;
+            let pairs = rows
+                .iter()
+                .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+            pairs.collect()
+        })?)
+    }
+}

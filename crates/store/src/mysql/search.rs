@@ -1,0 +1,55 @@
+//! Which jobs there are: a page at a time, the newest first. The loads are text
+//! here; the database looks for names in it, and what fits is decided on this
+//! side.
+
+use halite_proto::{Jid, Map};
+
+use super::jobs::Jobs;
+use crate::error::StoreError;
+use crate::job_filter::JobFilter;
+use crate::stored_jobs::{PAGE, Page, like, search};
+
+const SEARCH: &str = "
+select jids.jid, job.`load`, jids.`load`
+from jids left join halite_jobs job on job.jid = jids.jid
+where (? is null or jids.jid >= ?) and (? is null or jids.jid <= ?)
+    and (? is null or jids.jid < ?)
+    and (? is null or json_value(jids.`load`, '$.user') = ?
+        or json_type(json_extract(jids.`load`, '$.user')) = 'ARRAY')
+    {FUNCTIONS} {TARGETS}
+order by jids.jid desc limit {PAGE}";
+
+impl Jobs {
+    pub(crate) fn newest_fitting(
+        &self,
+        max: usize,
+        filter: &JobFilter,
+        fits: impl FnMut(&Jid, &Map) -> bool,
+    ) -> Result<Vec<(Jid, Map)>, StoreError> {
+        search(max, filter, fits, |before| self.page(filter, before))
+    }
+
+    fn page(&self, filter: &JobFilter, before: Option<String>) -> Result<Page, StoreError> {
+        let statement = SEARCH
+            .replace("{FUNCTIONS}", &any_like("fun", filter.functions.len()))
+            .replace("{TARGETS}", &any_like("tgt", filter.targets.len()))
+            .replace("{PAGE}", &PAGE.to_string());
+        let mut arguments = Vec::new();
+        for text in [&filter.since, &filter.until, &before, &filter.user] {
+            arguments.extend([text.into(), text.into()]);
+        }
+        let globs = filter.functions.iter().chain(&filter.targets);
+        arguments.extend(globs.map(|glob| like(glob).into()));
+        self.run(async move |mysql| mysql.rows(statement, arguments).await)
+    }
+}
+
+/// The condition that a field is a list or like one of so many patterns.
+fn any_like(field: &str, patterns: usize) -> String {
+    if patterns == 0 {
+        return String::new();
+    }
+    let one = format!("json_value(jids.`load`, '$.{field}') like ?");
+    let any = vec![one; patterns].join(" or ");
+    format!("and ({any} or json_type(json_extract(jids.`load`, '$.{field}')) = 'ARRAY')")
+}

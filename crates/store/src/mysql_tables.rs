@@ -1,0 +1,96 @@
+//! The tables of a MySQL, made on first use.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use halite_store_servers::{Failure, MysqlConnection, MysqlServer};
+
+use crate::error::StoreError;
+
+/// Names must be told apart by every letter, as files are; Salt leaves that to
+/// the database.
+const EXACT: &str = "default charset utf8mb4 collate utf8mb4_bin";
+
+/// The tables of jobs: Salt's three, with the columns that
+/// `salt/returners/mysql.py` documents, and ours.
+const JOBS: [&str; 6] = [
+    "create table if not exists `jids` (`jid` varchar(255) not null, `load` mediumtext not null, \
+     unique key `jid` (`jid`)) engine=innodb",
+    "create table if not exists `salt_returns` (`fun` varchar(50) not null, \
+     `jid` varchar(255) not null, `return` mediumtext not null, `id` varchar(255) not null, \
+     `success` varchar(10) not null, `full_ret` mediumtext not null, \
+     `alter_time` timestamp default current_timestamp, \
+     key `id` (`id`), key `jid` (`jid`), key `fun` (`fun`)) engine=innodb",
+    "create table if not exists `salt_events` (`id` bigint not null auto_increment, \
+     `tag` varchar(255) not null, `data` mediumtext not null, \
+     `alter_time` timestamp default current_timestamp, `master_id` varchar(255) not null, \
+     primary key (`id`), key `tag` (`tag`)) engine=innodb",
+    "create table if not exists halite_jobs (jid varchar(64) not null primary key, \
+     prepared bigint not null, nocache bool not null default false, owner varchar(255), \
+     `load` longblob, from_returns bool not null default false, endtime text, batch longblob, \
+     batch_is_active bool not null default false, key prepared (prepared), \
+     key batch_is_active (batch_is_active)) engine=innodb",
+    "create table if not exists halite_minions (jid varchar(64) not null, \
+     id varchar(255) not null, primary key (jid, id)) engine=innodb",
+    "create table if not exists halite_returns (jid varchar(64) not null, \
+     id varchar(255) not null, packed longblob not null, `out` text, writer bigint unsigned, \
+     primary key (jid, id)) engine=innodb",
+];
+
+const PUBLISHERS: &str = "create table if not exists halite_publishers \
+     (jid varchar(64) not null primary key, id varchar(255) not null, since bigint not null) \
+     engine=innodb";
+
+/// A server on which tables are made before they are used.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub(crate) server: Arc<MysqlServer>,
+    statements: Vec<String>,
+    /// Whether this process has made them.
+    are_made: AtomicBool,
+}
+
+impl Tables {
+    /// The tables of jobs.
+    pub(crate) fn of_jobs(server: Arc<MysqlServer>) -> Self {
+        let statements = JOBS.iter().chain([&PUBLISHERS]);
+        Self {
+            server,
+            statements: statements.map(|table| format!("{table} {EXACT}")).collect(),
+            are_made: AtomicBool::new(false),
+        }
+    }
+
+    /// The table of the cache, with the columns that `salt/cache/mysql_cache.py`
+    /// makes.
+    pub(crate) fn of_cache(server: Arc<MysqlServer>, table: &str) -> Self {
+        Self {
+            server,
+            statements: vec![format!(
+                "create table if not exists {table} (bank char(255), etcd_key char(255), \
+                 data mediumblob, last_update timestamp not null default current_timestamp \
+                 on update current_timestamp, primary key (bank, etcd_key)) engine=innodb {EXACT}"
+            )],
+            are_made: AtomicBool::new(false),
+        }
+    }
+
+    /// Runs an operation, for which the tables are there.
+    pub(crate) fn run<T, F>(&self, operation: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFnOnce(&mut MysqlConnection) -> Result<T, Failure> + Send + 'static,
+    {
+        if !self.are_made.load(Ordering::Relaxed) {
+            let statements = self.statements.clone();
+            self.server.run(async move |mysql| {
+                for statement in &statements {
+                    mysql.run(statement).await?;
+                }
+                Ok(())
+            })?;
+            self.are_made.store(true, Ordering::Relaxed);
+        }
+        Ok(self.server.run(operation)?)
+    }
+}

@@ -1,0 +1,67 @@
+//! A PostgreSQL: jobs in the tables of Salt's returners `pgjsonb` and `postgres`,
+//! everything else in tables of ours.
+//!
+//! Salt's tables hold JSON, which cannot hold all that a minion returns, and
+//! they do not know twice from once. So a job and a return are also kept as they
+//! came, in `halite_jobs` and `halite_returns`; the rows of Salt's tables are
+//! what Salt's programs read, and what is read of the jobs of theirs.
+//!
+//! Invariant: an operation is one statement, or one transaction.
+
+mod batches;
+mod clean;
+mod jobs;
+mod lookup;
+mod returns;
+mod search;
+
+use halite_store_servers::Address;
+
+use crate::cache::{Banks, Cache, MinionData, Tokens};
+
+/// A PostgreSQL, and which tables jobs have there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PostgresOptions {
+    /// Where it is.
+    pub address: Address,
+    /// Which tables are made for jobs if there are none.
+    pub tables: JobTables,
+}
+
+impl PostgresOptions {
+    /// What is kept under a bank and a key there.
+    pub(crate) fn cache(&self) -> Cache {
+        Cache::postgres(&self.address)
+    }
+}
+
+/// The schemas of Salt's two returners. Rows are written alike into either.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JobTables {
+    /// Those of `pgjsonb`.
+    #[default]
+    Jsonb,
+    /// Those of `postgres`.
+    Text,
+}
+
+/// A store on a PostgreSQL.
+#[derive(Debug)]
+pub(crate) struct Postgres {
+    pub(crate) jobs: jobs::Jobs,
+    pub(crate) data: MinionData,
+    pub(crate) banks: Banks,
+    pub(crate) tokens: Tokens,
+}
+
+impl Postgres {
+    pub(crate) fn new(options: &PostgresOptions) -> Self {
+        let cache = options.cache();
+        Self {
+            jobs: jobs::Jobs::new(options),
+            data: MinionData::new(cache.clone()),
+            banks: Banks::new(cache.clone()),
+            tokens: Tokens::new(cache),
+        }
+    }
+}

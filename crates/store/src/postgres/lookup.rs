@@ -1,0 +1,117 @@
+//! Reading jobs: as they are kept here, or as a Python master has stored them.
+
+use halite_proto::{Jid, Map, MinionId, Value};
+
+use super::jobs::Jobs;
+use crate::error::StoreError;
+use crate::kept::StoredReturn;
+use crate::stored_jobs::{Found, load_of, returns_of};
+
+const KNOWS: &str = "
+select exists (select from halite_jobs where jid = $1) or exists (select from jids where jid = $1)";
+
+const HAS_LOAD: &str = "
+select exists (select from halite_jobs where jid = $1 and load is not null)
+    or exists (select from jids where jid = $1)";
+
+/// The minions of a job that is known by its returns are those that returned.
+const LOAD: &str = "
+select job.load, jids.load::text, case
+        when job.from_returns then array(
+            select id from halite_returns where jid = $1
+            union select unnest(job.minions))
+        else coalesce(job.minions, '{}') end
+from (select $1::text as jid) asked
+    left join halite_jobs job on job.jid = asked.jid
+    left join jids on jids.jid = asked.jid
+where job.load is not null or jids.jid is not null";
+
+/// Ours, and those of Python masters that we have not.
+const RETURNS: &str = "
+select id, packed, out, null from halite_returns
+where jid = $1 and ($2::text is null or id = $2)
+union all
+select id, null, null, full_ret::text from salt_returns
+where jid = $1 and ($2::text is null or id = $2) and not exists (
+    select from halite_returns ours
+    where ours.jid = salt_returns.jid and ours.id = salt_returns.id)";
+
+impl Jobs {
+    pub(crate) fn knows(&self, jid: &Jid) -> Result<bool, StoreError> {
+        self.is_so(KNOWS, jid)
+    }
+
+    pub(crate) fn has_load(&self, jid: &Jid) -> Result<bool, StoreError> {
+        self.is_so(HAS_LOAD, jid)
+    }
+
+    fn is_so(&self, question: &'static str, jid: &Jid) -> Result<bool, StoreError> {
+        let jid = jid.to_string();
+        self.run(async move |postgres| {
+            let row = postgres.row(question, &[&jid]).await?;
+            Ok(row.map(|row| row.try_get(0)).transpose()?.unwrap_or(false))
+        })
+    }
+
+    pub(crate) fn load(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
+        type Row = (Option<Vec<u8>>, Option<String>, Vec<String>);
+        let asked = jid.to_string();
+        let found: Option<Row> = self.run(async move |postgres| {
+            let row = postgres.row(LOAD, &[&asked]).await?;
+            row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
+                .transpose()
+        })?;
+        let Some((packed, json, mut minions)) = found else {
+            return Ok(None);
+        };
+        let Some(mut load) = load_of(jid, packed, json) else {
+            return Ok(None);
+        };
+        minions.retain(|id| MinionId::parse(id).is_ok());
+        minions.sort_unstable();
+        if !minions.is_empty() {
+            let minions = minions.into_iter().map(Value::from);
+            load.insert("Minions", Value::List(minions.collect()));
+        }
+        Ok(Some(load))
+    }
+
+    pub(crate) fn returns(&self, jid: &Jid) -> Result<Vec<(MinionId, StoredReturn)>, StoreError> {
+        Ok(returns_of(jid, self.found(jid, None)?))
+    }
+
+    pub(crate) fn return_of(
+        &self,
+        jid: &Jid,
+        id: &MinionId,
+    ) -> Result<Option<StoredReturn>, StoreError> {
+        let found = returns_of(jid, self.found(jid, Some(id))?)
+            .into_iter()
+            .next();
+        Ok(found.map(|(_, ret)| ret))
+    }
+
+    fn found(&self, jid: &Jid, id: Option<&MinionId>) -> Result<Vec<Found>, StoreError> {
+        let (jid, id) = (jid.to_string(), id.map(ToString::to_string));
+        self.run(async move |postgres| {
+            let rows = postgres.rows(RETURNS, &[&jid, &id]).await?;
+            rows.iter()
+                .map(|row| {
+                    let (id, packed) = (row.try_get(0)?, row.try_get(1)?);
+                    Ok((id, packed, row.try_get(2)?, row.try_get(3)?))
+                })
+                .collect()
+        })
+    }
+
+    pub(crate) fn endtime(&self, jid: &Jid) -> Result<Option<String>, StoreError> {
+        let jid = jid.to_string();
+        self.run(async move |postgres| {
+            let ask = "select endtime from halite_jobs where jid = $1";
+            match postgres.row(ask, &[&jid]).await? {
+                Some(row) => Ok(row.try_get(0)?),
+                None => Ok(None),
+            }
+        })
+    }
+}

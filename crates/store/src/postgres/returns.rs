@@ -1,0 +1,158 @@
+//! Storing returns.
+
+use std::collections::HashMap;
+
+use halite_proto::msgpack::unpack_modern;
+use halite_proto::returns::JobReturn;
+use halite_proto::{Jid, MinionId, Value};
+use halite_store_servers::{Failure, PostgresConnection};
+
+use super::jobs::Jobs;
+use crate::error::StoreError;
+use crate::kept::Saved;
+use crate::return_queue::{Entry, Outcome};
+
+/// The arguments are columns of the returns: `$1` job, `$2` minion, `$3` the
+/// return as it came, `$4` outputter, `$5` function, `$6` success, `$7` and `$8`
+/// what Salt's two columns hold, `$9` and `$10` the load of a job that is known
+/// by nothing else, as it is and as Salt has it.
+const SAVE: &str = "
+with given as (
+    select * from unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::text[], $6::text[],
+                         $7::text[], $8::text[], $9::bytea[], $10::text[])
+        as given (jid, id, packed, out, fun, success, ret, full_ret, load, salts_load)
+), kept as (
+    select given.*, job.load is null and jids.jid is null as is_unknown
+    from given
+        left join halite_jobs job on job.jid = given.jid
+        left join jids on jids.jid = given.jid
+    where job.nocache is not true
+), unknown as (
+    select distinct on (jid) jid, load, salts_load from kept where is_unknown
+), jobs as (
+    insert into halite_jobs (jid, load, from_returns) select jid, load, true from unknown
+    on conflict (jid) do update set
+        load = coalesce(halite_jobs.load, excluded.load),
+        from_returns = halite_jobs.load is null or halite_jobs.from_returns
+), salts_jobs as (
+    insert into jids (jid, load) select jid, salts_load::jsonb from unknown
+    on conflict (jid) do nothing
+), new as (
+    insert into halite_returns (jid, id, packed, out) select jid, id, packed, out from kept
+    where not exists (select from salt_returns salts where salts.jid = kept.jid and salts.id = kept.id)
+    on conflict (jid, id) do nothing
+    returning jid, id
+), salts as (
+    insert into salt_returns (fun, jid, return, id, success, full_ret)
+    select fun, jid, ret::jsonb, id, success, full_ret::jsonb from kept join new using (jid, id)
+)
+select given.jid, given.id, kept.jid is null, new.jid is not null
+from given
+    left join kept on kept.jid = given.jid and kept.id = given.id
+    left join new on new.jid = given.jid and new.id = given.id";
+
+const STORED: &str = "
+select packed from halite_returns where jid = $1 and id = $2";
+
+impl Jobs {
+    pub(crate) fn save_return(
+        &self,
+        jid: &Jid,
+        id: &MinionId,
+        ret: &JobReturn,
+    ) -> Result<Saved, StoreError> {
+        let entry = Entry::new(jid, id, ret)?;
+        let outcome = self
+            .returns
+            .save(entry.clone(), |entries| self.save_entries(entries))?;
+        Ok(match outcome {
+            Outcome::NoCache => Saved::NoCache,
+            Outcome::New => Saved::Stored,
+            Outcome::Known | Outcome::Failed => Saved::Duplicate {
+                differs: self.differs(entry)?,
+            },
+        })
+    }
+
+    /// Stores returns, and gives by their tickets what has become of them.
+    fn save_entries(&self, entries: Vec<Entry>) -> Result<Vec<(u64, Outcome)>, StoreError> {
+        self.run(async move |postgres| save(postgres, &entries).await)
+    }
+
+    /// Whether a return says something else than the one that is stored.
+    fn differs(&self, entry: Entry) -> Result<bool, StoreError> {
+        let jid = entry.jid.clone();
+        let (asked_jid, asked_id) = (entry.jid, entry.id.clone());
+        let stored: Option<Vec<u8>> = self.run(async move |postgres| {
+            let row = postgres.row(STORED, &[&asked_jid, &asked_id]).await?;
+            Ok(row.map(|row| row.try_get(0)).transpose()?)
+        })?;
+        if let Some(stored) = stored {
+            return Ok(stored != entry.packed);
+        }
+        // A Python master has stored it, as JSON.
+        let (Ok(jid), Ok(id)) = (Jid::parse(jid), MinionId::parse(entry.id)) else {
+            return Ok(true);
+        };
+        let ours = match unpack_modern(&entry.packed) {
+            Ok(Value::Map(map)) => map.get("return").cloned(),
+            _ => None,
+        };
+        let theirs = self.return_of(&jid, &id)?;
+        Ok(theirs.map(|theirs| theirs.ret().clone()) != ours)
+    }
+}
+
+async fn save(
+    postgres: &mut PostgresConnection,
+    entries: &[Entry],
+) -> Result<Vec<(u64, Outcome)>, Failure> {
+    macro_rules! column {
+        ($field:ident) => {
+            entries
+                .iter()
+                .map(|entry| &entry.$field)
+                .collect::<Vec<_>>()
+        };
+    }
+    let rows = postgres
+        .rows(
+            SAVE,
+            &[
+                &column!(jid),
+                &column!(id),
+                &column!(packed),
+                &column!(out),
+                &column!(fun),
+                &column!(success),
+                &column!(ret),
+                &column!(full_ret),
+                &column!(load),
+                &column!(salts_load),
+            ],
+        )
+        .await?;
+    let tickets: HashMap<(&str, &str), u64> = entries
+        .iter()
+        .map(|entry| ((entry.jid.as_str(), entry.id.as_str()), entry.ticket))
+        .collect();
+    let mut outcomes = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let (jid, id): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
+        let outcome = match (row.try_get(2)?, row.try_get(3)?) {
+            (true, _) => Outcome::NoCache,
+            (false, true) => Outcome::New,
+            (false, false) => Outcome::Known,
+        };
+        match tickets.get(&(jid, id)) {
+            Some(ticket) => outcomes.push((*ticket, outcome)),
+            None => return Err(Failure::Answer("a return that was not sent".to_owned())),
+        }
+    }
+    match outcomes.len() == entries.len() {
+        true => Ok(outcomes),
+        false => Err(Failure::Answer(
+            "not as many returns as were sent".to_owned(),
+        )),
+    }
+}

@@ -1,0 +1,69 @@
+//! Which jobs there are: a page at a time, the newest first.
+
+use halite_proto::{Jid, Map};
+use halite_store_servers::{Failure, PostgresRow};
+
+use super::jobs::Jobs;
+use crate::error::StoreError;
+use crate::job_filter::JobFilter;
+use crate::stored_jobs::{PAGE, Page, like, search};
+
+/// `$1` and `$2` are the ids from when to when, `$3` the id that the page comes
+/// after, `$4` a user, `$5` and `$6` patterns of functions and targets, `$7` a
+/// function that it is not, `$8` how many. A list of functions or targets is
+/// looked at on this side.
+const SEARCH: &str = "
+select jids.jid, job.load, jids.load::text
+from jids left join halite_jobs job on job.jid = jids.jid
+where ($1::text is null or jids.jid >= $1)
+    and ($2::text is null or jids.jid <= $2)
+    and ($3::text is null or jids.jid < $3)
+    and ($4::text is null or jids.load::jsonb ->> 'user' = $4
+        or jsonb_typeof(jids.load::jsonb -> 'user') = 'array')
+    and ($5::text[] is null or jids.load::jsonb ->> 'fun' like any ($5)
+        or jsonb_typeof(jids.load::jsonb -> 'fun') = 'array')
+    and ($6::text[] is null or jids.load::jsonb ->> 'tgt' like any ($6)
+        or jsonb_typeof(jids.load::jsonb -> 'tgt') = 'array')
+    and ($7::text is null or jids.load::jsonb ->> 'fun' is distinct from $7)
+order by jids.jid desc
+limit $8";
+
+impl Jobs {
+    pub(crate) fn newest_fitting(
+        &self,
+        max: usize,
+        filter: &JobFilter,
+        fits: impl FnMut(&Jid, &Map) -> bool,
+    ) -> Result<Vec<(Jid, Map)>, StoreError> {
+        search(max, filter, fits, |before| self.page(filter, before))
+    }
+
+    fn page(&self, filter: &JobFilter, before: Option<String>) -> Result<Page, StoreError> {
+        let (since, until) = (filter.since.clone(), filter.until.clone());
+        let (user, not) = (filter.user.clone(), filter.not_function.clone());
+        let (functions, targets) = (likes(&filter.functions), likes(&filter.targets));
+        let max = i64::try_from(PAGE).unwrap_or(i64::MAX);
+        self.run(async move |postgres| {
+            let rows = postgres
+                .rows(
+                    SEARCH,
+                    &[
+                        &since, &until, &before, &user, &functions, &targets, &not, &max,
+                    ],
+                )
+                .await?;
+            rows.iter().map(columns).collect()
+        })
+    }
+}
+
+type Columns = (String, Option<Vec<u8>>, Option<String>);
+
+fn columns(row: &PostgresRow) -> Result<Columns, Failure> {
+    Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))
+}
+
+/// The patterns of LIKE that find at least what the globs find.
+fn likes(globs: &[String]) -> Option<Vec<String>> {
+    (!globs.is_empty()).then(|| globs.iter().map(|glob| like(glob)).collect())
+}

@@ -1,0 +1,162 @@
+//! Returns on their way to a database. Those that come while others are being
+//! stored wait, and go together with the next statement: the more there are, the
+//! more go at once.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use halite_proto::returns::JobReturn;
+use halite_proto::{Jid, MinionId};
+
+use crate::error::StoreError;
+use crate::packing::{load_of_return, pack_load, pack_return};
+use crate::salt_json;
+
+/// Most returns in one statement.
+const AT_ONCE_MAX: usize = 500;
+
+/// Statements that are under way at once.
+const LEADERS_MAX: usize = 2;
+
+/// Longest name of a function in Salt's column, in characters.
+const FUN_CHARS_MAX: usize = 50;
+
+/// A return on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) ticket: u64,
+    pub(crate) jid: String,
+    pub(crate) id: String,
+    pub(crate) packed: Vec<u8>,
+    pub(crate) out: Option<String>,
+    pub(crate) fun: String,
+    pub(crate) success: &'static str,
+    pub(crate) ret: String,
+    pub(crate) full_ret: String,
+    pub(crate) load: Vec<u8>,
+    pub(crate) salts_load: String,
+}
+
+/// What has become of a return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    NoCache,
+    New,
+    Known,
+    /// The statement failed, for this one or for another one.
+    Failed,
+}
+
+/// Returns that wait to be stored.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    tickets: u64,
+    leaders: usize,
+    waiting: Vec<Entry>,
+    outcomes: HashMap<u64, Outcome>,
+}
+
+impl State {
+    /// Takes what goes together; of two returns of one minion to one job the
+    /// second has to wait for the first.
+    fn take(&mut self) -> Vec<Entry> {
+        let mut seen = HashSet::new();
+        let mut taken = Vec::new();
+        let mut left = Vec::new();
+        for entry in self.waiting.drain(..) {
+            let is_first = seen.insert((entry.jid.clone(), entry.id.clone()));
+            match is_first && taken.len() < AT_ONCE_MAX {
+                true => taken.push(entry),
+                false => left.push(entry),
+            }
+        }
+        self.waiting = left;
+        taken
+    }
+}
+
+impl Queue {
+    /// Stores a return together with others. `save` stores several, and gives
+    /// by their tickets what has become of them; it may be called by several
+    /// threads at once.
+    pub(crate) fn save(
+        &self,
+        mut entry: Entry,
+        save: impl Fn(Vec<Entry>) -> Result<Vec<(u64, Outcome)>, StoreError>,
+    ) -> Result<Outcome, StoreError> {
+        let alone = entry.clone();
+        let mut state = self.lock();
+        state.tickets += 1;
+        entry.ticket = state.tickets;
+        let ticket = entry.ticket;
+        state.waiting.push(entry);
+        loop {
+            if let Some(outcome) = state.outcomes.remove(&ticket) {
+                drop(state);
+                return match outcome {
+                    // Alone it fails for reasons of its own, if at all.
+                    Outcome::Failed => {
+                        let outcomes = save(vec![alone])?;
+                        Ok(outcomes
+                            .first()
+                            .map_or(Outcome::Failed, |(_, outcome)| *outcome))
+                    }
+                    outcome => Ok(outcome),
+                };
+            }
+            if state.leaders == LEADERS_MAX || state.waiting.is_empty() {
+                let waited = self.changed.wait(state);
+                state = waited.unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let entries = state.take();
+            state.leaders += 1;
+            drop(state);
+            let tickets: Vec<u64> = entries.iter().map(|entry| entry.ticket).collect();
+            let outcomes = save(entries).unwrap_or_default();
+            let mut outcomes: HashMap<u64, Outcome> = outcomes.into_iter().collect();
+            state = self.lock();
+            state.leaders -= 1;
+            for ticket in tickets {
+                let outcome = outcomes.remove(&ticket).unwrap_or(Outcome::Failed);
+                state.outcomes.insert(ticket, outcome);
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    /// A return as it is stored.
+    pub(crate) fn new(jid: &Jid, id: &MinionId, ret: &JobReturn) -> Result<Self, StoreError> {
+        let load = load_of_return(jid, id, ret);
+        let mut full_ret = ret.to_map();
+        full_ret.insert("cmd", "_return");
+        full_ret.insert("jid", jid);
+        full_ret.insert("id", id);
+        let fun = halite_proto::python::str(&ret.fun.to_value());
+        Ok(Self {
+            ticket: 0,
+            jid: jid.to_string(),
+            id: id.to_string(),
+            packed: pack_return(jid, ret)?,
+            out: ret.out.clone(),
+            fun: fun.chars().take(FUN_CHARS_MAX).collect(),
+            success: if ret.success { "true" } else { "false" },
+            ret: salt_json::write(jid, &ret.ret)?,
+            full_ret: salt_json::write(jid, &full_ret.into())?,
+            load: pack_load(jid, &load)?,
+            salts_load: salt_json::write(jid, &load.into())?,
+        })
+    }
+}

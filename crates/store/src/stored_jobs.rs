@@ -1,0 +1,155 @@
+//! Rows of jobs and returns, as databases give them: of ours, or as a Python
+//! master has stored them.
+//!
+//! Invariant: what cannot be believed is left out with a warning.
+
+use halite_proto::json;
+use halite_proto::msgpack::unpack_modern;
+use halite_proto::{Jid, Map, MinionId, Value};
+
+use crate::error::StoreError;
+use crate::job_filter::JobFilter;
+use crate::kept::StoredReturn;
+use crate::limits::FILE_BYTES_MAX;
+
+/// Jobs that are asked for at once.
+pub(crate) const PAGE: usize = 500;
+
+/// Ids with their loads: packed by us, or as JSON.
+pub(crate) type Page = Vec<(String, Option<Vec<u8>>, Option<String>)>;
+
+/// A minion with its return: packed by us with its outputter, or as JSON.
+pub(crate) type Found = (String, Option<Vec<u8>>, Option<String>, Option<String>);
+
+/// The load of a job: ours if there is one, as Salt has it otherwise.
+pub(crate) fn load_of(jid: &Jid, packed: Option<Vec<u8>>, json: Option<String>) -> Option<Map> {
+    match (packed, json) {
+        (Some(packed), _) => map_of_packed(jid, &packed),
+        (None, Some(json)) => map_of_json(jid, &json),
+        (None, None) => None,
+    }
+}
+
+/// The returns of a job by minion, in the order of their names. Salt's table may
+/// have several of one minion.
+pub(crate) fn returns_of(jid: &Jid, found: Vec<Found>) -> Vec<(MinionId, StoredReturn)> {
+    let mut returns: Vec<(MinionId, StoredReturn)> = found
+        .into_iter()
+        .filter_map(|found| {
+            let id = MinionId::parse(&found.0).ok()?;
+            Some((id, stored_return(jid, found)?))
+        })
+        .collect();
+    returns.sort_by(|(a, _), (b, _)| a.cmp(b));
+    returns.dedup_by(|(later, _), (first, _)| later == first);
+    returns
+}
+
+/// The newest jobs that fit. `page` gives those after an id that the filter may
+/// find, the newest first; what fits is decided here, so that all databases find
+/// the same.
+pub(crate) fn search(
+    max: usize,
+    filter: &JobFilter,
+    mut fits: impl FnMut(&Jid, &Map) -> bool,
+    page: impl Fn(Option<String>) -> Result<Page, StoreError>,
+) -> Result<Vec<(Jid, Map)>, StoreError> {
+    let mut found = Vec::new();
+    let mut before: Option<String> = None;
+    while found.len() < max {
+        let page = page(before.take())?;
+        let is_last = page.len() < PAGE;
+        before = page.last().map(|(jid, ..)| jid.clone());
+        for (jid, packed, json) in page {
+            if found.len() == max {
+                break;
+            }
+            let Ok(jid) = Jid::parse(jid) else { continue };
+            if filter.fits_time(&jid)
+                && let Some(load) = load_of(&jid, packed, json)
+                && filter.fits_load(&load)
+                && fits(&jid, &load)
+            {
+                found.push((jid, load));
+            }
+        }
+        if is_last {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// A pattern of SQL's LIKE that finds at least what a glob finds.
+pub(crate) fn like(glob: &str) -> String {
+    let mut like = String::new();
+    for char in glob.chars() {
+        match char {
+            '*' => like.push('%'),
+            '?' => like.push('_'),
+            // What follows is a set of characters, which LIKE does not have.
+            '[' => {
+                like.push('%');
+                break;
+            }
+            '%' | '_' | '\\' => like.extend(['\\', char]),
+            other => like.push(other),
+        }
+    }
+    like
+}
+
+/// A map that we have packed.
+pub(crate) fn map_of_packed(jid: &Jid, bytes: &[u8]) -> Option<Map> {
+    match unpack_modern(bytes) {
+        Ok(Value::Map(map)) if is_small(bytes.len()) => Some(map),
+        _ => {
+            tracing::warn!(%jid, "damaged in the store, it is left out");
+            None
+        }
+    }
+}
+
+fn map_of_json(jid: &Jid, text: &str) -> Option<Map> {
+    match json::read(text) {
+        Ok(Value::Map(map)) if is_small(text.len()) => Some(map),
+        _ => {
+            tracing::warn!(%jid, "damaged in the store, it is left out");
+            None
+        }
+    }
+}
+
+fn is_small(bytes: usize) -> bool {
+    u64::try_from(bytes).is_ok_and(|bytes| bytes <= FILE_BYTES_MAX)
+}
+
+fn stored_return(jid: &Jid, (_, packed, out, json): Found) -> Option<StoredReturn> {
+    if let Some(packed) = packed {
+        let data = map_of_packed(jid, &packed)?;
+        return Some(StoredReturn { data, out });
+    }
+    let mut map = map_of_json(jid, &json?)?;
+    let out = map.remove("out");
+    let mut data = Map::new();
+    for name in ["return", "retcode", "success"] {
+        if let Some(value) = map.remove(name) {
+            data.insert(name, value);
+        }
+    }
+    let out = out.and_then(|out| out.as_str().map(str::to_owned));
+    Some(StoredReturn { data, out })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::like;
+
+    #[test]
+    fn a_pattern_finds_what_its_glob_finds() {
+        assert_eq!(like("state.*"), "state.%");
+        assert_eq!(like("a_b?"), "a\\_b_");
+        assert_eq!(like("web[12]x"), "web%");
+        assert_eq!(like("100%\\"), "100\\%\\\\");
+    }
+}

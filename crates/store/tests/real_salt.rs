@@ -1,0 +1,164 @@
+//! Real Salt on the same database: it reads what is written here, and what it
+//! writes is read here.
+
+#![cfg(feature = "postgres")]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use halite_proto::publish::FunSpec;
+use halite_proto::returns::{JobReturn, ReturnJid};
+use halite_proto::{Jid, Map, MinionId, Value, json};
+use halite_store::{BackendOptions, JobTables, PostgresOptions, Saved, Store, StoreOptions};
+use halite_store_servers::Address;
+use halite_test_services::{Postgres, Salt};
+
+const RELEASES: [&str; 2] = ["3006.30", "3008.5"];
+
+fn id(name: &str) -> MinionId {
+    MinionId::parse(name).unwrap()
+}
+
+fn state_return(jid: &Jid) -> JobReturn {
+    let fun = FunSpec::One("state.apply".to_owned());
+    let ret = Map::from([("pkg_|-vim_|-vim_|-installed", Value::from(true))]);
+    let mut ret = JobReturn::new(ReturnJid::Jid(jid.clone()), fun, Vec::new(), ret.into(), 0);
+    ret.out = Some("highstate".to_owned());
+    ret
+}
+
+fn read(answer: &str) -> Value {
+    json::read(answer).unwrap()
+}
+
+/// What both directions need, for one of Salt's two returners.
+struct Both {
+    store: Store,
+    salt: Salt,
+    returner: &'static str,
+    opts: String,
+}
+
+impl Both {
+    fn begin(release: &str, returner: &'static str, tables: JobTables) -> Option<Self> {
+        let postgres = Postgres::shared()?;
+        let salt = Salt::for_test(release)?;
+        let name = postgres.database().unwrap();
+        let address = Address::parse(&postgres.url(&name)).unwrap();
+        let options = PostgresOptions { address, tables };
+        let options = StoreOptions::all(BackendOptions::Postgres(Box::new(options)));
+        let opts = format!(
+            r#"{{"returner.{returner}.host": "{}", "returner.{returner}.port": {},
+                "returner.{returner}.db": "{name}", "id": "python-master"}}"#,
+            postgres.address.ip(),
+            postgres.address.port()
+        );
+        Some(Self {
+            store: halite_store::open(&options),
+            salt,
+            returner,
+            opts,
+        })
+    }
+
+    fn salt(&self, function: &str, args: &str) -> Value {
+        let call = format!(r#"[["{}.{function}", {args}]]"#, self.returner);
+        read(&self.salt.call(&self.opts, &call).unwrap()[0])
+    }
+}
+
+fn both_ways(returner: &'static str, tables: JobTables) {
+    for release in RELEASES {
+        let Some(both) = Both::begin(release, returner, tables) else {
+            return;
+        };
+        salt_reads_ours(&both);
+        ours_is_read_from_salts(&both);
+    }
+}
+
+fn salt_reads_ours(both: &Both) {
+    let jobs = &both.store.jobs;
+    let job = Jid::parse("20260102030405000001").unwrap();
+    let load = Map::from([
+        ("fun", Value::from("state.apply")),
+        ("tgt", "web*".into()),
+        ("user", "alice".into()),
+        ("arg", Value::List(vec!["web".into()])),
+    ]);
+    jobs.save_load(&job, &load, Some(&[id("web1")])).unwrap();
+    let saved = jobs.save_return(&job, &id("web1"), &state_return(&job));
+    assert_eq!(saved.unwrap(), Saved::Stored);
+
+    let found = both.salt("get_load", r#"["20260102030405000001"]"#);
+    assert_eq!(found.get("fun"), Some(&"state.apply".into()));
+    assert_eq!(found.get("user"), Some(&"alice".into()));
+    let found = both.salt("get_jid", r#"["20260102030405000001"]"#);
+    let found = found.get("web1").unwrap();
+    assert_eq!(found.get("out"), Some(&"highstate".into()));
+    assert_eq!(found.get("success"), Some(&true.into()));
+    let state = found.get("return").unwrap().as_map().unwrap();
+    assert!(state.contains_key("pkg_|-vim_|-vim_|-installed"));
+    let all = both.salt("get_jids", "[]");
+    let listed = all.get("20260102030405000001").unwrap();
+    assert_eq!(listed.get("Function"), Some(&"state.apply".into()));
+    assert_eq!(listed.get("Target"), Some(&"web*".into()));
+    assert_eq!(
+        both.salt("get_minions", "[]"),
+        Value::List(vec!["web1".into()])
+    );
+}
+
+fn ours_is_read_from_salts(both: &Both) {
+    both.salt(
+        "save_load",
+        r#"["20260102030405000002", {"fun": "test.ping", "tgt": "*", "user": "bob"}]"#,
+    );
+    both.salt(
+        "returner",
+        r#"[{"jid": "20260102030405000002", "id": "db1", "fun": "test.ping", "fun_args": [],
+             "return": {"a": [1, null, "x"]}, "retcode": 0, "success": true, "out": "nested"}]"#,
+    );
+    let jobs = &both.store.jobs;
+    let job = Jid::parse("20260102030405000002").unwrap();
+    assert!(jobs.knows(&job).unwrap() && jobs.has_load(&job).unwrap());
+    let load = jobs.load(&job).unwrap().unwrap();
+    assert_eq!(load.get("user"), Some(&"bob".into()));
+    let returns = jobs.returns(&job).unwrap();
+    let [(minion, ret)] = returns.as_slice() else {
+        panic!("{returns:?}")
+    };
+    assert_eq!(*minion, id("db1"));
+    let wanted = Value::List(vec![1.into(), Value::Nil, "x".into()]);
+    assert_eq!(ret.ret(), &Map::from([("a", wanted)]).into());
+    assert_eq!(ret.out.as_deref(), Some("nested"));
+    assert_eq!(
+        jobs.return_of(&job, &id("db1")).unwrap().as_ref(),
+        Some(ret)
+    );
+    let newest = jobs.newest(1).unwrap();
+    assert_eq!(newest[0].0, job);
+    // The minion returned to the Python master; its repetition to us is none.
+    let fun = FunSpec::One("test.ping".to_owned());
+    let again = JobReturn::new(
+        ReturnJid::Jid(job.clone()),
+        fun,
+        Vec::new(),
+        ret.ret().clone(),
+        0,
+    );
+    assert_eq!(
+        jobs.save_return(&job, &id("db1"), &again).unwrap(),
+        Saved::Duplicate { differs: false }
+    );
+    // Nobody else may take the id.
+    assert!(jobs.allocate(false, || job.clone()).is_err());
+}
+
+#[test]
+fn pgjsonb_is_read_both_ways() {
+    both_ways("pgjsonb", JobTables::Jsonb);
+}
+
+#[test]
+fn postgres_is_read_both_ways() {
+    both_ways("postgres", JobTables::Text);
+}

@@ -9,14 +9,15 @@ use clap::{Arg, Command, CommandFactory};
 use clap_complete::{Shell, generate_to};
 use clap_mangen::Man;
 use halite_cli::options::{
-    CallOptions, CpOptions, KeyOptions, MasterOptions, MinionOptions, RunOptions, SaltOptions,
+    ApiOptions, CallOptions, CpOptions, KeyOptions, MasterOptions, MinionOptions, RunOptions,
+    SaltOptions,
 };
 
 /// How programs end: the number and what it says.
 type Exits = &'static [(&'static str, &'static str)];
 
 /// How each program ends.
-const EXITS: [(&str, Exits); 7] = [
+const EXITS: [(&str, Exits); 8] = [
     (
         "salt",
         &[
@@ -96,6 +97,7 @@ const EXITS: [(&str, Exits); 7] = [
             ("64", "an option or its value is wrong, or not supported"),
         ],
     ),
+    ("salt-api", DAEMON),
     ("salt-master", DAEMON),
     ("salt-minion", DAEMON),
 ];
@@ -136,6 +138,7 @@ const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 /// Every program with its options.
 pub(crate) fn programs() -> Vec<Command> {
     vec![
+        ApiOptions::command(),
         CallOptions::command(),
         CpOptions::command(),
         KeyOptions::command(),

@@ -5,7 +5,6 @@
 //! Salt's; `docs/differences.md` lists where it is not, and why. Invariant:
 //! only [`Screen`] writes to standard output and error.
 
-pub mod args;
 pub mod call;
 pub mod command;
 pub mod display;
@@ -26,5 +25,6 @@ pub mod version;
 
 pub use environment::Environment;
 pub use exit::Exit;
+pub use halite_client::args;
 pub use halite_proto::chain;
 pub use screen::Screen;

@@ -5,6 +5,7 @@
 //! bus. Invariant: the bus is connected before a command is sent, so no return
 //! can be missed.
 
+pub mod args;
 mod caller;
 pub use halite_gather as collect;
 mod connected;
@@ -111,6 +112,38 @@ impl LocalClient {
         }
     }
 
+    /// A client of a program that acts for others: it shows no key, so that a
+    /// command without a login is one without rights.
+    pub fn without_key(settings: ClientSettings, caller: Caller) -> Self {
+        let options = RequesterOptions {
+            transport: settings.transport,
+            ..RequesterOptions::default()
+        };
+        let requester = Requester::connect(settings.master.clone(), options);
+        Self {
+            settings,
+            caller,
+            key: Mutex::new(Secret::default()),
+            login: Some(Credentials::default()),
+            requester,
+            places: Places::default(),
+        }
+    }
+
+    /// The same way to the master for somebody who has logged in; connections
+    /// are shared.
+    #[must_use]
+    pub fn for_login(&self, login: Credentials) -> Self {
+        Self {
+            settings: self.settings.clone(),
+            caller: self.caller.clone(),
+            key: Mutex::new(Secret::default()),
+            login: Some(login),
+            requester: self.requester.clone(),
+            places: Places::default(),
+        }
+    }
+
     /// How far the state runs of its jobs are, where minions tell.
     pub fn places(&self) -> Places {
         self.places.clone()
@@ -157,6 +190,16 @@ impl LocalClient {
         self.ask_clear(request.to_map(), timeout).await
     }
 
+    /// What a token stands for: nothing if it is none, or too old.
+    ///
+    /// # Errors
+    /// When no master answers.
+    pub async fn token_data(&self, token: &str) -> Result<Value, ClientError> {
+        self.check_running()?;
+        let load = Map::from([("cmd", "get_token"), ("token", token)]);
+        self.ask_clear(load, self.settings.timeout).await
+    }
+
     /// What the client knows of the configuration.
     pub fn settings(&self) -> &ClientSettings {
         &self.settings
@@ -179,7 +222,7 @@ impl LocalClient {
             request.say_listens();
         }
         let mut reply = self.ask(&request, timeout).await?;
-        if reply == PublishReply::Nothing {
+        if reply == PublishReply::Nothing && self.login.is_none() {
             // The key may have changed since it was read.
             let key = self
                 .caller
@@ -289,7 +332,11 @@ impl LocalClient {
         }
     }
 
-    fn check_running(&self) -> Result<(), ClientError> {
+    /// Whether there is a sign of a master on this machine.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be seen.
+    pub fn check_running(&self) -> Result<(), ClientError> {
         if self.settings.ipc_is_tcp {
             return Ok(());
         }

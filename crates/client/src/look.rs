@@ -24,7 +24,7 @@ pub(super) struct Look<'a> {
     /// `None` where there is nothing to ask.
     pub(super) next: Option<Instant>,
     looks: u32,
-    pub(super) asking: Option<Pin<Box<dyn Future<Output = Option<Silence>> + 'a>>>,
+    pub(super) asking: Option<Pin<Box<dyn Future<Output = Option<Silence>> + Send + 'a>>>,
     /// The last question, when nobody is waited for any more.
     pub(super) is_final: bool,
     /// The jobs whose returns are asked for, where the bus is not heard.

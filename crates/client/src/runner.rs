@@ -142,13 +142,7 @@ impl LocalClient {
         kwargs: Map,
         timeout: Duration,
     ) -> Result<Value, ClientError> {
-        let request = LowRequest {
-            fun: Some(fun.to_owned()),
-            credentials: self.credentials(),
-            user: None,
-            fields: kwargs,
-        };
-        let reply = self.ask_clear(request.to_map("wheel"), timeout).await?;
+        let reply = self.wheel_reply(fun, kwargs, timeout).await?;
         let data = reply.get("data").and_then(Value::as_map);
         let Some(data) = data else {
             return Err(refused(&reply));
@@ -157,6 +151,30 @@ impl LocalClient {
         match data.get("success") {
             Some(Value::Bool(true)) => Ok(ret),
             _ => Err(ClientError::Refused(halite_proto::python::str(&ret))),
+        }
+    }
+
+    /// Runs a wheel function with arguments by name; the whole answer: its tag,
+    /// and what was done and returned as its data.
+    ///
+    /// # Errors
+    /// When no master answers, or it refuses.
+    pub async fn wheel_reply(
+        &self,
+        fun: &str,
+        kwargs: Map,
+        timeout: Duration,
+    ) -> Result<Value, ClientError> {
+        let request = LowRequest {
+            fun: Some(fun.to_owned()),
+            credentials: self.credentials(),
+            user: None,
+            fields: kwargs,
+        };
+        let reply = self.ask_clear(request.to_map("wheel"), timeout).await?;
+        match reply.get("error") {
+            Some(_) => Err(refused(&reply)),
+            None => Ok(reply),
         }
     }
 
@@ -281,7 +299,7 @@ impl RunnerSession<'_> {
 
     /// What it has returned as the job cache has it, where that was too large
     /// for an event.
-    async fn untrimmed(&self, news: RunnerNews) -> Result<RunnerNews, ClientError> {
+    async fn untrimmed(&mut self, news: RunnerNews) -> Result<RunnerNews, ClientError> {
         match &news {
             RunnerNews::Done(data) if data.get("return").is_some_and(is_trimmed) => {}
             _ => return Ok(news),

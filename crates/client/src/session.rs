@@ -54,7 +54,7 @@ pub struct Session<'a> {
     was_lost: bool,
     /// When a bus that is away means that the master is gone.
     gone_at: Option<Instant>,
-    question: Option<Pin<Box<dyn Future<Output = Option<Jid>> + 'a>>>,
+    question: Option<Pin<Box<dyn Future<Output = Option<Jid>> + Send + 'a>>>,
     connected: Option<connected::Connected>,
     silence: Look<'a>,
 }
@@ -159,7 +159,7 @@ impl<'a> Session<'a> {
 
     /// The return as the job cache has it, where it was too large for an
     /// event.
-    async fn untrimmed(&self, mut value: Return) -> Return {
+    async fn untrimmed(&mut self, mut value: Return) -> Return {
         if !is_trimmed(&value.value) {
             return value;
         }

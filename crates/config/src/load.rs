@@ -192,19 +192,27 @@ fn read_master(options: &LoadOptions) -> Result<Draft<MasterConfig>, ConfigError
 /// # Errors
 /// When a file cannot be read or a value does not fit.
 pub fn load_client(options: &LoadOptions) -> Result<Loaded<MasterConfig>, ConfigError> {
+    draft_client(options)?.finish()
+}
+
+/// The same with all its mistakes.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn draft_client(options: &LoadOptions) -> Result<Draft<MasterConfig>, ConfigError> {
     // No command waits for a name server; only the master's own name would
     // need one.
-    let draft = read_master(&LoadOptions {
+    let mut draft = read_master(&LoadOptions {
         host_names: options.host_names.without_name_servers(),
         ..options.clone()
     })?;
-    let mut loaded = draft.finish()?;
-    match loaded.config.interface.as_str() {
-        "0.0.0.0" | "*" => "127.0.0.1".clone_into(&mut loaded.config.interface),
-        "::" => "::1".clone_into(&mut loaded.config.interface),
+    let config = &mut draft.loaded.config;
+    match config.interface.as_str() {
+        "0.0.0.0" | "*" => "127.0.0.1".clone_into(&mut config.interface),
+        "::" => "::1".clone_into(&mut config.interface),
         _ => {}
     }
-    Ok(loaded)
+    Ok(draft)
 }
 
 /// Reads a minion's configuration.

@@ -59,6 +59,18 @@ options! {
         tcp_master_pull_port: Port = Port(4513),
         /// The file with the process id.
         pidfile: PathBuf = "/var/run/salt-master.pid".into(),
+        /// The file with the process id of `salt-api`.
+        api_pidfile: PathBuf = "/var/run/salt-api.pid".into(),
+        /// Where the log of `salt-api` goes.
+        api_logfile: PathBuf = "/var/log/salt/api".into(),
+        /// What `salt-api` is to do, by the options of `rest_cherrypy`.
+        rest_cherrypy: Map = Map::new(),
+        /// What may be asked of `salt-api`: `local`, `runner` and so on.
+        netapi_enable_clients: OneOrMany = OneOrMany(Vec::new()),
+        /// Whether `salt-api` takes requests with `raw_shell`.
+        netapi_allow_raw_shell: bool = false,
+        /// Seconds for which `salt-api` waits for a runner.
+        rest_timeout: Seconds = Seconds(300.0),
         /// Make directories and set their modes.
         verify_env: bool = true,
         /// How much goes to the console.

@@ -179,7 +179,11 @@ impl Raw {
         why: String,
     ) -> ConfigError {
         let place = self.in_file(name).map(|(source, list)| {
-            let item = item.and_then(|item| list.as_list()?.get(item));
+            let item = match item {
+                Some(item) => list.as_list().and_then(|items| items.get(item)),
+                // An option that is a map of options itself.
+                None => list.as_map().map(|_| list),
+            };
             let span = item.map_or(list.span, |item| {
                 inner_key(item, inner).map_or(item.span, |key| key.span)
             });

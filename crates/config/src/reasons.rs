@@ -77,15 +77,11 @@ const REASONS: &[(&str, &str)] = &[
     ("saltpip_", "there is no Python of Salt's own"),
     (
         "netapi_",
-        "there is no salt-api here; that of an installed Salt heeds it",
+        "there is no ssh client in salt-api",
     ),
     (
         "rest_",
-        "there is no salt-api here; that of an installed Salt heeds it",
-    ),
-    (
-        "api_",
-        "there is no salt-api here; that of an installed Salt heeds it",
+        "salt-api serves rest_cherrypy; that of an installed Salt heeds it",
     ),
     ("proxy_", "there is no salt-proxy"),
     ("tracing", "there is no such interface"),

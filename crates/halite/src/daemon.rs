@@ -46,6 +46,9 @@ pub trait Daemon {
     /// Its configuration.
     type Config;
 
+    /// The option with its pid file.
+    const PID_FILE: &'static str = "pidfile";
+
     /// The options that all daemons have.
     fn options(options: &Self::Options) -> &DaemonOptions;
 
@@ -120,7 +123,7 @@ pub fn run<D: Daemon>() -> u8 {
     };
     let all_options = options;
     let options = D::options(&all_options);
-    let mut load = load_options(options, &environment);
+    let mut load = load_options(options, &environment, D::PID_FILE);
     load.config_file = D::config_file(&environment);
     load.keep_id = !options.check;
     let mut draft = match D::load(&load) {
@@ -205,7 +208,11 @@ fn wanted_user(process: &Process) -> Result<Option<User>> {
 }
 
 /// Options of the command line and the environment, for reading the files.
-fn load_options(options: &DaemonOptions, environment: &Environment) -> LoadOptions {
+fn load_options(
+    options: &DaemonOptions,
+    environment: &Environment,
+    pid_file_option: &str,
+) -> LoadOptions {
     let mut overrides = Vec::new();
     let mut lay_over = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -213,7 +220,10 @@ fn load_options(options: &DaemonOptions, environment: &Environment) -> LoadOptio
         }
     };
     let pid_file = options.pid_file.as_deref().map(meant_from_here);
-    lay_over("pidfile", pid_file.map(|path| path.display().to_string()));
+    lay_over(
+        pid_file_option,
+        pid_file.map(|path| path.display().to_string()),
+    );
     lay_over("user", options.user.clone());
     LoadOptions {
         config_dir: start::config_dir(&options.common, environment),

@@ -1,4 +1,4 @@
-//! The options of `salt-master` and `salt-minion`.
+//! The options of `salt-master`, `salt-minion` and `salt-api`.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -64,6 +64,21 @@ pub struct MasterOptions {
     pub daemon: DaemonOptions,
 }
 
+/// Serves Salt's REST interface beside a master.
+#[derive(Parser, Clone, Debug)]
+#[command(
+    name = "salt-api",
+    override_usage = "salt-api [options]",
+    disable_version_flag = true,
+    args_override_self = true,
+    infer_long_args = true
+)]
+pub struct ApiOptions {
+    /// What daemons have in common.
+    #[command(flatten)]
+    pub daemon: DaemonOptions,
+}
+
 /// Receives commands from its masters. With the word `status`: shows what the
 /// minion that runs here knows of its masters; exit code 0 if every link that
 /// is to be up is ready.
@@ -119,6 +134,14 @@ impl TypedValueParser for MinionWords {
 
 impl Program for MasterOptions {
     const NAME: &'static str = "salt-master";
+
+    fn common(&self) -> &CommonOptions {
+        &self.daemon.common
+    }
+}
+
+impl Program for ApiOptions {
+    const NAME: &'static str = "salt-api";
 
     fn common(&self) -> &CommonOptions {
         &self.daemon.common

@@ -17,7 +17,7 @@ mod usage;
 
 pub use call::CallOptions;
 pub use cp::CpOptions;
-pub use daemon::{DaemonOptions, MasterOptions, MinionOptions};
+pub use daemon::{ApiOptions, DaemonOptions, MasterOptions, MinionOptions};
 pub use groups::{
     CommonOptions, ConsoleOptions, EauthOptions, ExecutorOptions, LogLevel, LoggingOptions,
     LoginOptions, OutputOptions, ParseOptions,

@@ -47,6 +47,7 @@ impl MasterConfig {
             ("cachedir", &mut self.cachedir),
             ("sock_dir", &mut self.sock_dir),
             ("pidfile", &mut self.pidfile),
+            ("api_pidfile", &mut self.api_pidfile),
         ];
         let given = optional
             .into_iter()
@@ -60,6 +61,7 @@ impl MasterConfig {
         }
         let logs = [
             ("log_file", &mut self.log_file),
+            ("api_logfile", &mut self.api_logfile),
             ("key_logfile", &mut self.key_logfile),
         ];
         for (name, log) in logs {

@@ -102,7 +102,8 @@ fn jid_as_text(value: Value) -> Value {
 }
 
 /// Positional arguments, and those with names.
-pub(crate) fn split(mut args: Vec<Value>) -> (Vec<Value>, Map) {
+/// The positional arguments, and those with names.
+pub fn split(mut args: Vec<Value>) -> (Vec<Value>, Map) {
     match args.pop() {
         Some(Value::Map(mut map)) if map.contains_key(KWARG_MARK) => {
             map.remove(KWARG_MARK);

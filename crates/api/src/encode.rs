@@ -1,0 +1,129 @@
+//! Data as the body of an answer, in the form that was asked for.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use halite_proto::Value;
+use halite_proto::json::{self, Style};
+use halite_proto::python;
+use halite_yaml::DumpOptions;
+
+use crate::fault::Fault;
+
+/// A form of answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `application/json`
+    Json,
+    /// `application/x-yaml`
+    Yaml,
+}
+
+const FORMATS: [(Format, &str); 2] = [
+    (Format::Json, "application/json"),
+    (Format::Yaml, "application/x-yaml"),
+];
+
+impl Format {
+    /// The form that an `Accept` header asks for.
+    ///
+    /// # Errors
+    /// With 406 if there is none that it would take.
+    pub fn accepted(accept: Option<&str>) -> Result<Self, Fault> {
+        let names = FORMATS.map(|(_, name)| name);
+        match accepted(accept, &names) {
+            Some(at) => Ok(FORMATS.get(at).map_or(Self::Json, |(format, _)| *format)),
+            None => Err(Fault::new(
+                StatusCode::NOT_ACCEPTABLE,
+                format!(
+                    "Your client sent this Accept header: {}. But this resource only emits these \
+                     media types: {}.",
+                    accept.unwrap_or_default(),
+                    names.join(", ")
+                ),
+            )),
+        }
+    }
+
+    /// An answer with data; binary data stands as Python would spell it.
+    ///
+    /// # Errors
+    /// With 500 for data that the form cannot hold.
+    pub fn answer(self, data: &Value) -> Result<Response, Fault> {
+        let unwritable = || {
+            Fault::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "Could not serialize the return data from Salt.",
+            )
+        };
+        let (text, name) = match self {
+            Self::Json => (to_json(data).ok_or_else(unwritable)?, "application/json"),
+            Self::Yaml => (
+                halite_yaml::dump(data, DumpOptions::block()),
+                "application/x-yaml",
+            ),
+        };
+        let mut response = text.into_response();
+        let value = HeaderValue::from_static(name);
+        response.headers_mut().insert(header::CONTENT_TYPE, value);
+        Ok(response)
+    }
+}
+
+/// Data as JSON, on one line and in ASCII.
+pub fn to_json(data: &Value) -> Option<String> {
+    let style = Style {
+        default: Some(python::str),
+        ..Style::default()
+    };
+    json::write(data, style).ok()
+}
+
+/// Which of some media types an `Accept` header prefers, as CherryPy finds it.
+pub fn accepted(accept: Option<&str>, media: &[&str]) -> Option<usize> {
+    let Some(accept) = accept.filter(|accept| !accept.trim().is_empty()) else {
+        return Some(0);
+    };
+    let mut ranges: Vec<(f32, &str)> = accept
+        .split(',')
+        .map(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let value = parts.next().unwrap_or_default();
+            let quality = parts.find_map(|part| part.strip_prefix("q="));
+            let quality = quality.and_then(|quality| quality.parse().ok());
+            (quality.unwrap_or(1.0), value)
+        })
+        .collect();
+    ranges.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mut wanted = ranges.into_iter().filter(|(quality, _)| *quality > 0.0);
+    wanted.find_map(|(_, range)| match range.strip_suffix('*') {
+        Some("*/") => Some(0),
+        Some(kind) if kind.ends_with('/') => media.iter().position(|name| name.starts_with(kind)),
+        _ => media.iter().position(|name| *name == range),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_form_is_chosen() {
+        for (accept, expected) in [
+            (None, Some(Format::Json)),
+            (Some(""), Some(Format::Json)),
+            (Some("*/*"), Some(Format::Json)),
+            (Some("application/x-yaml"), Some(Format::Yaml)),
+            (Some("text/html, application/*;q=0.5"), Some(Format::Json)),
+            (
+                Some("application/json;q=0.1, application/x-yaml"),
+                Some(Format::Yaml),
+            ),
+            (Some("application/json;q=0"), None),
+            (Some("text/plain"), None),
+        ] {
+            assert_eq!(Format::accepted(accept).ok(), expected, "{accept:?}");
+        }
+        let fault = Format::accepted(Some("text/plain")).unwrap_err();
+        assert_eq!(fault.status.as_u16(), 406);
+    }
+}

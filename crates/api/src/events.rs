@@ -1,0 +1,252 @@
+//! One subscription of the master's bus, handed to any number of streams.
+//!
+//! Each event is put into words once; streams share the text. What slow streams
+//! have not taken yet is bounded in number and bytes for all of them together:
+//! a stream that is slower loses the oldest events and is told how many.
+//! Invariant: no stream waits for another, and an event is one record, whatever
+//! stands in its tag and data.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::body::Bytes;
+use halite_client::LocalClient;
+use halite_proto::event::Event;
+use halite_proto::{Map, Value};
+use tokio::sync::watch;
+
+use crate::encode::to_json;
+use crate::limits::{BUS_PAUSE, EVENT_BYTES_KEPT_MAX, EVENTS_KEPT_MAX};
+
+/// The events of the master, for streams.
+#[derive(Clone, Debug)]
+pub(crate) struct Events(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    kept: Mutex<Kept>,
+    /// The number of the next event.
+    next: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    texts: VecDeque<Text>,
+    bytes: usize,
+    /// The number of the first of them.
+    first: u64,
+}
+
+/// An event in words.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    /// Its tag, on one line.
+    tag: Arc<str>,
+    /// The tag and the data as JSON.
+    json: Bytes,
+}
+
+impl Text {
+    fn new(event: &Event) -> Option<Self> {
+        let tag = event.tag.as_str();
+        let data = Map::from([
+            ("tag", Value::from(tag)),
+            ("data", event.data.clone().into()),
+        ]);
+        Some(Self {
+            tag: one_line(tag).into(),
+            json: to_json(&data.into())?.into(),
+        })
+    }
+
+    /// A record of an event stream.
+    pub(crate) fn record(&self) -> Bytes {
+        let mut record = Vec::with_capacity(self.json.len() + self.tag.len() + 16);
+        for part in [
+            b"tag: ",
+            self.tag.as_bytes(),
+            b"\ndata: ",
+            &self.json,
+            b"\n\n",
+        ] {
+            record.extend_from_slice(part);
+        }
+        record.into()
+    }
+
+    /// A message of a websocket.
+    pub(crate) fn message(&self) -> String {
+        format!("data: {}\n\n", String::from_utf8_lossy(&self.json))
+    }
+}
+
+/// A tag without what could begin another line of the record.
+fn one_line(tag: &str) -> String {
+    tag.chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .collect()
+}
+
+/// What comes next in a stream.
+#[derive(Clone, Debug)]
+pub(crate) enum Next {
+    /// An event.
+    Event(Text),
+    /// So many events are gone: the stream is too slow.
+    Lost(u64),
+}
+
+/// The place of one stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    shared: Arc<Shared>,
+    at: u64,
+    news: watch::Receiver<u64>,
+}
+
+impl Events {
+    /// Listens to the master's bus until dropped.
+    pub(crate) fn listen(client: LocalClient) -> Self {
+        let events = Self::new();
+        let weak = Arc::downgrade(&events.0);
+        tokio::spawn(async move {
+            loop {
+                // A master that is not there will be.
+                if let Ok(mut bus) = client.events().await {
+                    tracing::info!("the event bus of the master is heard");
+                    while let Ok(Some(event)) = bus.next().await {
+                        let Some(shared) = weak.upgrade() else { return };
+                        match event.unpack() {
+                            Ok(event) => shared.take(&event),
+                            Err(error) => {
+                                tracing::warn!(%error, tag = event.tag(), "cannot read an event");
+                            }
+                        }
+                    }
+                    tracing::warn!("the event bus of the master is gone; trying to reach it again");
+                }
+                if weak.strong_count() == 0 {
+                    return;
+                }
+                tokio::time::sleep(BUS_PAUSE).await;
+            }
+        });
+        events
+    }
+
+    fn new() -> Self {
+        Self(Arc::new(Shared {
+            kept: Mutex::default(),
+            next: watch::Sender::new(0),
+        }))
+    }
+
+    /// A stream of what is fired from now on.
+    pub(crate) fn stream(&self) -> Stream {
+        let news = self.0.next.subscribe();
+        let at = *news.borrow();
+        Stream {
+            shared: Arc::clone(&self.0),
+            at,
+            news,
+        }
+    }
+}
+
+impl Shared {
+    fn take(&self, event: &Event) {
+        let Some(text) = Text::new(event) else {
+            tracing::warn!(tag = %event.tag, "an event cannot be told as JSON");
+            return;
+        };
+        let mut kept = self.lock();
+        kept.bytes += text.json.len();
+        kept.texts.push_back(text);
+        while kept.texts.len() > EVENTS_KEPT_MAX || kept.bytes > EVENT_BYTES_KEPT_MAX {
+            let Some(oldest) = kept.texts.pop_front() else {
+                break;
+            };
+            kept.bytes -= oldest.json.len();
+            kept.first += 1;
+        }
+        let next = kept.first + kept.texts.len() as u64;
+        drop(kept);
+        self.next.send_replace(next);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stream {
+    /// What comes next; waits for it. `None` when there are no events any more.
+    /// Nothing is lost when the future is dropped.
+    pub(crate) async fn next(&mut self) -> Option<Next> {
+        loop {
+            if let Some(next) = self.poll() {
+                return Some(next);
+            }
+            self.news.changed().await.ok()?;
+        }
+    }
+
+    fn poll(&mut self) -> Option<Next> {
+        let kept = self.shared.lock();
+        if self.at < kept.first {
+            let lost = kept.first - self.at;
+            self.at = kept.first;
+            return Some(Next::Lost(lost));
+        }
+        let index = usize::try_from(self.at - kept.first).ok()?;
+        let text = kept.texts.get(index)?.clone();
+        self.at += 1;
+        Some(Next::Event(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use halite_proto::Tag;
+
+    fn event(tag: &str, data: Map) -> Event {
+        Event::new(Tag::parse(tag).unwrap(), data)
+    }
+
+    #[test]
+    fn an_event_is_one_record_whatever_is_in_it() {
+        let data = Map::from([("x", "a\n\ndata: {}\r\nevent: evil")]);
+        let text = Text::new(&event("salt/a\ndata: {\"tag\": 1}\rb", data)).unwrap();
+        let record = String::from_utf8(text.record().to_vec()).unwrap();
+        assert_eq!(record.matches('\n').count(), 3, "{record:?}");
+        assert!(!record.contains('\r'), "{record:?}");
+        assert!(record.starts_with("tag: salt/a data: {\"tag\": 1} b\ndata: {\"tag\": "));
+        assert!(record.ends_with("\n\n"));
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_is_slow_loses_the_oldest_and_nobody_else_does() {
+        let events = Events::new();
+        let (mut slow, mut fast) = (events.stream(), events.stream());
+        let more = 10;
+        for number in 0..EVENTS_KEPT_MAX + more {
+            events
+                .0
+                .take(&event("t", Map::from([("n", number as i64)])));
+            assert!(matches!(fast.next().await, Some(Next::Event(_))));
+        }
+        assert!(matches!(slow.next().await, Some(Next::Lost(10))));
+        let Some(Next::Event(text)) = slow.next().await else {
+            panic!("no event");
+        };
+        assert_eq!(&text.json[..], br#"{"tag": "t", "data": {"n": 10}}"#);
+        let large = "x".repeat(EVENT_BYTES_KEPT_MAX / 4);
+        for _ in 0..8 {
+            events
+                .0
+                .take(&event("t", Map::from([("x", large.as_str())])));
+        }
+        assert!(events.0.lock().bytes <= EVENT_BYTES_KEPT_MAX);
+    }
+}

@@ -1,0 +1,62 @@
+//! Every size, number and time that the API heeds, with what happens there.
+
+use std::time::Duration;
+
+/// Connections at once; more wait to be accepted.
+pub const CONNECTIONS_MAX: usize = 4096;
+
+/// Headers of one request; more are refused with 431.
+pub const HEADERS_MAX: usize = 64;
+
+/// Bytes of the head of one request; more are refused with 431.
+pub const HEAD_BYTES_MAX: usize = 32 * 1024;
+
+/// How long the head of a request may take; then the connection is closed.
+pub const HEAD_WITHIN: Duration = Duration::from_secs(15);
+
+/// How long the body of a request may take; then it is refused with 408.
+pub const BODY_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long a TLS handshake may take; then the connection is closed.
+pub const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+
+/// Chunks of low data in one request; more are refused with 400.
+pub const CHUNKS_MAX: usize = 1024;
+
+/// Sessions at once; the one that ends first gives way to a new one.
+pub const SESSIONS_MAX: usize = 10_000;
+
+/// Streams of events at once; more are refused with 503.
+pub const STREAMS_MAX: usize = 2048;
+
+/// Events that are kept for streams that are slow: so many, and so many bytes.
+/// A stream that is slower loses the oldest and is told how many.
+pub const EVENTS_KEPT_MAX: usize = 4096;
+/// See [`EVENTS_KEPT_MAX`].
+pub const EVENT_BYTES_KEPT_MAX: usize = 32 * 1024 * 1024;
+
+/// A stream that has nothing to say says so this often, so that one whose other
+/// end is gone is noticed.
+pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
+
+/// How often it is asked whether the token of a stream is still good.
+pub const TOKEN_CHECKED_EVERY: Duration = Duration::from_secs(10);
+
+/// Messages of a client of `/ws` are read and dropped; a longer one closes it.
+pub const WS_MESSAGE_BYTES_MAX: usize = 4096;
+
+/// How soon the master's bus is tried again after it was lost.
+pub const BUS_PAUSE: Duration = Duration::from_millis(500);
+
+/// How many names and addresses are remembered for failed logins; with more, the
+/// one that failed longest ago is forgotten.
+pub const FAILURES_REMEMBERED_MAX: usize = 10_000;
+
+/// The time over which failed logins are counted.
+pub const FAILURES_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long requests under way have to end when the API is told to end.
+pub const DRAIN_WITHIN: Duration = Duration::from_secs(3);
+
+/// Bytes of a static file; a larger one is not served.
+pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;

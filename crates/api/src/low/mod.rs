@@ -1,0 +1,289 @@
+//! One chunk of low data: which client runs what, and what comes back.
+//!
+//! Invariant: a chunk without credentials goes nowhere, and every other one goes
+//! to the master with them: nothing is decided here about what somebody may do.
+
+mod batch;
+mod local;
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use halite_client::{ClientError, LocalClient, RunnerJob, RunnerNews};
+use halite_proto::clear::Credentials;
+use halite_proto::{Jid, Map, Value};
+
+use crate::fault::Fault;
+use crate::settings::{ApiSettings, CLIENTS};
+
+/// What is known and never run.
+const KNOWN_AND_NOT_HERE: &str = "ssh";
+
+/// Runs chunks.
+pub(crate) struct Runner {
+    /// The way to the master.
+    pub(crate) client: LocalClient,
+    /// What is allowed.
+    pub(crate) settings: Arc<ApiSettings>,
+}
+
+/// A chunk that may go to the master.
+struct Chunk {
+    /// The client.
+    kind: String,
+    credentials: Credentials,
+    /// All that is left.
+    fields: Map,
+}
+
+impl Runner {
+    /// Runs one chunk; what it returns, which is several values for batches.
+    ///
+    /// # Errors
+    /// When it makes no sense, is not allowed here, or the master refuses.
+    pub(crate) async fn run(&self, chunk: Map) -> Result<Vec<Value>, Fault> {
+        self.client.check_running().map_err(|error| fault(&error))?;
+        let chunk = self.checked(chunk)?;
+        let client = self.client.for_login(chunk.credentials);
+        let one = |value: Value| vec![value];
+        match chunk.kind.as_str() {
+            "local" => local::run(&client, chunk.fields).await.map(one),
+            "local_async" => local::publish(&client, chunk.fields).await.map(one),
+            "local_subset" => local::subset(&client, chunk.fields).await.map(one),
+            "local_batch" => batch::run(&client, chunk.fields).await,
+            "runner" => self.runner(&client, chunk.fields).await.map(one),
+            "runner_async" => runner_async(&client, chunk.fields).await.map(one),
+            "wheel" => wheel(&client, chunk.fields).await.map(one),
+            // A wheel function takes no time: it has ended when this is told.
+            _ => wheel(&client, chunk.fields).await.map(|reply| {
+                let field = |name: &str| reply.get("data").and_then(|data| data.get(name));
+                let field = |name: &str| field(name).cloned().unwrap_or_default();
+                one(Map::from([("tag", field("tag")), ("jid", field("jid"))]).into())
+            }),
+        }
+    }
+
+    fn checked(&self, mut chunk: Map) -> Result<Chunk, Fault> {
+        if let Some(token) = chunk.get("token")
+            && !is_hex(token)
+        {
+            return Err(Fault::denied("Invalid token"));
+        }
+        let kind = chunk.remove("client").unwrap_or_default();
+        let shown = halite_proto::python::str(&kind);
+        let kind = kind.as_str().unwrap_or_default().to_owned();
+        if !CLIENTS.contains(&kind.as_str()) && kind != KNOWN_AND_NOT_HERE {
+            return Err(Fault::bad(format!("Invalid client specified: '{shown}'")));
+        }
+        if !self.settings.clients.contains(&kind) {
+            return Err(Fault::bad(format!(
+                "Client disabled: '{kind}'. Add to 'netapi_enable_clients' master config option to \
+                 enable."
+            )));
+        }
+        if !chunk.contains_key("token") && !chunk.contains_key("eauth") {
+            return Err(Fault::denied("No authentication credentials given"));
+        }
+        let raw_shell = chunk.remove("raw_shell");
+        if raw_shell.is_some_and(|asked| asked.is_true()) && !self.settings.allows_raw_shell {
+            return Err(Fault::denied("Raw shell option not allowed."));
+        }
+        // Who calls cannot claim the key or the name of another user.
+        for name in ["key", "user", "cmd"] {
+            chunk.remove(name);
+        }
+        Ok(Chunk {
+            kind,
+            credentials: credentials(&mut chunk),
+            fields: chunk,
+        })
+    }
+
+    async fn runner(&self, client: &LocalClient, mut fields: Map) -> Result<Value, Fault> {
+        let timeout = match fields.remove("timeout") {
+            None | Some(Value::Nil) => self.settings.runner_timeout,
+            Some(value) => local::seconds("timeout", &value)?,
+        };
+        let is_full = fields
+            .remove("full_return")
+            .is_some_and(|full| full.is_true());
+        let job = runner_job(fields)?;
+        let patience = client.settings().publish_timeout;
+        let started = client.start_runner(&job, patience).await;
+        let mut session = started.map_err(|error| fault(&error))?;
+        let tag = format!("{}/ret", session.tag);
+        let following = async {
+            loop {
+                match session.next().await {
+                    Ok(RunnerNews::Done(data)) => return Ok(data),
+                    Ok(RunnerNews::Progress(..)) => {}
+                    Err(error) => return Err(fault(&error)),
+                }
+            }
+        };
+        let Ok(done) = tokio::time::timeout(timeout, following).await else {
+            return Err(Fault::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                "The gateway did not receive a timely response",
+            ));
+        };
+        let mut data = done?;
+        Ok(match is_full {
+            true => Map::from([("data", Value::from(data)), ("tag", tag.into())]).into(),
+            false => data.remove("return").unwrap_or_default(),
+        })
+    }
+}
+
+async fn runner_async(client: &LocalClient, fields: Map) -> Result<Value, Fault> {
+    let job = runner_job(fields)?;
+    let patience = client.settings().publish_timeout;
+    let started = client.start_runner(&job, patience).await;
+    let session = started.map_err(|error| fault(&error))?;
+    let tag = Value::from(session.tag.as_str());
+    Ok(Map::from([("tag", tag), ("jid", (&session.jid).into())]).into())
+}
+
+/// A runner, with arguments by position, under `kwarg`, and by their names.
+fn runner_job(mut fields: Map) -> Result<RunnerJob, Fault> {
+    let fun = text_of(&mut fields, "fun")
+        .ok_or_else(|| Fault::bad("runner takes at least 1 argument (0 given)"))?;
+    let given = match fields.remove("arg") {
+        Some(Value::List(items)) => items,
+        None | Some(Value::Nil) => Vec::new(),
+        Some(one) => vec![one],
+    };
+    let words: Vec<Value> = given.into_iter().flat_map(parsed).collect();
+    let (args, mut kwargs) = merged(words);
+    if let Some(Value::Map(kwarg)) = fields.remove("kwarg") {
+        kwargs.extend(kwarg);
+    }
+    fields.remove("print_event");
+    // What is left are arguments by their names.
+    kwargs.extend(fields);
+    Ok(RunnerJob {
+        fun,
+        args,
+        kwargs,
+        jid: None::<Jid>,
+        timeout: None,
+    })
+}
+
+/// A word as on a command line: `name=value` is a keyword argument.
+fn parsed(word: Value) -> Vec<Value> {
+    match word {
+        Value::Str(word) => halite_client::args::parse(&[word], &[]),
+        other => vec![other],
+    }
+}
+
+/// Positional arguments, and all the marked maps in one.
+fn merged(words: Vec<Value>) -> (Vec<Value>, Map) {
+    let mut args = Vec::new();
+    let mut kwargs = Map::new();
+    for word in words {
+        let (positional, named) = halite_client::args::split(vec![word]);
+        args.extend(positional);
+        kwargs.extend(named);
+    }
+    (args, kwargs)
+}
+
+async fn wheel(client: &LocalClient, mut fields: Map) -> Result<Value, Fault> {
+    let fun = text_of(&mut fields, "fun")
+        .ok_or_else(|| Fault::bad("wheel takes at least 1 argument (0 given)"))?;
+    let patience = client.settings().publish_timeout;
+    let reply = client.wheel_reply(&fun, fields, patience).await;
+    reply.map_err(|error| fault(&error))
+}
+
+fn text_of(fields: &mut Map, name: &str) -> Option<String> {
+    match fields.remove(name) {
+        Some(Value::Str(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// Takes the proofs out of a chunk.
+pub(crate) fn credentials(chunk: &mut Map) -> Credentials {
+    let mut take = |name: &str| match chunk.remove(name) {
+        Some(Value::Str(text)) => Some(text),
+        Some(Value::Nil) | None => None,
+        Some(other) => Some(halite_proto::python::str(&other)),
+    };
+    Credentials {
+        key: None,
+        token: take("token"),
+        eauth: take("eauth"),
+        username: take("username"),
+        password: take("password"),
+    }
+}
+
+/// Whether a token can be one: it names a file of the master.
+pub(crate) fn is_hex(token: &Value) -> bool {
+    let text = token.as_str().unwrap_or_default();
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// What is answered when the master could not be asked, or refuses.
+pub(crate) fn fault(error: &ClientError) -> Fault {
+    match error {
+        ClientError::NotRunning { .. } | ClientError::Bus { .. } => Fault::no_master(),
+        ClientError::Hidden { .. } => {
+            tracing::error!("{error}");
+            Fault::no_master()
+        }
+        ClientError::Denied(why) => Fault::denied(why.clone()),
+        ClientError::Nothing => Fault::denied("Authentication error occurred."),
+        ClientError::Unanswered(_)
+        | ClientError::Lost
+        | ClientError::Gone { .. }
+        | ClientError::RunnersMaster => {
+            Fault::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+        }
+        ClientError::Refused(_)
+        | ClientError::Nodegroup(_)
+        | ClientError::Range(_)
+        | ClientError::RangeWithin(_)
+        | ClientError::TooLarge(_) => Fault::bad(halite_proto::chain(error)),
+        ClientError::TrimmedOnly
+        | ClientError::Reply(_)
+        | ClientError::ReplyFields(_)
+        | ClientError::RunnerLost => {
+            tracing::error!("{}", halite_proto::chain(error));
+            Fault::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runner_takes_arguments_in_every_form() {
+        let fields = Map::from([
+            ("fun", Value::from("test.arg")),
+            ("arg", Value::List(vec!["a".into(), "b=1".into(), 5.into()])),
+            ("kwarg", Map::from([("c", 2)]).into()),
+            ("d", 3.into()),
+            ("jid", "20260101000000000000".into()),
+        ]);
+        let job = runner_job(fields).unwrap();
+        assert_eq!(job.args, ["a".into(), Value::from(5)]);
+        let named: Vec<_> = job.kwargs.keys().filter_map(Value::as_str).collect();
+        assert_eq!(named, ["b", "c", "d", "jid"]);
+        assert!(runner_job(Map::new()).is_err());
+    }
+
+    #[test]
+    fn a_token_names_no_path() {
+        for bad in ["", "../../x", "abc/def", "zz", "0x12"] {
+            assert!(!is_hex(&bad.into()), "{bad}");
+        }
+        assert!(!is_hex(&Value::from(5)));
+        assert!(is_hex(&"c4858e799c9c9ac6".into()));
+    }
+}

@@ -1,0 +1,190 @@
+//! Convenience pages over commands: `/minions`, `/jobs`, `/keys`.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use halite_proto::{Map, MinionId, Value};
+
+use super::commands::low;
+use super::{App, Asked};
+use crate::decode::{self, Body};
+use crate::encode::Format;
+use crate::fault::Fault;
+
+/// A tar file is filled up to a multiple of this.
+const TAR_RECORD: usize = 10_240;
+
+async fn one(app: &App, asked: &Asked, chunk: Map) -> Result<Value, Fault> {
+    let returns = low(app, asked.peer, vec![chunk], asked.token.as_deref()).await?;
+    Ok(returns.into_iter().next().unwrap_or_default())
+}
+
+fn format_of(asked: &Asked) -> Result<Format, Fault> {
+    Format::accepted(asked.header(header::ACCEPT))
+}
+
+/// `GET /minions`, `GET /minions/ID`
+pub(super) async fn minions(app: &App, asked: &Asked) -> Result<Response, Fault> {
+    let format = format_of(asked)?;
+    let id = asked.parameter("mid")?.unwrap_or_else(|| "*".to_owned());
+    let chunk = Map::from([
+        ("client", "local"),
+        ("tgt", id.as_str()),
+        ("fun", "grains.items"),
+    ]);
+    let grains = one(app, asked, chunk).await?;
+    format.answer(&Map::from([("return", Value::List(vec![grains]))]).into())
+}
+
+/// `POST /minions`
+pub(super) async fn start(app: &App, asked: &Asked, body: Body) -> Result<Response, Fault> {
+    asked.bare()?;
+    let format = format_of(asked)?;
+    let mut chunks = decode::low_data(body.data)?;
+    for chunk in &mut chunks {
+        chunk.insert("client", "local_async");
+    }
+    let started = low(app, asked.peer, chunks, asked.token.as_deref()).await?;
+    let jids = started.iter().filter_map(|job| job.get("jid")?.as_str());
+    let links = jids.map(|jid| Map::from([("href", format!("/jobs/{jid}"))]).into());
+    let jobs = Map::from([("jobs", Value::List(links.collect()))]);
+    let words = Map::from([("return", Value::List(started)), ("_links", jobs.into())]);
+    let mut response = format.answer(&words.into())?;
+    *response.status_mut() = StatusCode::ACCEPTED;
+    Ok(response)
+}
+
+/// `GET /jobs`, `GET /jobs/JID`
+pub(super) async fn jobs(app: &App, asked: &Asked) -> Result<Response, Fault> {
+    let format = format_of(asked)?;
+    let Some(jid) = asked.parameter("jid")? else {
+        let chunk = Map::from([("client", "runner"), ("fun", "jobs.list_jobs")]);
+        let jobs = one(app, asked, chunk).await?;
+        return format.answer(&Map::from([("return", Value::List(vec![jobs]))]).into());
+    };
+    let chunk = Map::from([
+        ("client", "runner"),
+        ("fun", "jobs.list_job"),
+        ("jid", jid.as_str()),
+    ]);
+    let job = one(app, asked, chunk).await?;
+    let results = job.get("Result").and_then(Value::as_map);
+    let returns: Map = results
+        .into_iter()
+        .flatten()
+        .map(|(id, result)| {
+            (
+                id.clone(),
+                result.get("return").cloned().unwrap_or_default(),
+            )
+        })
+        .collect();
+    let words = Map::from([
+        ("info", Value::List(vec![job])),
+        ("return", Value::List(vec![returns.into()])),
+    ]);
+    format.answer(&words.into())
+}
+
+/// `GET /keys`, `GET /keys/ID`
+pub(super) async fn keys(app: &App, asked: &Asked) -> Result<Response, Fault> {
+    let format = format_of(asked)?;
+    let id = asked.parameter("mid")?;
+    let mut chunk = Map::from([("client", "wheel"), ("fun", "key.list_all")]);
+    if let Some(id) = id {
+        chunk = Map::from([
+            ("client", "wheel"),
+            ("fun", "key.finger"),
+            ("match", id.as_str()),
+        ]);
+    }
+    let reply = one(app, asked, chunk).await?;
+    format.answer(&Map::from([("return", returned(&reply))]).into())
+}
+
+/// What a wheel function has returned.
+fn returned(reply: &Value) -> Value {
+    let ret = reply.get("data").and_then(|data| data.get("return"));
+    ret.cloned().unwrap_or_default()
+}
+
+/// `POST /keys`: a key pair for a new minion, accepted already, in a tar file.
+pub(super) async fn make_key(app: &App, asked: &Asked, body: Body) -> Result<Response, Fault> {
+    asked.bare()?;
+    let mut chunks = decode::low_data(body.data)?.into_iter();
+    let mut chunk = chunks
+        .next()
+        .ok_or_else(|| Fault::bad("Lowstates must be a list"))?;
+    let id = chunk
+        .remove("mid")
+        .or_else(|| chunk.remove("id_"))
+        .unwrap_or_default();
+    let id = id
+        .as_str()
+        .ok_or_else(|| Fault::bad("Require the \"mid\" param"))?;
+    let id = MinionId::parse(id).map_err(|error| Fault::bad(format!("mid: {error}")))?;
+    chunk.insert("id_", &id);
+    chunk.insert("client", "wheel");
+    chunk.insert("fun", "key.gen_accept");
+    let returns = low(app, asked.peer, vec![chunk], None).await?;
+    let made = returned(&returns.into_iter().next().unwrap_or_default());
+    let text = |name: &str| made.get(name).and_then(Value::as_str);
+    let (Some(public), Some(private)) = (text("pub"), text("priv")) else {
+        let why = format!("There is a key of {id} already");
+        return Err(Fault::new(StatusCode::CONFLICT, why));
+    };
+    let tar = key_pair(public, private).map_err(|error| {
+        let why = format!("could not pack the keys: {error}");
+        Fault::new(StatusCode::INTERNAL_SERVER_ERROR, why)
+    })?;
+    let mut response = tar.into_response();
+    let headers = response.headers_mut();
+    let name = format!("attachment; filename=\"saltkeys-{id}.tar\"");
+    if let Ok(name) = HeaderValue::from_str(&name) {
+        headers.insert(header::CONTENT_DISPOSITION, name);
+    }
+    let kind = HeaderValue::from_static("application/x-tar");
+    headers.insert(header::CONTENT_TYPE, kind);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+fn key_pair(public: &str, private: &str) -> std::io::Result<Vec<u8>> {
+    let mut tar = tar::Builder::new(Vec::new());
+    for (name, mode, text) in [
+        ("minion.pub", 0o644, public),
+        ("minion.pem", 0o400, private),
+    ] {
+        let mut head = tar::Header::new_ustar();
+        head.set_size(text.len() as u64);
+        head.set_mode(mode);
+        head.set_uid(0);
+        head.set_gid(0);
+        head.set_mtime(0);
+        tar.append_data(&mut head, name, text.as_bytes())?;
+    }
+    let mut bytes = tar.into_inner()?;
+    bytes.resize(bytes.len().next_multiple_of(TAR_RECORD), 0);
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_pair_is_a_tar_file_of_whole_records() {
+        let bytes = key_pair("PUBLIC", "PRIVATE").unwrap();
+        assert_eq!(bytes.len(), TAR_RECORD);
+        let mut archive = tar::Archive::new(&bytes[..]);
+        let entries = archive.entries().unwrap().map(|entry| {
+            let entry = entry.unwrap();
+            let name = entry.path().unwrap().display().to_string();
+            (name, entry.header().mode().unwrap(), entry.size())
+        });
+        let expected = [
+            ("minion.pub".to_owned(), 0o644, 6),
+            ("minion.pem".to_owned(), 0o400, 7),
+        ];
+        assert_eq!(entries.collect::<Vec<_>>(), expected);
+    }
+}

@@ -1,0 +1,423 @@
+//! The pages: from a request to its answer.
+//!
+//! Invariant: a request passes, in this order, the addresses that may ask, the
+//! page that it means, whose page has sent it, who has logged in, and the method;
+//! only then its body is read.
+
+mod access;
+mod browser;
+mod collections;
+mod commands;
+mod hook;
+mod stats;
+mod streams;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, header};
+use axum::response::{IntoResponse, Response};
+use halite_client::{Caller, ClientSettings, LocalClient};
+use halite_config::MasterConfig;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use percent_encoding::percent_decode_str;
+use tokio::sync::{Semaphore, watch};
+
+use crate::decode;
+use crate::encode::accepted;
+use crate::error::ServeError;
+use crate::events::Events;
+use crate::fault::Fault;
+use crate::limits::{BODY_WITHIN, STREAMS_MAX};
+use crate::low::Runner;
+use crate::sessions::Sessions;
+use crate::settings::ApiSettings;
+use crate::static_files;
+use crate::throttle::Throttle;
+use stats::Stats;
+
+/// Everything that requests share.
+pub struct App {
+    settings: Arc<ApiSettings>,
+    runner: Runner,
+    sessions: Sessions,
+    throttle: Throttle,
+    events: Events,
+    /// A place for each command that may run.
+    commands: Semaphore,
+    /// A place for each stream of events.
+    streams: Arc<Semaphore>,
+    stats: Stats,
+    ending: watch::Sender<bool>,
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    /// Their address.
+    pub address: IpAddr,
+    /// Whether the connection is.
+    pub is_encrypted: bool,
+}
+
+/// A page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Page {
+    Root,
+    Login,
+    Logout,
+    Token,
+    Minions,
+    Run,
+    Jobs,
+    Keys,
+    Events,
+    WebSocket,
+    Hook,
+    Stats,
+    App,
+    Static,
+    Favicon,
+}
+
+/// A request without its body.
+struct Asked {
+    method: Method,
+    page: Page,
+    /// What stands in the path behind the page.
+    rest: Vec<String>,
+    query: Vec<(String, String)>,
+    headers: HeaderMap,
+    /// The path as it came.
+    path: String,
+    peer: Peer,
+    /// The session that is named, whether there is one or not.
+    session: Option<String>,
+    /// The token of the session, where there is one.
+    token: Option<String>,
+}
+
+impl Asked {
+    fn header(&self, name: header::HeaderName) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// A parameter of a page, in the path or in the query.
+    fn parameter(&self, name: &str) -> Result<Option<String>, Fault> {
+        let strange = self
+            .query
+            .iter()
+            .any(|(given, _)| given != name && given != "timeout");
+        match (self.rest.as_slice(), self.query.as_slice()) {
+            _ if strange => Err(Fault::no_match()),
+            ([one], []) => Ok(Some(one.clone())),
+            ([], query) => {
+                let given = query.iter().find(|(given, _)| given == name);
+                Ok(given.map(|(_, value)| value.clone()))
+            }
+            _ => Err(Fault::no_match()),
+        }
+    }
+
+    /// Checks that nothing but the page itself is asked for.
+    fn bare(&self) -> Result<(), Fault> {
+        let is_bare =
+            self.rest.is_empty() && (self.method == Method::POST || self.query.is_empty());
+        is_bare.then_some(()).ok_or_else(Fault::no_match)
+    }
+}
+
+impl App {
+    /// Makes the API of a configuration. Runs within a runtime: it begins to
+    /// listen to the master's events.
+    ///
+    /// # Errors
+    /// When the configuration has a mistake.
+    pub fn new(config: &MasterConfig) -> Result<Self, ServeError> {
+        let settings = ApiSettings::new(config).map_err(|mistake| {
+            ServeError::Settings(format!("{}: {}", mistake.option, mistake.why))
+        })?;
+        let settings = Arc::new(settings);
+        let client = || -> Result<LocalClient, ServeError> {
+            let to_master = ClientSettings::from_opts(config.opts())?;
+            Ok(LocalClient::without_key(to_master, Caller::current(None)))
+        };
+        Ok(Self {
+            runner: Runner {
+                client: client()?,
+                settings: Arc::clone(&settings),
+            },
+            sessions: Sessions::default(),
+            throttle: Throttle::new(settings.login_failures_max),
+            events: Events::listen(client()?),
+            commands: Semaphore::new(settings.commands_max),
+            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            stats: Stats::default(),
+            ending: watch::Sender::new(false),
+            settings,
+        })
+    }
+
+    /// What the configuration says.
+    pub fn settings(&self) -> &ApiSettings {
+        &self.settings
+    }
+
+    /// Ends all streams of events.
+    pub fn end(&self) {
+        self.ending.send_replace(true);
+    }
+
+    /// Answers a request.
+    pub async fn answer(self: &Arc<Self>, request: Request<Body>, peer: Peer) -> Response {
+        let begun = Instant::now();
+        let _under_way = self.stats.begin();
+        let method = request.method().clone();
+        let path = request.uri().path().to_owned();
+        let origin = request.headers().get(header::ORIGIN).cloned();
+        let answered = self.route(request, peer).await;
+        let mut response = answered.unwrap_or_else(IntoResponse::into_response);
+        self.finish(&mut response, origin.as_ref());
+        if method == Method::HEAD {
+            *response.body_mut() = Body::empty();
+        }
+        let status = response.status().as_u16();
+        let took_ms = begun.elapsed().as_millis();
+        self.stats.ended(status, begun.elapsed());
+        tracing::info!(from = %peer.address, %method, path, status, took_ms, "answered");
+        response
+    }
+
+    /// Headers that every answer has.
+    fn finish(&self, response: &mut Response, origin: Option<&HeaderValue>) {
+        let headers = response.headers_mut();
+        let mut set = |name, value| headers.insert(name, HeaderValue::from_static(value));
+        set(header::SERVER, "Halite");
+        set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+        browser::allow_origin(&self.settings, headers, origin);
+    }
+
+    async fn route(
+        self: &Arc<Self>,
+        request: Request<Body>,
+        peer: Peer,
+    ) -> Result<Response, Fault> {
+        let (parts, body) = request.into_parts();
+        let listed = &self.settings.authorized_ips;
+        if !listed.is_empty() && !listed.contains(&peer.address.to_string()) {
+            tracing::warn!(from = %peer.address, "refused a request: the address is not listed");
+            return Err(Fault::new(axum::http::StatusCode::FORBIDDEN, "Bad IP"));
+        }
+        let path = parts.uri.path().to_owned();
+        let (page, rest) = self.page(&path)?;
+        let page = match self.wants_app(page, &parts.headers) {
+            true => Page::App,
+            false => page,
+        };
+        if parts.method == Method::OPTIONS {
+            return browser::preflight(&self.settings, &parts.headers, allow(page));
+        }
+        let session = access::named_session(&parts.headers);
+        let token = session
+            .as_deref()
+            .filter(|_| self.settings.has_sessions)
+            .and_then(|id| self.sessions.token(id, Instant::now()));
+        let asked = Asked {
+            method: parts.method.clone(),
+            page,
+            rest,
+            query: decode::query(parts.uri.query().unwrap_or_default()),
+            headers: parts.headers.clone(),
+            path,
+            peer,
+            session,
+            token,
+        };
+        let is_private = asked.token.is_some() && self.needs_session(&asked);
+        let answered = self.judged(&asked, Request::from_parts(parts, body)).await;
+        let mut response = answered.unwrap_or_else(IntoResponse::into_response);
+        let headers = response.headers_mut();
+        let allowed = HeaderValue::from_static(allow(page));
+        headers.entry(header::ALLOW).or_insert(allowed);
+        if is_private {
+            let private = HeaderValue::from_static("private");
+            headers.entry(header::CACHE_CONTROL).or_insert(private);
+        }
+        Ok(response)
+    }
+
+    /// Answers a request for a page that there is.
+    async fn judged(
+        self: &Arc<Self>,
+        asked: &Asked,
+        request: Request<Body>,
+    ) -> Result<Response, Fault> {
+        browser::check_origin(&self.settings, asked)?;
+        if self.needs_session(asked) && asked.token.is_none() {
+            return Err(Fault::no_session());
+        }
+        let allowed = allow(asked.page);
+        if !allowed
+            .split(", ")
+            .any(|name| name == asked.method.as_str())
+        {
+            return Err(Fault::no_method(allowed));
+        }
+        match asked.method {
+            Method::POST => {
+                let body = self.body(asked, request.into_body()).await?;
+                self.post(asked, body).await
+            }
+            _ => self.get(asked, request).await,
+        }
+    }
+
+    async fn get(
+        self: &Arc<Self>,
+        asked: &Asked,
+        request: Request<Body>,
+    ) -> Result<Response, Fault> {
+        match asked.page {
+            Page::Root | Page::Token | Page::Run => commands::welcome(self, asked),
+            Page::Login => access::please_log_in(asked),
+            Page::Minions => collections::minions(self, asked).await,
+            Page::Jobs => collections::jobs(self, asked).await,
+            Page::Keys => collections::keys(self, asked).await,
+            Page::Events => streams::events(self, asked).await,
+            Page::WebSocket => streams::websocket(self, asked, request).await,
+            Page::Stats => stats::page(self, asked),
+            Page::App => {
+                let app = self.settings.app.as_deref();
+                let app = app.ok_or_else(|| Fault::no_page(&asked.path))?;
+                let mut response = static_files::answer(app, &asked.path, &asked.headers)?;
+                let html = HeaderValue::from_static("text/html;charset=utf-8");
+                response.headers_mut().insert(header::CONTENT_TYPE, html);
+                Ok(response)
+            }
+            Page::Static => {
+                let root = self.settings.static_dir.as_deref();
+                let root = root.ok_or_else(|| Fault::no_page(&asked.path))?;
+                let file = static_files::below(root, &asked.rest.join("/"), &asked.path)?;
+                static_files::answer(&file, &asked.path, &asked.headers)
+            }
+            Page::Favicon => {
+                let icon = self.settings.favicon.as_deref();
+                let icon = icon.ok_or_else(|| Fault::no_page(&asked.path))?;
+                static_files::answer(icon, &asked.path, &asked.headers)
+            }
+            Page::Logout | Page::Hook => Err(Fault::no_method(allow(asked.page))),
+        }
+    }
+
+    async fn post(self: &Arc<Self>, asked: &Asked, body: decode::Body) -> Result<Response, Fault> {
+        match asked.page {
+            Page::Root => commands::run(self, asked, body, true).await,
+            Page::Run => commands::run(self, asked, body, false).await,
+            Page::Login => access::login(self, asked, body).await,
+            Page::Logout => access::logout(self, asked),
+            Page::Token => access::tokens(self, asked, body).await,
+            Page::Minions => collections::start(self, asked, body).await,
+            Page::Keys => collections::make_key(self, asked, body).await,
+            Page::Jobs => commands::run(self, asked, body, true).await,
+            Page::Hook => hook::fire(self, asked, body).await,
+            _ => Err(Fault::no_method(allow(asked.page))),
+        }
+    }
+
+    /// The page that a path means, and what stands behind it.
+    fn page(&self, path: &str) -> Result<(Page, Vec<String>), Fault> {
+        let missing = || Fault::no_page(path);
+        let inner = path
+            .strip_prefix(&self.settings.root_prefix)
+            .ok_or_else(missing)?;
+        if !inner.is_empty() && !inner.starts_with('/') {
+            return Err(missing());
+        }
+        let mut parts = Vec::new();
+        for part in inner.split('/').filter(|part| !part.is_empty()) {
+            let part = percent_decode_str(part).decode_utf8();
+            parts.push(part.map_err(|_| missing())?.into_owned());
+        }
+        if parts.is_empty() {
+            return Ok((Page::Root, parts));
+        }
+        let first = parts.remove(0);
+        let settings = &self.settings;
+        let page = match first.as_str() {
+            "index" => Page::Root,
+            "login" if settings.has_sessions => Page::Login,
+            "logout" if settings.has_sessions => Page::Logout,
+            "minions" if settings.has_sessions => Page::Minions,
+            "jobs" if settings.has_sessions => Page::Jobs,
+            "token" => Page::Token,
+            "run" => Page::Run,
+            "keys" => Page::Keys,
+            "events" => Page::Events,
+            "ws" => Page::WebSocket,
+            "stats" => Page::Stats,
+            "favicon.ico" if settings.favicon.is_some() => Page::Favicon,
+            other if other == settings.webhook_url => Page::Hook,
+            other if other == settings.app_path && settings.app.is_some() => Page::App,
+            other
+                if format!("/{other}") == settings.static_path && settings.static_dir.is_some() =>
+            {
+                Page::Static
+            }
+            _ => return Err(missing()),
+        };
+        Ok((page, parts))
+    }
+
+    /// Whether a browser is to be given the app in the place of a page.
+    fn wants_app(&self, page: Page, headers: &HeaderMap) -> bool {
+        let accept = headers
+            .get(header::ACCEPT)
+            .and_then(|accept| accept.to_str().ok());
+        self.settings.app.is_some()
+            && !matches!(page, Page::Static | Page::App)
+            && accept != Some("*/*")
+            && accepted(accept, &["text/html"]) == Some(0)
+    }
+
+    fn needs_session(&self, asked: &Asked) -> bool {
+        match asked.page {
+            Page::Root => asked.method == Method::POST,
+            Page::Minions | Page::Jobs | Page::Logout => true,
+            Page::Hook => !self.settings.webhook_is_open,
+            Page::Stats => !self.settings.stats_are_open,
+            _ => false,
+        }
+    }
+
+    async fn body(&self, asked: &Asked, body: Body) -> Result<decode::Body, Fault> {
+        let max = self.settings.body_bytes_max;
+        let declared = asked.header(header::CONTENT_LENGTH);
+        let declared = declared.and_then(|length| length.parse::<usize>().ok());
+        if declared.is_some_and(|length| length > max) {
+            return Err(Fault::too_large());
+        }
+        let collecting = Limited::new(body, max).collect();
+        let Ok(collected) = tokio::time::timeout(BODY_WITHIN, collecting).await else {
+            let late = axum::http::StatusCode::REQUEST_TIMEOUT;
+            return Err(Fault::new(late, "The request took too long."));
+        };
+        let bytes = collected.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+            Some(_) => Fault::too_large(),
+            None => Fault::bad("The request broke off."),
+        })?;
+        decode::body(asked.header(header::CONTENT_TYPE), &bytes.to_bytes())
+    }
+}
+
+/// The methods that a page takes, as the header `Allow` lists them.
+fn allow(page: Page) -> &'static str {
+    match page {
+        Page::Hook | Page::Logout => "POST",
+        Page::Events | Page::WebSocket | Page::Stats | Page::App | Page::Static | Page::Favicon => {
+            "GET, HEAD"
+        }
+        _ => "GET, HEAD, POST",
+    }
+}

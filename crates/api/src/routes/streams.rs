@@ -1,0 +1,221 @@
+//! The master's events, live: `/events` and `/ws`.
+//!
+//! Invariant: a stream ends with its session, its token, or the API, whichever
+//! comes first.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::{Body, Bytes};
+use axum::extract::FromRequestParts;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::http::{HeaderValue, Method, Request, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use halite_proto::Value;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::{App, Asked};
+use crate::events::{Next, Stream};
+use crate::fault::Fault;
+use crate::limits::{HEARTBEAT_EVERY, TOKEN_CHECKED_EVERY, WS_MESSAGE_BYTES_MAX};
+use crate::low::is_hex;
+
+/// How soon a browser connects again, in milliseconds.
+const RETRY: &[u8] = b"retry: 400\n";
+
+/// A stream of a person's.
+struct Watched {
+    app: Arc<App>,
+    /// The session, or the token itself.
+    proof: String,
+    stream: Stream,
+    ending: watch::Receiver<bool>,
+    heartbeat: Interval,
+    token_check: Interval,
+    _place: OwnedSemaphorePermit,
+}
+
+/// What a stream has to say.
+enum News {
+    Events(Next),
+    Heartbeat,
+}
+
+/// `GET /events`
+pub(super) async fn events(app: &Arc<App>, asked: &Asked) -> Result<Response, Fault> {
+    if !asked.query.is_empty() {
+        return Err(Fault::bad(
+            "The /events endpoint takes no query parameters; in particular, tokens must not be \
+             passed via the query string -- they end up in access logs and the Referer header. Use \
+             the 'X-Auth-Token' header (for non-browser clients) or the session cookie set by \
+             /login (for browser EventSource clients) instead.",
+        ));
+    }
+    if !asked.rest.is_empty() {
+        return Err(Fault::no_match());
+    }
+    let proof = asked.session.clone().ok_or_else(Fault::no_session)?;
+    let watched = Watched::begin(app, proof).await?;
+    let body = match asked.method {
+        Method::HEAD => Body::empty(),
+        _ => Body::from_stream(stream::unfold((watched, true), records)),
+    };
+    let mut response = body.into_response();
+    let headers = response.headers_mut();
+    let mut set = |name, value| headers.insert(name, HeaderValue::from_static(value));
+    set(header::CONTENT_TYPE, "text/event-stream;charset=utf-8");
+    set(header::CACHE_CONTROL, "no-cache");
+    // A proxy is to hand each event on at once.
+    set(header::HeaderName::from_static("x-accel-buffering"), "no");
+    Ok(response)
+}
+
+type Place = (Watched, bool);
+
+async fn records((mut watched, is_first): Place) -> Option<(Result<Bytes, Infallible>, Place)> {
+    if is_first {
+        return Some((Ok(Bytes::from_static(RETRY)), (watched, false)));
+    }
+    let record = match watched.next().await? {
+        News::Events(Next::Event(text)) => text.record(),
+        News::Events(Next::Lost(count)) => {
+            format!(": {count} events were dropped: this stream is too slow\n\n").into()
+        }
+        News::Heartbeat => Bytes::from_static(b":\n\n"),
+    };
+    Some((Ok(record), (watched, false)))
+}
+
+/// `GET /ws`, `GET /ws/SESSION`
+pub(super) async fn websocket(
+    app: &Arc<App>,
+    asked: &Asked,
+    request: Request<Body>,
+) -> Result<Response, Fault> {
+    if asked.query.iter().any(|(name, _)| name == "format_events") {
+        return Err(Fault::bad(
+            "format_events is not here: the events come as they are fired",
+        ));
+    }
+    let named = match asked.rest.as_slice() {
+        [] => asked.session.clone(),
+        [session] => Some(session.clone()),
+        _ => return Err(Fault::no_match()),
+    };
+    let named = named.filter(|id| app.sessions.token(id, Instant::now()).is_some());
+    let proof = named.ok_or_else(Fault::no_session)?;
+    let watched = Watched::begin(app, proof).await?;
+    let (mut parts, _) = request.into_parts();
+    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &()).await;
+    let upgrade = upgrade.map_err(|refused| Fault::bad(refused.to_string()))?;
+    Ok(upgrade
+        .max_message_size(WS_MESSAGE_BYTES_MAX)
+        .max_frame_size(WS_MESSAGE_BYTES_MAX)
+        .on_upgrade(move |socket| messages(socket, watched)))
+}
+
+/// Sends events once the client has said anything, as those of Salt expect.
+async fn messages(mut socket: WebSocket, mut watched: Watched) {
+    let mut is_ready = false;
+    loop {
+        let news = tokio::select! {
+            news = watched.next() => news,
+            heard = socket.recv() => match heard {
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(Message::Text(_) | Message::Binary(_))) => {
+                    is_ready = true;
+                    continue;
+                }
+                Some(Ok(_)) => continue,
+            },
+        };
+        let message = match news {
+            None => break,
+            Some(News::Events(Next::Event(text))) if is_ready => {
+                Message::Text(text.message().into())
+            }
+            Some(News::Events(_)) => continue,
+            Some(News::Heartbeat) => Message::Ping(Bytes::new()),
+        };
+        if socket.send(message).await.is_err() {
+            return;
+        }
+    }
+    // The other end may be gone already.
+    let _ = socket.send(Message::Close(None)).await;
+}
+
+impl Watched {
+    async fn begin(app: &Arc<App>, proof: String) -> Result<Self, Fault> {
+        if !is_good(app, &proof).await {
+            return Err(Fault::no_session());
+        }
+        let place = Arc::clone(&app.streams).try_acquire_owned().map_err(|_| {
+            let full = StatusCode::SERVICE_UNAVAILABLE;
+            Fault::new(full, "There are too many streams of events already")
+        })?;
+        let every = |period| {
+            let mut interval = interval(period);
+            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            interval.reset();
+            interval
+        };
+        Ok(Self {
+            stream: app.events.stream(),
+            ending: app.ending.subscribe(),
+            app: Arc::clone(app),
+            proof,
+            heartbeat: every(HEARTBEAT_EVERY),
+            token_check: every(TOKEN_CHECKED_EVERY),
+            _place: place,
+        })
+    }
+
+    /// What is to be said next; `None` at the end.
+    async fn next(&mut self) -> Option<News> {
+        loop {
+            tokio::select! {
+                biased;
+                () = ended(&mut self.ending) => return None,
+                _ = self.token_check.tick() => {
+                    if !is_good(&self.app, &self.proof).await {
+                        tracing::debug!("a stream ends: its token is good no longer");
+                        return None;
+                    }
+                }
+                next = self.stream.next() => {
+                    self.heartbeat.reset();
+                    return Some(News::Events(next?));
+                }
+                _ = self.heartbeat.tick() => return Some(News::Heartbeat),
+            }
+        }
+    }
+}
+
+/// Waits for the end of the API.
+async fn ended(ending: &mut watch::Receiver<bool>) {
+    let _ = ending.wait_for(|ending| *ending).await;
+}
+
+/// Whether a session, or a token of the master's, is good now. A master that does
+/// not answer ends no stream: it comes back.
+async fn is_good(app: &App, proof: &str) -> bool {
+    if !is_hex(&proof.into()) {
+        return false;
+    }
+    let token = app.sessions.token(proof, Instant::now());
+    let is_session = token.is_some();
+    match app
+        .runner
+        .client
+        .token_data(&token.unwrap_or_else(|| proof.to_owned()))
+        .await
+    {
+        Ok(data) => data.get("token").is_some_and(Value::is_true),
+        Err(_) => is_session,
+    }
+}

@@ -1,0 +1,172 @@
+//! The sockets: accepting connections, within limits of number, size and time,
+//! and ending.
+//!
+//! Invariant: a connection costs a bounded amount of memory before its request
+//! is whole, and none outlives the server by more than `DRAIN_WITHIN`.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Request;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{Semaphore, mpsc, watch};
+
+use crate::error::ServeError;
+use crate::limits::{
+    CONNECTIONS_MAX, DRAIN_WITHIN, HANDSHAKE_WITHIN, HEAD_BYTES_MAX, HEAD_WITHIN, HEADERS_MAX,
+};
+use crate::routes::{App, Peer};
+use crate::tls::Tls;
+
+/// Pause after an accept that failed for want of resources.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    tls: Option<Tls>,
+    app: Arc<App>,
+}
+
+impl Server {
+    /// Listens; connections are accepted once it runs.
+    ///
+    /// # Errors
+    /// When the address or the files of TLS cannot be used.
+    pub fn bind(app: Arc<App>) -> Result<Self, ServeError> {
+        let settings = app.settings();
+        let tls = settings
+            .tls
+            .as_ref()
+            .map(Tls::read)
+            .transpose()
+            .map_err(|error| ServeError::Tls(Box::new(error)))?;
+        let address = settings.listen;
+        let listen = || {
+            let socket = match address {
+                SocketAddr::V4(_) => TcpSocket::new_v4()?,
+                SocketAddr::V6(_) => TcpSocket::new_v6()?,
+            };
+            socket.set_reuseaddr(true)?;
+            socket.bind(address)?;
+            socket.listen(settings.backlog)
+        };
+        let listener = listen().map_err(|source| ServeError::Listen { address, source })?;
+        tracing::info!(%address, tls = tls.is_some(), "the API listens");
+        Ok(Self { listener, tls, app })
+    }
+
+    /// Serves until `stop` resolves; then requests under way have a moment to
+    /// end, and streams of events end at once.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let (ending, _) = watch::channel(false);
+        // Every connection holds a sender: when all are gone, so are they.
+        let (alive, mut all_gone) = mpsc::channel::<()>(1);
+        tokio::pin!(stop);
+        loop {
+            let accepting = async {
+                let slot = Arc::clone(&slots).acquire_owned().await.ok();
+                (slot, self.listener.accept().await)
+            };
+            let (slot, accepted) = tokio::select! {
+                () = &mut stop => break,
+                accepted = accepting => accepted,
+            };
+            let (stream, address) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!(%error, "could not accept a connection");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            let connection = Connection {
+                app: Arc::clone(&self.app),
+                ending: ending.subscribe(),
+                peer: Peer {
+                    address: address.ip(),
+                    is_encrypted: self.tls.is_some(),
+                },
+            };
+            let (tls, alive) = (self.tls.clone(), alive.clone());
+            tokio::spawn(async move {
+                connection.serve(stream, tls).await;
+                drop((slot, alive));
+            });
+        }
+        drop(self.listener);
+        drop(alive);
+        self.app.end();
+        ending.send_replace(true);
+        if tokio::time::timeout(DRAIN_WITHIN, all_gone.recv())
+            .await
+            .is_err()
+        {
+            tracing::warn!("requests under way are given up");
+        }
+    }
+}
+
+struct Connection {
+    app: Arc<App>,
+    ending: watch::Receiver<bool>,
+    peer: Peer,
+}
+
+impl Connection {
+    async fn serve(self, stream: TcpStream, tls: Option<Tls>) {
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = tls else {
+            return self.requests(stream).await;
+        };
+        match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
+            Ok(Ok(stream)) => self.requests(stream).await,
+            Ok(Err(error)) => {
+                let error = halite_proto::chain(&error);
+                tracing::debug!(from = %self.peer.address, "{error}");
+            }
+            Err(_) => tracing::debug!(from = %self.peer.address, "a TLS handshake took too long"),
+        }
+    }
+
+    async fn requests(mut self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
+        let (app, peer) = (self.app, self.peer);
+        let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+            let app = Arc::clone(&app);
+            async move {
+                let request = request.map(Body::new);
+                Ok::<_, std::convert::Infallible>(app.answer(request, peer).await)
+            }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_WITHIN)
+            .max_headers(HEADERS_MAX)
+            .max_buf_size(HEAD_BYTES_MAX)
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades();
+        tokio::pin!(connection);
+        let ended = tokio::select! {
+            ended = &mut connection => ended,
+            () = told_to_end(&mut self.ending) => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(from = %peer.address, "a connection ended: {error}");
+        }
+    }
+}
+
+async fn told_to_end(ending: &mut watch::Receiver<bool>) {
+    let _ = ending.wait_for(|ending| *ending).await;
+}

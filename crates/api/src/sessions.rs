@@ -1,0 +1,105 @@
+//! Who has logged in: a session stands for a token of the master's.
+//!
+//! Invariant: a session ends no later than its token, and says nothing about
+//! what its user may do.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use halite_crypto::{Secret, random_bytes};
+
+use crate::limits::SESSIONS_MAX;
+
+/// All sessions.
+#[derive(Default)]
+pub(crate) struct Sessions(Mutex<HashMap<String, Session>>);
+
+struct Session {
+    token: Secret<String>,
+    ends: Instant,
+}
+
+impl Sessions {
+    /// Begins a session; its id.
+    pub(crate) fn begin(&self, token: String, lifetime: Duration, now: Instant) -> String {
+        let mut id = String::with_capacity(40);
+        for byte in random_bytes::<20>() {
+            // Writing to a String cannot fail.
+            write!(id, "{byte:02x}").ok();
+        }
+        let mut sessions = self.lock();
+        sessions.retain(|_, session| session.ends > now);
+        if sessions.len() >= SESSIONS_MAX {
+            let first = sessions.iter().min_by_key(|(_, session)| session.ends);
+            if let Some(first) = first.map(|(id, _)| id.clone()) {
+                sessions.remove(&first);
+            }
+        }
+        let session = Session {
+            token: Secret::new(token),
+            ends: now + lifetime,
+        };
+        sessions.insert(id.clone(), session);
+        id
+    }
+
+    /// The token of a session that has not ended.
+    pub(crate) fn token(&self, id: &str, now: Instant) -> Option<String> {
+        let sessions = self.lock();
+        let session = sessions.get(id).filter(|session| session.ends > now)?;
+        Some(session.token.expose().clone())
+    }
+
+    /// Ends a session; its token.
+    pub(crate) fn end(&self, id: &str) -> Option<String> {
+        let ended = self.lock().remove(id)?;
+        Some(ended.token.expose().clone())
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Session>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn a_session_ends_with_its_token_or_a_logout() {
+        let sessions = Sessions::default();
+        let now = Instant::now();
+        let id = sessions.begin("t1".to_owned(), HOUR, now);
+        assert_eq!(id.len(), 40);
+        assert_eq!(sessions.token(&id, now).as_deref(), Some("t1"));
+        assert_eq!(sessions.token(&id, now + HOUR), None);
+        assert_eq!(sessions.token("t1", now), None);
+        assert_eq!(sessions.end(&id).as_deref(), Some("t1"));
+        assert_eq!(sessions.token(&id, now), None);
+    }
+
+    #[test]
+    fn there_are_only_so_many() {
+        let sessions = Sessions::default();
+        let now = Instant::now();
+        let first = sessions.begin("first".to_owned(), HOUR, now);
+        let later = now + Duration::from_secs(1);
+        for _ in 0..SESSIONS_MAX {
+            sessions.begin("t".to_owned(), HOUR, later);
+        }
+        assert_eq!(sessions.len(), SESSIONS_MAX);
+        assert_eq!(sessions.token(&first, later), None);
+        // Those that have ended leave first.
+        sessions.begin("t".to_owned(), HOUR, later + HOUR);
+        assert_eq!(sessions.len(), 1);
+    }
+}

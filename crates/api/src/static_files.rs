@@ -1,0 +1,154 @@
+//! Files of an administrator's: `static`, `app` and `favicon`.
+//!
+//! Invariant: a path of a request never leaves the directory, also not by a link.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
+use nix::fcntl::OFlag;
+
+use crate::fault::Fault;
+use crate::limits::FILE_BYTES_MAX;
+
+/// The types of files, by the ends of their names.
+const TYPES: [(&str, &str); 19] = [
+    ("css", "text/css"),
+    ("csv", "text/csv"),
+    ("gif", "image/gif"),
+    ("htm", "text/html"),
+    ("html", "text/html"),
+    ("ico", "image/vnd.microsoft.icon"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript"),
+    ("json", "application/json"),
+    ("map", "application/json"),
+    ("mjs", "text/javascript"),
+    ("png", "image/png"),
+    ("svg", "image/svg+xml"),
+    ("txt", "text/plain"),
+    ("wasm", "application/wasm"),
+    ("webp", "image/webp"),
+    ("woff", "font/woff"),
+    ("woff2", "font/woff2"),
+];
+
+/// The file below `root` that a path of a request means.
+///
+/// # Errors
+/// With 403 for a path that leads out, and 404 where there is no file.
+pub(crate) fn below(root: &Path, path: &str, shown: &str) -> Result<PathBuf, Fault> {
+    let forbidden = || {
+        Fault::new(
+            StatusCode::FORBIDDEN,
+            "Request forbidden -- authorization will not help",
+        )
+    };
+    let relative = Path::new(path);
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if path.contains('\0') || !relative.components().all(is_plain) {
+        return Err(forbidden());
+    }
+    let missing = |_| Fault::no_page(shown);
+    let root = fs::canonicalize(root).map_err(missing)?;
+    let found = fs::canonicalize(root.join(relative)).map_err(missing)?;
+    match found.starts_with(&root) {
+        true => Ok(found),
+        false => Err(forbidden()),
+    }
+}
+
+/// A file as an answer; `headers` are those of the request.
+///
+/// # Errors
+/// With 404 where there is no file that can be read.
+pub(crate) fn answer(path: &Path, shown: &str, headers: &HeaderMap) -> Result<Response, Fault> {
+    let missing = |_| Fault::no_page(shown);
+    // What is no file must not be waited for.
+    let flags = OFlag::O_NONBLOCK.bits();
+    let mut options = File::options();
+    let mut file = options
+        .read(true)
+        .custom_flags(flags)
+        .open(path)
+        .map_err(missing)?;
+    let meta = file.metadata().map_err(missing)?;
+    if !meta.is_file() || meta.len() > FILE_BYTES_MAX {
+        return Err(Fault::no_page(shown));
+    }
+    let modified = meta.modified().ok().and_then(http_date);
+    let asked = headers.get(header::IF_MODIFIED_SINCE);
+    let is_known = asked.is_some() && asked == modified.as_ref();
+    let mut response = if is_known {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        let mut bytes = Vec::new();
+        let mut limited = (&mut file).take(FILE_BYTES_MAX);
+        limited.read_to_end(&mut bytes).map_err(missing)?;
+        bytes.into_response()
+    };
+    let answered = response.headers_mut();
+    answered.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind(path)));
+    if let Some(modified) = modified {
+        answered.insert(header::LAST_MODIFIED, modified);
+    }
+    Ok(response)
+}
+
+fn kind(path: &Path) -> &'static str {
+    let end = path.extension().and_then(|end| end.to_str());
+    let end = end.unwrap_or_default().to_ascii_lowercase();
+    let known = TYPES.iter().find(|(known, _)| *known == end);
+    known.map_or("application/octet-stream", |(_, kind)| kind)
+}
+
+/// A time as HTTP writes it.
+pub(crate) fn http_date(time: SystemTime) -> Option<HeaderValue> {
+    let time = Timestamp::try_from(time).ok()?;
+    let mut text = String::new();
+    let printer = DateTimePrinter::new();
+    printer.print_timestamp_rfc9110(&time, &mut text).ok()?;
+    HeaderValue::from_str(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_outside_of_the_directory_is_served() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("static");
+        fs::create_dir_all(root.join("sub")).unwrap();
+        fs::write(root.join("sub/a.js"), "1").unwrap();
+        fs::write(dir.path().join("secret"), "x").unwrap();
+        std::os::unix::fs::symlink(dir.path().join("secret"), root.join("link")).unwrap();
+        let status = |path: &str| below(&root, path, path).map_err(|fault| fault.status.as_u16());
+        assert!(status("sub/a.js").is_ok());
+        assert_eq!(status("nope"), Err(404));
+        for path in [
+            "../secret",
+            "sub/../../secret",
+            "/etc/passwd",
+            "link",
+            "a\0b",
+        ] {
+            assert_eq!(status(path), Err(403), "{path}");
+        }
+        let file = status("sub/a.js").unwrap();
+        let served = answer(&file, "/static/sub/a.js", &HeaderMap::new()).unwrap();
+        assert_eq!(served.headers()["content-type"], "text/javascript");
+        let since = served.headers()["last-modified"].clone();
+        let again = HeaderMap::from_iter([(header::IF_MODIFIED_SINCE, since)]);
+        let again = answer(&file, "/static/sub/a.js", &again).unwrap();
+        assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+        assert!(answer(&root, "/static/", &HeaderMap::new()).is_err());
+    }
+}

@@ -3,7 +3,7 @@
 use halite_proto::Value;
 use halite_render::{Renderer, SlsRequest};
 
-use halite_call::{Call, CallError, CallResult, CallWorld, Function, Module};
+use halite_call::{Call, CallError, CallRenderContext, CallResult, Function, Module};
 
 pub(super) const MODULE: Module = Module {
     name: "jinja",
@@ -67,13 +67,13 @@ fn quoted(path: &str) -> String {
 /// does it.
 fn evaluate(call: &Call<'_>, import: &str, name: &str) -> CallResult {
     let text = format!("{import}\n{{{{ {name} | tojson }}}}\n");
-    let world = CallWorld::new(call);
+    let render_context = CallRenderContext::new(call);
     // A file without an SLS, as Salt writes one.
     let path = std::path::Path::new("<template>");
     let request = SlsRequest {
         path: Some(path),
         ..SlsRequest::new(text.as_bytes())
     };
-    let data: Value = Renderer::new(&world).sls(&request)?;
+    let data: Value = Renderer::new(&render_context).sls(&request)?;
     Ok(data)
 }

@@ -11,10 +11,10 @@ use halite_render::Renderer;
 
 use super::grains::map_argument;
 use halite_call::{
-    Call, CallError, CallResult, CallWorld, Function, Module, PillarRequest, decrypt,
+    Call, CallError, CallRenderContext, CallResult, Function, Module, PillarRequest, decrypt,
     dicts::{self, Choice},
     python,
-    world::each_text,
+    render_context::each_text,
 };
 
 const MASK: &str = "**********";
@@ -231,11 +231,11 @@ fn overrides(call: &Call<'_>) -> Result<Option<Map>, CallError> {
     };
     let allowed = python::texts(call.opt("decrypt_pillar_renderers"));
     let decrypted = if allowed.is_empty() || allowed.contains(&renderer) {
-        let world = CallWorld::new(call);
+        let render_context = CallRenderContext::new(call);
         // A command line has no newlines, encrypted texts have.
         let newlines = |text: String| Ok(text.replace("\\n", "\n").into());
         each_text(given.clone(), &newlines)
-            .and_then(|given| decrypt(&Renderer::new(&world), &renderer, given))
+            .and_then(|given| decrypt(&Renderer::new(&render_context), &renderer, given))
     } else {
         Err(format!(
             "'{renderer}' is not a valid decryption renderer. Valid choices are: {}",

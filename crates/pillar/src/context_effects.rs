@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use halite_call::extensions::{Kind, plugin};
 use halite_call::{
-    Call, CallWorld, Cancel, Commander, ContextError, Daemon, Files, Job, Jobs, LocalBus,
+    Call, CallRenderContext, Cancel, Commander, ContextError, Daemon, Files, Job, Jobs, LocalBus,
     MasterBus, MinionContext, PillarRequest, Recall, Refresh, Registry, Runners, TimeLimit,
     Upstream, run_plugin, within_call,
 };
 use halite_proto::{Map, Value};
-use halite_render::{Renderer, Returned, SlsRequest, TextRequest, WorldError, WorldFile};
+use halite_render::{ContextFile, RenderContextError, Renderer, Returned, SlsRequest, TextRequest};
 
 use crate::compile::{Compiler, Request};
 use crate::effects::{Effects, Failure, Known, Sls};
@@ -58,7 +58,7 @@ fn with_effects<T>(
     };
     within_call(&context, &Job::default(), |call| {
         let templates = PillarTemplates {
-            functions: CallWorld::new(call),
+            functions: CallRenderContext::new(call),
             context: &context,
             tree: compiler.tree(request),
             files: RefCell::default(),
@@ -179,28 +179,28 @@ impl MinionContext for PillarContext<'_> {
 
 /// What templates see.
 struct PillarTemplates<'a> {
-    functions: CallWorld<'a>,
+    functions: CallRenderContext<'a>,
     context: &'a PillarContext<'a>,
     tree: Tree,
-    files: RefCell<HashMap<(String, String), Option<WorldFile>>>,
+    files: RefCell<HashMap<(String, String), Option<ContextFile>>>,
 }
 
 impl PillarTemplates<'_> {
-    fn read(&self, path: &str, saltenv: &str) -> Result<Option<WorldFile>, WorldError> {
+    fn read(&self, path: &str, saltenv: &str) -> Result<Option<ContextFile>, RenderContextError> {
         let Some(found) = self.tree.find(path, saltenv) else {
             return Ok(None);
         };
         let bytes = found
             .read()
-            .map_err(|error| WorldError::exception("OSError", error))?;
-        Ok(Some(WorldFile {
+            .map_err(|error| RenderContextError::exception("OSError", error))?;
+        Ok(Some(ContextFile {
             path: found.path,
             bytes: bytes.into(),
         }))
     }
 }
 
-impl halite_render::World for PillarTemplates<'_> {
+impl halite_render::RenderContext for PillarTemplates<'_> {
     fn opts(&self) -> &Map {
         &self.context.opts
     }
@@ -226,11 +226,11 @@ impl halite_render::World for PillarTemplates<'_> {
         fun: &str,
         args: &mut Vec<Value>,
         kwargs: &mut Map,
-    ) -> Result<Returned, WorldError> {
+    ) -> Result<Returned, RenderContextError> {
         self.functions.call(fun, args, kwargs)
     }
 
-    fn file(&self, path: &str, saltenv: &str) -> Result<Option<WorldFile>, WorldError> {
+    fn file(&self, path: &str, saltenv: &str) -> Result<Option<ContextFile>, RenderContextError> {
         let key = (path.to_owned(), saltenv.to_owned());
         if let Some(known) = self.files.borrow().get(&key) {
             return Ok(known.clone());

@@ -17,7 +17,7 @@ use halite_proto::{Map, Value};
 use crate::error::{ErrorKind, RenderError};
 use crate::filters::find_program;
 use crate::limits::{GPG_OUTPUT_BYTES_MAX, GPG_SECONDS_MAX};
-use crate::world::World;
+use crate::render_context::RenderContext;
 
 const BEGIN: &str = "-----BEGIN PGP MESSAGE-----";
 const END: &str = "-----END PGP MESSAGE-----";
@@ -34,13 +34,16 @@ pub(crate) struct Gpg {
 
 impl Gpg {
     /// With `translate_newlines`, `\n` written as two characters is a newline.
-    pub(crate) fn new(world: &dyn World, translate_newlines: bool) -> Result<Self, RenderError> {
+    pub(crate) fn new(
+        ctx: &dyn RenderContext,
+        translate_newlines: bool,
+    ) -> Result<Self, RenderError> {
         let program = find_program("gpg")
             .ok_or_else(|| RenderError::new(ErrorKind::Renderer, "GPG unavailable"))?;
         Ok(Self {
             program,
-            keydir: keydir(world),
-            must_succeed: world
+            keydir: keydir(ctx),
+            must_succeed: ctx
                 .opts()
                 .get("gpg_decrypt_must_succeed")
                 .is_none_or(Value::is_true),
@@ -178,9 +181,9 @@ fn read(from: Option<impl Read>) -> Vec<u8> {
 
 /// `gpg_keydir`, which may be set anywhere that `config.get` looks, else
 /// `gpgkeys` beside the configuration.
-fn keydir(world: &dyn World) -> PathBuf {
+fn keydir(ctx: &dyn RenderContext) -> PathBuf {
     const OPTION: &str = "gpg_keydir";
-    let opts = world.opts();
+    let opts = ctx.opts();
     let text = |value: &Value| {
         value
             .as_str()
@@ -188,10 +191,10 @@ fn keydir(world: &dyn World) -> PathBuf {
             .map(PathBuf::from)
     };
     let set = opts.get(OPTION).and_then(text).or_else(|| {
-        if !world.has_function("config.get") {
+        if !ctx.has_function("config.get") {
             return None;
         }
-        let found = world.call("config.get", &mut vec![OPTION.into()], &mut Map::new());
+        let found = ctx.call("config.get", &mut vec![OPTION.into()], &mut Map::new());
         found.ok().and_then(|found| text(&found.value))
     });
     set.unwrap_or_else(|| {

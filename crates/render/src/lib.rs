@@ -1,19 +1,19 @@
 //! Texts to data: the pipes of renderers that states and pillars go through,
 //! and the templates of managed files.
 //!
-//! A [`Renderer`] renders one text after the other for one [`World`] - a
+//! A [`Renderer`] renders one text after the other for one [`RenderContext`] - a
 //! minion's call, a master's pillar - and keeps what they share: the
 //! templates it has read and the names that every template sees. What a text
-//! needs beyond itself it asks of the world.
+//! needs beyond itself it asks of its context.
 //!
 //! Invariant: whatever the text, a render ends within its limits with data or
 //! with a [`RenderError`], which says it in Salt's words and knows the place.
 //!
 //! ```
-//! use halite_render::{Renderer, SlsRequest, StillWorld};
+//! use halite_render::{Renderer, SlsRequest, FixedContext};
 //!
-//! let world = StillWorld::default();
-//! let renderer = Renderer::new(&world);
+//! let ctx = FixedContext::default();
+//! let renderer = Renderer::new(&ctx);
 //! let sls = SlsRequest::new(b"{% for n in ['a', 'b'] %}\n{{ n }}: test.nop\n{% endfor %}\n");
 //! let data = renderer.sls(&sls)?;
 //! assert_eq!(data.get("b").and_then(|fun| fun.as_str()), Some("test.nop"));
@@ -32,16 +32,16 @@ pub mod limits;
 mod pipe;
 mod plugin;
 mod py;
+mod render_context;
 mod renderer;
 mod request;
 mod texts;
-mod world;
 
 pub use context::sls_names;
 pub use error::{ErrorKind, RenderError};
 pub use halite_jinja::Returned;
 pub use halite_yaml::{Kind, Node, Place, Span};
 pub use pipe::{Pipe, Stage};
+pub use render_context::{ContextFile, FixedContext, RenderContext, RenderContextError};
 pub use renderer::{Rendered, Renderer, render_sls, render_text};
 pub use request::{SlsRequest, TextRequest};
-pub use world::{StillWorld, World, WorldError, WorldFile};

@@ -11,14 +11,14 @@ use crate::error::{ErrorKind, RenderError};
 use crate::jinja::Job;
 use crate::pipe::Stage;
 use crate::py::Host;
-use crate::world::World;
+use crate::render_context::RenderContext;
 
 /// The kind of these modules, and their directory.
 const KIND: &str = "renderers";
 
 /// The renderer of that name: of users, else our own, else of the Salt that is
 /// installed.
-pub(crate) fn stage(name: &str, world: &dyn World) -> Option<Stage> {
+pub(crate) fn stage(name: &str, ctx: &dyn RenderContext) -> Option<Stage> {
     let is_name = |c: char| c == '_' || c.is_alphanumeric();
     if name.is_empty() || !name.chars().all(is_name) {
         return None;
@@ -27,7 +27,7 @@ pub(crate) fn stage(name: &str, world: &dyn World) -> Option<Stage> {
         name: name.to_owned(),
         of_salt,
     };
-    let directories = directories(world.opts(), KIND);
+    let directories = directories(ctx.opts(), KIND);
     if has_file(&directories, name) {
         return Some(module(false));
     }
@@ -37,14 +37,11 @@ pub(crate) fn stage(name: &str, world: &dyn World) -> Option<Stage> {
     if may_have(&directories, name) {
         return Some(module(false));
     }
-    is_of_salt(name, world).then(|| module(true))
+    is_of_salt(name, ctx).then(|| module(true))
 }
 
-fn is_of_salt(name: &str, world: &dyn World) -> bool {
-    let is_wanted = world
-        .opts()
-        .get("python_fallback")
-        .is_none_or(Value::is_true);
+fn is_of_salt(name: &str, ctx: &dyn RenderContext) -> bool {
+    let is_wanted = ctx.opts().get("python_fallback").is_none_or(Value::is_true);
     let name = format!("{name}.render");
     let request = Request::Find {
         kind: KIND,
@@ -52,7 +49,7 @@ fn is_of_salt(name: &str, world: &dyn World) -> bool {
     };
     is_wanted
         && Workers::global()
-            .run(&Host(world), request)
+            .run(&Host(ctx), request)
             .is_ok_and(|found| found.get("signature").is_some())
 }
 
@@ -68,7 +65,7 @@ pub(crate) struct Call<'c> {
 
 impl Call<'_> {
     /// What it makes of the data.
-    pub(crate) fn run(&self, job: &Job<'_>, world: &dyn World) -> Result<Value, RenderError> {
+    pub(crate) fn run(&self, job: &Job<'_>, ctx: &dyn RenderContext) -> Result<Value, RenderError> {
         let text = |name: &str| job.names.get(name).and_then(Value::as_str);
         let path = job.path.map(|path| path.to_string_lossy());
         let mut kwargs = Map::from([("tmplpath", path.as_deref().unwrap_or(":string:"))]);
@@ -84,18 +81,18 @@ impl Call<'_> {
             salt: self.of_salt,
         };
         Workers::global()
-            .run(&Host(world), request)
-            .map_err(|error| self.words(&error, world))
+            .run(&Host(ctx), request)
+            .map_err(|error| self.words(&error, ctx))
     }
 
-    fn words(&self, error: &PyError, world: &dyn World) -> RenderError {
+    fn words(&self, error: &PyError, ctx: &dyn RenderContext) -> RenderError {
         let PyError::Raised(raised) = error else {
             return self.not_available(&error.to_string());
         };
         let is_missing =
             raised.is("KeyError") && raised.message == format!("'{}.render'", self.name);
         if is_missing {
-            let why = why_missing(self.name, world);
+            let why = why_missing(self.name, ctx);
             return self
                 .not_available(&why.unwrap_or_else(|| "it has no function render".to_owned()));
         }
@@ -113,9 +110,9 @@ impl Call<'_> {
 }
 
 /// Why the file of that name is no renderer.
-fn why_missing(name: &str, world: &dyn World) -> Option<String> {
+fn why_missing(name: &str, ctx: &dyn RenderContext) -> Option<String> {
     let request = Request::List { kind: KIND };
-    let listed = Workers::global().run(&Host(world), request).ok()?;
+    let listed = Workers::global().run(&Host(ctx), request).ok()?;
     let modules = listed.as_list()?.iter();
     let mut called_so =
         modules.filter(|module| module.get("name").and_then(Value::as_str) == Some(name));

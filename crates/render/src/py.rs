@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorKind, RenderError};
 use crate::jinja::Job;
-use crate::world::{World, WorldError};
+use crate::render_context::{RenderContext, RenderContextError};
 
 /// What `run()` of the text returns.
-pub(crate) fn run(job: &Job<'_>, world: &dyn World) -> Result<Value, RenderError> {
+pub(crate) fn run(job: &Job<'_>, ctx: &dyn RenderContext) -> Result<Value, RenderError> {
     let path = file_of(job)?;
     let mut names = job.names.clone();
     names.get_or_insert_with("context", || job.names.clone().into());
@@ -22,12 +22,16 @@ pub(crate) fn run(job: &Job<'_>, world: &dyn World) -> Result<Value, RenderError
         names: &names,
     };
     Workers::global()
-        .run(&Host(world), request)
+        .run(&Host(ctx), request)
         .map_err(|error| words(&error, "py", &path, job.text))
 }
 
 /// The data that the text declares with the objects of `pyobjects`.
-pub(crate) fn objects(job: &Job<'_>, text: &str, world: &dyn World) -> Result<Value, RenderError> {
+pub(crate) fn objects(
+    job: &Job<'_>,
+    text: &str,
+    ctx: &dyn RenderContext,
+) -> Result<Value, RenderError> {
     let path = file_of(job)?;
     let request = Request::Objects {
         source: text,
@@ -35,7 +39,7 @@ pub(crate) fn objects(job: &Job<'_>, text: &str, world: &dyn World) -> Result<Va
         names: job.names,
     };
     Workers::global()
-        .run(&Host(world), request)
+        .run(&Host(ctx), request)
         .map_err(|error| match &error {
             PyError::Raised(raised) => of_loading(raised, &path, text),
             other => words(other, "pyobjects", &path, text),
@@ -51,8 +55,8 @@ fn file_of<'j>(job: &Job<'j>) -> Result<Cow<'j, str>, RenderError> {
 }
 
 /// The text that `run()` of a managed file's template returns.
-pub(crate) fn text(job: &Job<'_>, world: &dyn World) -> Result<String, RenderError> {
-    match run(job, world)? {
+pub(crate) fn text(job: &Job<'_>, ctx: &dyn RenderContext) -> Result<String, RenderError> {
+    match run(job, ctx)? {
         Value::Str(text) => Ok(text),
         Value::Bytes(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         other => {
@@ -106,8 +110,8 @@ fn place(raised: &Raised, path: &str, text: &str) -> Option<Place> {
     Some(Place::new(path, text, Span { line, column: 1 }))
 }
 
-/// The world as Python code sees it.
-pub(crate) struct Host<'w>(pub(crate) &'w dyn World);
+/// The context as Python code sees it.
+pub(crate) struct Host<'w>(pub(crate) &'w dyn RenderContext);
 
 impl PyHost for Host<'_> {
     fn data(&self, name: &str) -> Value {
@@ -129,8 +133,10 @@ impl PyHost for Host<'_> {
     fn call(&self, fun: &str, mut args: Vec<Value>, mut kwargs: Map) -> Result<Value, Raised> {
         match self.0.call(fun, &mut args, &mut kwargs) {
             Ok(returned) => Ok(returned.value),
-            Err(WorldError::Command(message)) => Err(Raised::new("CommandExecutionError", message)),
-            Err(WorldError::Exception { kind, message }) => {
+            Err(RenderContextError::Command(message)) => {
+                Err(Raised::new("CommandExecutionError", message))
+            }
+            Err(RenderContextError::Exception { kind, message }) => {
                 Err(Raised::new(kind, python::str(&Value::from(message))))
             }
         }

@@ -16,20 +16,20 @@ use crate::jinja::{self, Job, Origin, Templates};
 use crate::pipe::{Pipe, Stage};
 use crate::plugin;
 use crate::py;
+use crate::render_context::RenderContext;
 use crate::request::{SlsRequest, TextRequest};
 use crate::texts::{name_of, offset_of, text_of, with_newlines_of};
-use crate::world::World;
 
-/// Renders texts for one world. Keeps what templates share, so that a whole
+/// Renders texts for one context. Keeps what templates share, so that a whole
 /// state tree is best rendered by one renderer; what a template does to the
 /// maps `grains`, `pillar` and `opts` the next one sees, as in Salt.
 pub struct Renderer<'w> {
-    world: &'w dyn World,
+    ctx: &'w dyn RenderContext,
     templates: Templates,
     base: RefCell<Option<Base>>,
 }
 
-/// The names of the world, made once.
+/// The names of the context, made once.
 struct Base {
     grains: Arc<Map>,
     pillar: Arc<Map>,
@@ -80,18 +80,18 @@ enum Matter<'t> {
 }
 
 impl<'w> Renderer<'w> {
-    /// A renderer for `world`.
-    pub fn new(world: &'w dyn World) -> Self {
+    /// A renderer for `ctx`.
+    pub fn new(ctx: &'w dyn RenderContext) -> Self {
         Self {
-            world,
+            ctx,
             templates: Templates::default(),
             base: RefCell::new(None),
         }
     }
 
-    /// The world.
-    pub fn world(&self) -> &'w dyn World {
-        self.world
+    /// The context.
+    pub fn ctx(&self) -> &'w dyn RenderContext {
+        self.ctx
     }
 
     /// The data of an SLS. Empty texts are empty maps; a pipe that makes no
@@ -115,14 +115,14 @@ impl<'w> Renderer<'w> {
         }
         let default = request.renderer.map_or_else(
             || {
-                let option = self.world.opts().get("renderer").and_then(Value::as_str);
+                let option = self.ctx.opts().get("renderer").and_then(Value::as_str);
                 option.unwrap_or("jinja|yaml").to_owned()
             },
             str::to_owned,
         );
         let of_file = request.path.is_some();
-        let stage = |name: &str| plugin::stage(name, self.world);
-        let pipe = Pipe::for_text(text, &default, of_file, self.world.opts(), &stage);
+        let stage = |name: &str| plugin::stage(name, self.ctx);
+        let pipe = Pipe::for_text(text, &default, of_file, self.ctx.opts(), &stage);
         let pipe = pipe.map_err(|error| match text.starts_with("#!") {
             true => error.at(Some(Place::new(&name, text, Span::START))),
             false => error,
@@ -170,7 +170,7 @@ impl<'w> Renderer<'w> {
         };
         match engine {
             "jinja" => self.jinja(&job).map(|(text, _)| text),
-            "py" => py::text(&job, self.world),
+            "py" => py::text(&job, self.ctx),
             other => {
                 let message = format!("Template engine \"{other}\" is not available");
                 Err(RenderError::new(ErrorKind::Renderer, message))
@@ -214,7 +214,7 @@ impl<'w> Renderer<'w> {
             let message = format!("Decryption renderer '{renderer}' is not available");
             return Err(RenderError::new(ErrorKind::Renderer, message));
         }
-        Gpg::new(self.world, translate_newlines)?.data(value)
+        Gpg::new(self.ctx, translate_newlines)?.data(value)
     }
 
     fn run(&self, pipe: &Pipe, job: &Job<'_>) -> Result<Rendered, RenderError> {
@@ -249,10 +249,10 @@ impl<'w> Renderer<'w> {
                 ),
                 (Stage::Gpg, Matter::Data(value)) => {
                     // Places of values that were decrypted stay true.
-                    Matter::Data(Gpg::new(self.world, false)?.data(value)?)
+                    Matter::Data(Gpg::new(self.ctx, false)?.data(value)?)
                 }
                 (Stage::Gpg, Matter::Text(text)) => {
-                    match Gpg::new(self.world, false)?.text(text.into_owned())? {
+                    match Gpg::new(self.ctx, false)?.text(text.into_owned())? {
                         Value::Str(text) => Matter::Text(text.into()),
                         other => Matter::Data(other),
                     }
@@ -270,19 +270,19 @@ impl<'w> Renderer<'w> {
                         data: &data,
                         argline,
                     };
-                    match call.run(job, self.world)? {
+                    match call.run(job, self.ctx)? {
                         Value::Str(text) => Matter::Text(text.into()),
                         data => Matter::Data(data),
                     }
                 }
                 // Python reads the file, whatever came before.
-                (Stage::Py, _) => match py::run(job, self.world)? {
+                (Stage::Py, _) => match py::run(job, self.ctx)? {
                     Value::Str(text) => Matter::Text(text.into()),
                     data => Matter::Data(data),
                 },
                 (Stage::PyObjects, Matter::Text(text)) => {
                     rendered = Rendered::from_value(Value::Nil);
-                    Matter::Data(py::objects(job, &text, self.world)?)
+                    Matter::Data(py::objects(job, &text, self.ctx)?)
                 }
                 (
                     Stage::Jinja | Stage::Yaml | Stage::Json | Stage::PyObjects,
@@ -303,12 +303,12 @@ impl<'w> Renderer<'w> {
     }
 
     fn jinja(&self, job: &Job<'_>) -> Result<(String, Origin), RenderError> {
-        jinja::render(job, self.world, &self.templates, &self.globals())
+        jinja::render(job, self.ctx, &self.templates, &self.globals())
     }
 
-    /// The names of the world; made again if grains or pillar were.
+    /// The names of the context; made again if grains or pillar were.
     fn globals(&self) -> Globals {
-        let (grains, pillar) = (self.world.grains(), self.world.pillar());
+        let (grains, pillar) = (self.ctx.grains(), self.ctx.pillar());
         let mut base = self.base.borrow_mut();
         if let Some(base) = &*base
             && Arc::ptr_eq(&base.grains, &grains)
@@ -316,7 +316,7 @@ impl<'w> Renderer<'w> {
         {
             return base.globals.clone();
         }
-        let globals = jinja::world_names(self.world, &grains, &pillar);
+        let globals = jinja::context_names(self.ctx, &grains, &pillar);
         *base = Some(Base {
             grains,
             pillar,
@@ -330,8 +330,8 @@ impl<'w> Renderer<'w> {
 ///
 /// # Errors
 /// As [`Renderer::sls`].
-pub fn render_sls(request: &SlsRequest<'_>, world: &dyn World) -> Result<Value, RenderError> {
-    Renderer::new(world).sls(request)
+pub fn render_sls(request: &SlsRequest<'_>, ctx: &dyn RenderContext) -> Result<Value, RenderError> {
+    Renderer::new(ctx).sls(request)
 }
 
 /// Renders one template: see [`Renderer::text`].
@@ -341,9 +341,9 @@ pub fn render_sls(request: &SlsRequest<'_>, world: &dyn World) -> Result<Value, 
 pub fn render_text(
     engine: &str,
     request: &TextRequest<'_>,
-    world: &dyn World,
+    ctx: &dyn RenderContext,
 ) -> Result<String, RenderError> {
-    Renderer::new(world).text(engine, request)
+    Renderer::new(ctx).text(engine, request)
 }
 
 /// The names of an SLS: what the request gives hides Salt's own.

@@ -13,18 +13,18 @@ use std::sync::Arc;
 
 use halite_proto::{Map, Value};
 use halite_render::{
-    ErrorKind, RenderError, Renderer, Returned, SlsRequest, StillWorld, World, WorldError,
-    WorldFile, limits,
+    ContextFile, ErrorKind, FixedContext, RenderContext, RenderContextError, RenderError, Renderer,
+    Returned, SlsRequest, limits,
 };
 
-/// A world with files, and a function that renders again.
+/// A context with files, and a function that renders again.
 #[derive(Default)]
 struct Files {
-    still: StillWorld,
+    still: FixedContext,
     files: HashMap<&'static str, &'static [u8]>,
 }
 
-impl World for Files {
+impl RenderContext for Files {
     fn opts(&self) -> &Map {
         self.still.opts()
     }
@@ -45,13 +45,18 @@ impl World for Files {
         false
     }
 
-    fn call(&self, _: &str, _: &mut Vec<Value>, _: &mut Map) -> Result<Returned, WorldError> {
+    fn call(
+        &self,
+        _: &str,
+        _: &mut Vec<Value>,
+        _: &mut Map,
+    ) -> Result<Returned, RenderContextError> {
         Ok(Value::Nil.into())
     }
 
-    fn file(&self, path: &str, saltenv: &str) -> Result<Option<WorldFile>, WorldError> {
+    fn file(&self, path: &str, saltenv: &str) -> Result<Option<ContextFile>, RenderContextError> {
         assert_eq!(saltenv, "base");
-        Ok(self.files.get(path).map(|bytes| WorldFile {
+        Ok(self.files.get(path).map(|bytes| ContextFile {
             path: Path::new("/cache/base").join(path),
             bytes: Arc::from(*bytes),
         }))
@@ -59,13 +64,13 @@ impl World for Files {
 }
 
 fn error_of(bytes: &[u8], files: &[(&'static str, &'static [u8])]) -> RenderError {
-    let world = Files {
+    let ctx = Files {
         files: files.iter().copied().collect(),
         ..Files::default()
     };
     let path = Path::new("/cache/base/bad.sls");
     let request = SlsRequest::file(bytes, "bad", "base", path);
-    Renderer::new(&world).sls(&request).unwrap_err()
+    Renderer::new(&ctx).sls(&request).unwrap_err()
 }
 
 fn assert_at(error: &RenderError, place: &str) {
@@ -189,11 +194,11 @@ fn the_report_leads_to_the_line() {
 
 #[test]
 fn python_is_not_run_from_texts_that_are_of_no_file() {
-    let world = Files::default();
+    let ctx = Files::default();
     for renderer in ["py", "pyobjects", "jinja|pyobjects"] {
         let text = format!("#!{renderer}\nopen('/nowhere/at-all', 'w')\n");
         let request = SlsRequest::new(text.as_bytes());
-        let error = Renderer::new(&world).sls(&request).unwrap_err();
+        let error = Renderer::new(&ctx).sls(&request).unwrap_err();
         let refused = "Template :string: is not a file!";
         assert_eq!(error.message(), refused, "{renderer}");
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use halite_proto::{Map, Value};
-use halite_render::{ErrorKind, Renderer, SlsRequest, StillWorld};
+use halite_render::{ErrorKind, FixedContext, Renderer, SlsRequest};
 
 fn gpg(home: &Path, args: &[&str], input: &str) -> String {
     let mut child = Command::new("gpg")
@@ -45,10 +45,10 @@ impl Drop for Home {
     }
 }
 
-fn world(home: &Path) -> StillWorld {
-    StillWorld {
+fn context(home: &Path) -> FixedContext {
+    FixedContext {
         opts: Map::from([("gpg_keydir", home.to_str().unwrap())]),
-        ..StillWorld::default()
+        ..FixedContext::default()
     }
 }
 
@@ -83,8 +83,8 @@ fn encrypted_values_become_plain_wherever_they_are() {
     let sls = format!(
         "#!jinja|yaml|gpg\na: |\n    {indented}\nb:\n  - plain\n  - x: '<{inline}>'\nc: {{{{ 1 + 1 }}}}\n"
     );
-    let world = world(at);
-    let renderer = Renderer::new(&world);
+    let ctx = context(at);
+    let renderer = Renderer::new(&ctx);
     let data = renderer.sls(&SlsRequest::new(sls.as_bytes())).unwrap();
     assert_eq!(data.get("a"), Some(&"s3cr3t".into()));
     let list = data.get("b").unwrap().as_list().unwrap();
@@ -111,10 +111,8 @@ fn what_cannot_be_decrypted_is_an_error_that_holds_no_secret() {
     }
     let home = Home(tempfile::tempdir().unwrap());
     let sls = b"#!yaml|gpg\na: \"-----BEGIN PGP MESSAGE-----\\n\\nrubbish\\n-----END PGP MESSAGE-----\"\n";
-    let mut world = world(home.0.path());
-    let error = Renderer::new(&world)
-        .sls(&SlsRequest::new(sls))
-        .unwrap_err();
+    let mut ctx = context(home.0.path());
+    let error = Renderer::new(&ctx).sls(&SlsRequest::new(sls)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decrypt);
     assert!(
         error
@@ -122,7 +120,7 @@ fn what_cannot_be_decrypted_is_an_error_that_holds_no_secret() {
             .starts_with("Could not decrypt cipher b'-----BEGIN"),
         "{error}"
     );
-    world.opts.insert("gpg_decrypt_must_succeed", false);
-    let data = Renderer::new(&world).sls(&SlsRequest::new(sls)).unwrap();
+    ctx.opts.insert("gpg_decrypt_must_succeed", false);
+    let data = Renderer::new(&ctx).sls(&SlsRequest::new(sls)).unwrap();
     assert!(data.get("a").unwrap().as_str().unwrap().contains("rubbish"));
 }

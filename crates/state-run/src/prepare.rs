@@ -129,13 +129,13 @@ fn overrides(call: &Call<'_>) -> Result<Option<Map>, CallError> {
 }
 
 fn decrypted(call: &Call<'_>, given: &Value, renderer: &str) -> Result<Option<Map>, CallError> {
-    let world = halite_call::CallWorld::new(call);
-    let renders = halite_render::Renderer::new(&world);
+    let render_context = halite_call::CallRenderContext::new(call);
+    let renders = halite_render::Renderer::new(&render_context);
     let plain = halite_call::decrypt(&renders, &renderer.to_lowercase(), given.clone());
     let plain = plain.map_err(CallError::command)?;
     let map = match plain {
         Value::Str(text) => {
-            match halite_render::Renderer::new(&world).sls(&halite_render::SlsRequest {
+            match halite_render::Renderer::new(&render_context).sls(&halite_render::SlsRequest {
                 renderer: Some("yaml"),
                 ..halite_render::SlsRequest::new(text.as_bytes())
             }) {

@@ -4,15 +4,15 @@
 //! `.netrc` are those of the machine. Invariant: a file appears under its name
 //! only when it is complete, and nobody's password is part of a name.
 
-use std::io::{self, Write};
-use std::os::unix::process::CommandExt;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use halite_process::child;
 
 use super::{FileClient, FileError, private_dirs};
 use crate::addresses::redacted;
+use crate::curl::{self, CurlConfig};
 use crate::job::Cancel;
 use crate::paths;
 
@@ -60,8 +60,7 @@ impl<'a> WebFile<'a> {
     pub fn exists(url: &str) -> bool {
         let mut curl = command(url);
         curl.args(["--head", "--output", "/dev/null"]);
-        curl.stderr(Stdio::null());
-        let out = spawn(curl.stdout(Stdio::null()), url).and_then(Child::wait_with_output);
+        let out = curl::run(&mut curl, &config_of(url), &Cancel::default());
         out.is_ok_and(|out| out.status.success())
     }
 }
@@ -171,26 +170,16 @@ fn command(url: &str) -> Command {
     .args(["--connect-timeout", CONNECT_SECONDS_MAX])
     .args(["--speed-limit", "1", "--speed-time", STALL_SECONDS_MAX])
     .args(["--proto", "=http,https,ftp"])
-    .args(["--proto-redir", redirect_protocols(url)])
-    // Not as an argument: an address may hold a password, and everybody may
-    // see arguments.
-    .args(["--config", "-"])
-    .stdin(Stdio::piped());
+    .args(["--proto-redir", redirect_protocols(url)]);
     curl
 }
 
 fn run(mut curl: Command, url: &str, cancel: &Cancel) -> Result<(), FileError> {
-    curl.process_group(0)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    let child = spawn(&mut curl, url).map_err(|error| match error.kind() {
+    let out = curl::run(&mut curl, &config_of(url), cancel);
+    let out = out.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => web_error(url, "there is no curl on this machine"),
         _ => web_error(url, &error.to_string()),
     })?;
-    let guard = cancel.watch(i32::try_from(child.id()).unwrap_or(i32::MAX));
-    let out = child.wait_with_output();
-    drop(guard);
-    let out = out.map_err(|error| web_error(url, &error.to_string()))?;
     if out.status.success() {
         return Ok(());
     }
@@ -198,30 +187,11 @@ fn run(mut curl: Command, url: &str, cancel: &Cancel) -> Result<(), FileError> {
     Err(web_error(url, said.trim_start_matches("curl: ")))
 }
 
-/// Starts curl and tells it the address.
-fn spawn(curl: &mut Command, url: &str) -> io::Result<Child> {
-    let mut child = curl.spawn()?;
-    if let Some(mut config) = child.stdin.take() {
-        // One that has ended already says why.
-        let _ = config.write_all(config_of(url).as_bytes());
-    }
-    Ok(child)
-}
-
-/// The address in curl's language of configuration, which has quotes and
-/// ends at the end of a line.
-fn config_of(url: &str) -> String {
-    let mut line = String::from("url = \"");
-    for char in url.chars() {
-        match char {
-            '"' | '\\' => line.extend(['\\', char]),
-            '\n' => line.push_str("\\n"),
-            '\r' => line.push_str("\\r"),
-            char => line.push(char),
-        }
-    }
-    line.push_str("\"\n");
-    line
+/// The address, which may hold a password.
+fn config_of(url: &str) -> CurlConfig {
+    let mut config = CurlConfig::default();
+    config.option("url", url);
+    config
 }
 
 fn web_error(url: &str, why: &str) -> FileError {
@@ -246,12 +216,6 @@ mod tests {
         assert_eq!(allowed("HTTPS://h/x"), "=https");
         assert_eq!(allowed("http://h/x"), "=http,https");
         assert_eq!(allowed("ftp://h/x"), "=http,https");
-    }
-
-    #[test]
-    fn an_address_is_one_line_of_the_configuration() {
-        let text = config_of("http://u:p@h/\"a\\\noutput = \"/x");
-        assert_eq!(text, "url = \"http://u:p@h/\\\"a\\\\\\noutput = \\\"/x\"\n");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use halite_proto::{Map, Value};
 use nix::unistd::Gid;
 
 use super::env;
-use halite_call::world;
+use halite_call::render_context;
 use halite_call::{Call, CallError, python};
 
 /// The command: a line, or words.
@@ -152,7 +152,7 @@ fn rendered(call: &Call<'_>, text: String) -> Result<String, CallError> {
                 )));
             }
             let none = Map::new();
-            world::render(call, &engine, text.as_bytes(), None, &none)
+            render_context::render(call, &engine, text.as_bytes(), None, &none)
         }
         None => Ok(text),
     }

@@ -11,7 +11,7 @@ use halite_proto::{Map, Value};
 
 use super::exec::{self, Ran, execute, give_to};
 use super::options::{Options, Words};
-use halite_call::{Call, CallError, CallResult, paths, python, shlex, world};
+use halite_call::{Call, CallError, CallResult, paths, python, render_context, shlex};
 
 /// A script that nobody but its user can read, gone when it has run.
 struct TempScript(PathBuf);
@@ -125,7 +125,7 @@ fn rendered(call: &Call<'_>, path: &Path, content: Vec<u8>) -> Result<Vec<u8>, C
     match call.text_opt("template") {
         Some(engine) => {
             let context = call.clean_kwargs();
-            let text = world::render(call, &engine, &content, Some(path), &context)?;
+            let text = render_context::render(call, &engine, &content, Some(path), &context)?;
             Ok(text.into_bytes())
         }
         None => Ok(content),

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::fetch::cache_one;
-use halite_call::world;
+use halite_call::render_context;
 use halite_call::{
     Call, CallError, CallResult, paths,
     replace::{Dress, place_followed},
@@ -20,7 +20,7 @@ pub(super) fn rendered(call: &Call<'_>, name: &str) -> Result<String, CallError>
         )),
         Some(engine) => {
             let context = call.clean_kwargs();
-            world::render(call, &engine, text.as_bytes(), None, &context)
+            render_context::render(call, &engine, text.as_bytes(), None, &context)
         }
         None => Ok(text),
     }
@@ -38,7 +38,7 @@ pub(super) fn get_template(call: &Call<'_>) -> CallResult {
     }
     let bytes = fs::read(&source).map_err(|error| failed(&source, &error))?;
     let context = call.clean_kwargs();
-    let text = world::render(call, &engine, &bytes, Some(&source), &context)?;
+    let text = render_context::render(call, &engine, &bytes, Some(&source), &context)?;
     let (dest, makedirs) = match call.text_opt("dest") {
         Some(dest) => (dest, call.flag("makedirs")),
         None => {

@@ -8,7 +8,7 @@ mod serializers;
 use halite_proto::{Map, Value};
 use halite_render::{Renderer, SlsRequest};
 
-use halite_call::{Call, CallError, CallResult, CallWorld, Function, Module, python};
+use halite_call::{Call, CallError, CallRenderContext, CallResult, Function, Module, python};
 
 pub(super) const MODULE: Module = Module {
     name: "slsutil",
@@ -122,8 +122,8 @@ fn renderer(call: &Call<'_>) -> CallResult {
         context: Some(&names),
         renderer: Some(&default),
     };
-    let world = CallWorld::new(call);
-    Ok(Renderer::new(&world).sls(&request)?)
+    let render_context = CallRenderContext::new(call);
+    Ok(Renderer::new(&render_context).sls(&request)?)
 }
 
 /// A file by any address that `cp.get_url` takes; nothing if there is none.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_call::{Call, CallWorld};
+use halite_call::{Call, CallRenderContext};
 use halite_proto::{Map, Value};
 use halite_render::{TextRequest, render_text};
 
@@ -75,7 +75,7 @@ pub(crate) fn render(
         sls: None,
         context: Some(&names),
     };
-    render_text(template.engine, &request, &CallWorld::new(call))
+    render_text(template.engine, &request, &CallRenderContext::new(call))
         .map(String::into_bytes)
         .map_err(|error| TemplateError::Render(error.to_string()))
 }

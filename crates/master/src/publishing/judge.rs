@@ -170,7 +170,7 @@ impl Publishing {
         let user = request.user.as_deref().unwrap_or_default();
         if self.groups.telemetry.may_log(user, "publish") {
             let user = quoted(user, SHOWN_CHARS_MAX);
-            tracing::warn!(user, "refused to publish: {what} not permitted");
+            tracing::warn!(%user, "refused to publish: {what} not permitted");
         }
         let error = ErrorReply::authorization();
         let jid = request.jid.as_ref().map_or("", Jid::as_str);

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use halite_call::{CallWorld, Cancel, Failure, Job, TimeLimit, run_function, within_call};
+use halite_call::{CallRenderContext, Cancel, Failure, Job, TimeLimit, run_function, within_call};
 use halite_proto::clear::{Credentials, PublishRequest};
 use halite_proto::event::Event;
 use halite_proto::publish::FunSpec;
@@ -246,9 +246,9 @@ fn render(
         ("data", event.data.clone().into()),
     ]);
     within_call(reactor.functions.house(), job, |call| {
-        let world = CallWorld::new(call);
+        let render_context = CallRenderContext::new(call);
         let request = SlsRequest::file(bytes, "", saltenv, path).with_context(&context);
-        Renderer::new(&world)
+        Renderer::new(&render_context)
             .sls(&request)
             .map_err(|error| error.to_string())
     })

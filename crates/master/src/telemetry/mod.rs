@@ -71,6 +71,7 @@ impl Telemetry {
             return;
         };
         let user = user.map(|user| quoted(user, SHOWN_CHARS_MAX));
+        let user = user.as_deref().map(tracing::field::display);
         let why = cause.as_str();
         tracing::warn!(user, count, "refused a request ({door}): {why}");
     }

@@ -14,13 +14,13 @@ use halite_jinja::{Error, Result};
 use halite_proto::{Map, Value};
 
 use crate::jmespath;
-use crate::world::World;
+use crate::render_context::RenderContext;
 pub(crate) use args::Args;
 pub(crate) use machine::find_program;
 
 /// Applies the filter `name`; the first argument is the value.
 pub(crate) fn apply(
-    world: &dyn World,
+    ctx: &dyn RenderContext,
     name: &str,
     args: &mut Vec<Value>,
     kwargs: &mut Map,
@@ -33,7 +33,7 @@ pub(crate) fn apply(
         "filter_by_networks" => tables::filter_by_networks(&given),
         "gen_mac" => chance::gen_mac(&given),
         "get_uid" => machine::get_uid(&given),
-        "http_query" => http_query(world, args, kwargs),
+        "http_query" => http_query(ctx, args, kwargs),
         "is_bin_file" => Ok(machine::is_bin_file(&given)),
         "is_empty" => Ok(machine::is_empty(&given)),
         "is_text_file" => Ok(machine::is_text_file(&given)),
@@ -54,17 +54,17 @@ pub(crate) fn apply(
 }
 
 /// The same as the function `http.query`, where there is one.
-fn http_query(world: &dyn World, args: &mut Vec<Value>, kwargs: &mut Map) -> Result<Value> {
+fn http_query(ctx: &dyn RenderContext, args: &mut Vec<Value>, kwargs: &mut Map) -> Result<Value> {
     const FUNCTION: &str = "http.query";
-    if !world.has_function(FUNCTION) {
+    if !ctx.has_function(FUNCTION) {
         return Err(Error::foreign("http_query needs the function http.query"));
     }
     const NAMES: &[&str] = &["method", "params", "data", "data_file", "header_dict"];
     for (name, value) in NAMES.iter().zip(args.drain(1..)) {
         kwargs.get_or_insert_with(*name, || value);
     }
-    let returned = world.call(FUNCTION, args, kwargs);
+    let returned = ctx.call(FUNCTION, args, kwargs);
     returned
         .map(|returned| returned.value)
-        .map_err(crate::jinja::world_error)
+        .map_err(crate::jinja::context_error)
 }

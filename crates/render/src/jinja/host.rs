@@ -1,4 +1,4 @@
-//! What templates get from the world.
+//! What templates get from the context.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,11 +10,11 @@ use halite_yaml::{DumpOptions, FlowStyle};
 use super::{Job, Templates};
 use crate::filters;
 use crate::limits::TEXT_BYTES_MAX;
-use crate::world::{World, WorldError, WorldFile};
+use crate::render_context::{ContextFile, RenderContext, RenderContextError};
 
-/// The world as one render sees it.
+/// The context as one render sees it.
 pub(crate) struct SaltHost<'a> {
-    world: &'a dyn World,
+    ctx: &'a dyn RenderContext,
     templates: &'a Templates,
     settings: &'a Settings,
     key: u64,
@@ -25,13 +25,13 @@ pub(crate) struct SaltHost<'a> {
 impl<'a> SaltHost<'a> {
     pub(crate) fn new(
         job: &Job<'a>,
-        world: &'a dyn World,
+        ctx: &'a dyn RenderContext,
         templates: &'a Templates,
         settings: &'a Settings,
         key: u64,
     ) -> Self {
         Self {
-            world,
+            ctx,
             templates,
             settings,
             key,
@@ -40,33 +40,33 @@ impl<'a> SaltHost<'a> {
         }
     }
 
-    fn file(&self, path: &str) -> Result<Option<WorldFile>> {
+    fn file(&self, path: &str) -> Result<Option<ContextFile>> {
         match self.saltenv {
-            Some(saltenv) => self.world.file(path, saltenv).map_err(world_error),
+            Some(saltenv) => self.ctx.file(path, saltenv).map_err(context_error),
             None => Ok(self.beside(path)),
         }
     }
 
     /// A file in the directory of the template, which is of no environment.
-    fn beside(&self, path: &str) -> Option<WorldFile> {
+    fn beside(&self, path: &str) -> Option<ContextFile> {
         let relative = Path::new(path);
         let stays = relative
             .components()
             .all(|part| matches!(part, Component::Normal(_)));
         let path = self.path?.parent()?.join(relative);
         let bytes = stays.then(|| std::fs::read(&path).ok())??;
-        Some(WorldFile {
+        Some(ContextFile {
             path,
             bytes: bytes.into(),
         })
     }
 }
 
-/// A failure of the world as templates have them.
-pub(crate) fn world_error(error: WorldError) -> Error {
+/// A failure of the context as templates have them.
+pub(crate) fn context_error(error: RenderContextError) -> Error {
     match error {
-        WorldError::Command(message) => Error::host(message),
-        WorldError::Exception { message, .. } => Error::foreign(message),
+        RenderContextError::Command(message) => Error::host(message),
+        RenderContextError::Exception { message, .. } => Error::foreign(message),
     }
 }
 
@@ -152,19 +152,19 @@ impl Host for SaltHost<'_> {
     }
 
     fn has_function(&self, name: &str) -> bool {
-        self.world.has_function(name)
+        self.ctx.has_function(name)
     }
 
     fn has_module(&self, name: &str) -> bool {
-        self.world.has_module(name)
+        self.ctx.has_module(name)
     }
 
     fn call(&self, name: &str, args: &mut Vec<Value>, kwargs: &mut Map) -> Result<Returned> {
-        self.world.call(name, args, kwargs).map_err(world_error)
+        self.ctx.call(name, args, kwargs).map_err(context_error)
     }
 
     fn filter(&self, name: &str, args: &mut Vec<Value>, kwargs: &mut Map) -> Result<Value> {
-        filters::apply(self.world, name, args, kwargs)
+        filters::apply(self.ctx, name, args, kwargs)
     }
 
     fn decode_yaml(&self, text: &str) -> Result<Value> {

@@ -12,8 +12,8 @@ use halite_proto::{Map, Value};
 use halite_yaml::{Place, Span};
 
 use crate::error::RenderError;
-use crate::world::World;
-pub(crate) use host::{SaltHost, world_error};
+use crate::render_context::RenderContext;
+pub(crate) use host::{SaltHost, context_error};
 pub(crate) use templates::Templates;
 
 /// What the external pillar `stack` calls what belongs to itself: data, and a
@@ -32,7 +32,7 @@ pub(crate) struct Job<'a> {
     pub(crate) saltenv: Option<&'a str>,
     /// The path it lies at.
     pub(crate) path: Option<&'a std::path::Path>,
-    /// The names of this text, on top of those of the world.
+    /// The names of this text, on top of those of the context.
     pub(crate) names: &'a Map,
     /// As Jinja2 itself renders, without what Salt makes of it.
     pub(crate) is_plain: bool,
@@ -41,13 +41,13 @@ pub(crate) struct Job<'a> {
 /// Renders a text.
 pub(crate) fn render(
     job: &Job<'_>,
-    world: &dyn World,
+    ctx: &dyn RenderContext,
     templates: &Templates,
     base: &Globals,
 ) -> Result<(String, Origin), RenderError> {
     let (settings, text) = match job.is_plain {
         true => (options::plain(), Cow::Borrowed(job.text)),
-        false => options::settings(job.text, job.is_sls, world.opts()),
+        false => options::settings(job.text, job.is_sls, ctx.opts()),
     };
     let mut globals = base.clone();
     if job.is_plain {
@@ -63,7 +63,7 @@ pub(crate) fn render(
         globals.insert(STACK, JinjaValue::labelled_map_with(stack, "dict", &more));
     }
     let key = templates.key(&settings);
-    let host = SaltHost::new(job, world, templates, &settings, key);
+    let host = SaltHost::new(job, ctx, templates, &settings, key);
     let rendered = templates
         .parse(&settings, key, job.name, &text)
         .and_then(|template| template.render_traced(&host, &globals));
@@ -110,15 +110,15 @@ impl Origin {
     }
 }
 
-/// The names that every template of a world sees.
-pub(crate) fn world_names(world: &dyn World, grains: &Map, pillar: &Map) -> Globals {
+/// The names that every template of a context sees.
+pub(crate) fn context_names(ctx: &dyn RenderContext, grains: &Map, pillar: &Map) -> Globals {
     const PROXY: &str = "salt.utils.optsdict.DictProxy";
     const OPTS: &str = "salt.utils.optsdict.OptsDict";
     let mut globals = Globals::new();
     let grains = JinjaValue::labelled_map(grains, PROXY);
     let pillar = JinjaValue::labelled_map(pillar, PROXY);
     let more = [("grains", grains.clone()), ("pillar", pillar.clone())];
-    let opts = JinjaValue::labelled_map_with(world.opts(), OPTS, &more);
+    let opts = JinjaValue::labelled_map_with(ctx.opts(), OPTS, &more);
     globals.insert("salt", JinjaValue::salt());
     globals.insert("grains", grains);
     globals.insert("pillar", pillar);

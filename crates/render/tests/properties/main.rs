@@ -10,7 +10,7 @@ mod texts;
 
 use halite_render::{Renderer, SlsRequest};
 use proptest::prelude::*;
-use texts::world;
+use texts::context;
 
 /// Pieces that texts are made of.
 const PIECES: &[&str] = &[
@@ -134,8 +134,8 @@ proptest! {
 
     #[test]
     fn json_ends(text in "[\\[\\]{}:, \"a0-9.eE+\\\\u-]{0,20}") {
-        let world = world();
+        let ctx = context();
         let sls = format!("#!json\n{text}x");
-        let _ = Renderer::new(&world).sls(&SlsRequest::new(sls.as_bytes()));
+        let _ = Renderer::new(&ctx).sls(&SlsRequest::new(sls.as_bytes()));
     }
 }

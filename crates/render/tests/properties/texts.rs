@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use halite_proto::{Map, Value};
-use halite_render::{Renderer, SlsRequest, StillWorld, TextRequest};
+use halite_render::{FixedContext, Renderer, SlsRequest, TextRequest};
 use halite_yaml::{DumpOptions, load, load_bytes};
 
-/// A world in which nothing runs.
-pub(crate) fn world() -> StillWorld {
-    StillWorld {
+/// A context in which nothing runs.
+pub(crate) fn context() -> FixedContext {
+    FixedContext {
         opts: Map::from([
             ("gpg_keydir", Value::from("/nonexistent")),
             ("renderer", "jinja|yaml".into()),
@@ -21,8 +21,8 @@ pub(crate) fn world() -> StillWorld {
 
 /// A template of a managed file.
 pub(crate) fn template(bytes: &[u8]) {
-    let world = world();
-    let renderer = Renderer::new(&world);
+    let ctx = context();
+    let renderer = Renderer::new(&ctx);
     if let Err(error) = renderer.text("jinja", &TextRequest::new(bytes)) {
         assert!(!error.to_string().is_empty());
         assert!(!error.report().is_empty());
@@ -39,8 +39,8 @@ pub(crate) fn sls(bytes: &[u8]) {
             return;
         }
     }
-    let world = world();
-    let renderer = Renderer::new(&world);
+    let ctx = context();
+    let renderer = Renderer::new(&ctx);
     let path = Path::new("/srv/a/b.sls");
     let request = SlsRequest::file(bytes, "a.b", "base", path);
     match renderer.sls_with_places(&request) {
@@ -80,6 +80,6 @@ pub(crate) fn query(bytes: &[u8]) {
         return;
     };
     let text = format!("{{{{ {{'a': [{{'b': 1}}], 'c': 'x'}} | json_query({query:?}) }}}}");
-    let world = world();
-    let _ = Renderer::new(&world).text("jinja", &TextRequest::new(text.as_bytes()));
+    let ctx = context();
+    let _ = Renderer::new(&ctx).text("jinja", &TextRequest::new(text.as_bytes()));
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use halite_call::{Call, CallError, CallResult, CallWorld, Function, within_call};
+use halite_call::{Call, CallError, CallRenderContext, CallResult, Function, within_call};
 use halite_crypto::files;
 use halite_proto::{Map, Value};
 use halite_render::{Renderer, SlsRequest};
@@ -78,12 +78,12 @@ fn rendered(
     name: &str,
 ) -> Result<Applied, CallError> {
     let mut rendered = within_call(ctx, call.job, |inner| {
-        let world = CallWorld::new(inner);
+        let render_context = CallRenderContext::new(inner);
         let request = SlsRequest {
             path,
             ..SlsRequest::new(bytes)
         };
-        Renderer::new(&world).sls_with_places(&request)
+        Renderer::new(&render_context).sls_with_places(&request)
     })?;
     let mut high = pad_template(std::mem::take(&mut rendered.value), name);
     let shown_path = path.map(|path| path.display().to_string());

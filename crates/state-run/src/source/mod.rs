@@ -15,10 +15,10 @@ use std::rc::Rc;
 
 use crate::shell::is_ours_to_answer;
 use halite_call::extensions::{self, Kind};
-use halite_call::{Call, CallWorld, FileClient, python, run_plugin};
+use halite_call::{Call, CallRenderContext, FileClient, python, run_plugin};
 use halite_proto::{Map, Value};
 use halite_range::RangeServer;
-use halite_render::{RenderError, Renderer, SlsRequest, World, WorldFile};
+use halite_render::{ContextFile, RenderContext, RenderError, Renderer, SlsRequest};
 use halite_state::{Mistake, RenderFault, Rendered, Settings, SlsSource};
 use halite_target::{DEFAULT_DELIMITER, Reading, Subject, Target};
 
@@ -29,7 +29,7 @@ type Paths = Rc<HashSet<String>>;
 pub(crate) struct Source<'c> {
     call: &'c Call<'c>,
     settings: Settings,
-    world: &'c CallWorld<'c>,
+    render_context: &'c CallRenderContext<'c>,
     renderer: Renderer<'c>,
     paths: RefCell<HashMap<String, Paths>>,
     places: places::Places,
@@ -47,18 +47,18 @@ pub(crate) struct Written<'w> {
 
 /// Does something with the source of `call`.
 pub(crate) fn with_source<'c, T>(call: &'c Call<'c>, run: impl FnOnce(&Source<'_>) -> T) -> T {
-    let world = CallWorld::recalling(call);
+    let render_context = CallRenderContext::recalling(call);
     let source = Source {
         call,
         settings: settings::settings(call),
-        world: &world,
-        renderer: Renderer::new(&world),
+        render_context: &render_context,
+        renderer: Renderer::new(&render_context),
         paths: RefCell::default(),
         places: places::Places::default(),
     };
     let done = run(&source);
     drop(source);
-    world.keep_recall();
+    render_context.keep_recall();
     done
 }
 
@@ -107,7 +107,7 @@ impl Source<'_> {
 
     /// The file of an SLS, and whether it is an `init.sls`. What is listed is
     /// asked for first.
-    fn find(&self, sls: &str, saltenv: &str) -> Result<Option<(WorldFile, bool)>, RenderFault> {
+    fn find(&self, sls: &str, saltenv: &str) -> Result<Option<(ContextFile, bool)>, RenderFault> {
         let base = sls.replace('.', "/");
         let plain = (format!("{base}.sls"), false);
         let init = (format!("{base}/init.sls"), true);
@@ -125,13 +125,15 @@ impl Source<'_> {
         Ok(None)
     }
 
-    fn file(&self, path: &str, sls: &str, env: &str) -> Result<Option<WorldFile>, RenderFault> {
-        self.world.file(path, env).map_err(|error| RenderFault {
-            words: error.to_string(),
-            of_sls: format!("Rendering SLS {sls} failed, render error: {error}"),
-            report: error.to_string(),
-            expected: false,
-        })
+    fn file(&self, path: &str, sls: &str, env: &str) -> Result<Option<ContextFile>, RenderFault> {
+        self.render_context
+            .file(path, env)
+            .map_err(|error| RenderFault {
+                words: error.to_string(),
+                of_sls: format!("Rendering SLS {sls} failed, render error: {error}"),
+                report: error.to_string(),
+                expected: false,
+            })
     }
 }
 

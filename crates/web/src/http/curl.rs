@@ -1,13 +1,8 @@
-//! One request through the system's `curl`, so that proxies and certificates
-//! are those of the machine.
-//!
-//! Invariant: what is asked, and with which password, is told to `curl` on its
-//! standard input, where no list of processes shows it.
+//! One request, and all that the server says to it.
 
-use std::io::Write;
-use std::os::unix::process::CommandExt;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
+use halite_call::curl::{self, CurlConfig};
 use halite_call::{Call, CallError};
 use halite_process::child;
 
@@ -25,32 +20,9 @@ const MARK: &str = "\nhalite-http-query ";
 /// What is asked.
 #[derive(Debug, Default)]
 pub(super) struct Request {
-    options: Vec<String>,
+    pub(super) config: CurlConfig,
     /// Redirections are not followed: they are the answer.
     pub(super) stays: bool,
-}
-
-impl Request {
-    /// Adds a switch.
-    pub(super) fn switch(&mut self, name: &str) {
-        self.options.push(name.to_owned());
-    }
-
-    /// Adds an option with its value.
-    pub(super) fn option(&mut self, name: &str, value: &str) {
-        let mut quoted = String::with_capacity(value.len() + 2);
-        for c in value.chars() {
-            match c {
-                '"' | '\\' => quoted.extend(['\\', c]),
-                '\n' => quoted.push_str("\\n"),
-                '\r' => quoted.push_str("\\r"),
-                '\t' => quoted.push_str("\\t"),
-                '\u{b}' => quoted.push_str("\\v"),
-                c => quoted.push(c),
-            }
-        }
-        self.options.push(format!("{name} = \"{quoted}\""));
-    }
 }
 
 /// What a server said.
@@ -83,55 +55,33 @@ pub(super) fn ask(
     let Some(program) = call.host().which("curl") else {
         return Err(CallError::command("there is no curl on this machine"));
     };
+    let config = &mut request.config;
     for name in ["silent", "show-error", "verbose", "globoff", "location"] {
-        request.switch(name);
+        config.switch(name);
     }
-    request.switch("suppress-connect-headers");
+    config.switch("suppress-connect-headers");
     let redirections = if request.stays { 0 } else { REDIRECTS_MAX };
-    request.option("max-redirs", &redirections.to_string());
-    request.option("max-filesize", &BODY_BYTES_MAX.to_string());
-    request.option("proto", "=http,https");
-    request.option("header", "Expect:");
-    request.option("dump-header", "-");
-    request.option(
+    config.option("max-redirs", &redirections.to_string());
+    config.option("max-filesize", &BODY_BYTES_MAX.to_string());
+    config.option("proto", "=http,https");
+    config.option("header", "Expect:");
+    config.option("dump-header", "-");
+    config.option(
         "write-out",
         &format!("{MARK}%{{http_code}} %{{size_download}}"),
     );
-    let done = run(call, &program, &request)?;
+    let mut program = child::command(program);
+    let program = program
+        // Nobody's configuration but what it reads.
+        .arg("--disable")
+        .env_clear()
+        .envs(call.job.env.all());
+    let done = curl::run(program, config, call.cancel())
+        .map_err(|error| CallError::command(format!("curl: {error}")))?;
     if call.cancel().ended_by().is_some() {
         return Err(ended(call));
     }
     Ok(understood(&done))
-}
-
-fn run(call: &Call<'_>, program: &std::path::Path, request: &Request) -> Result<Output, CallError> {
-    let failed = |error: std::io::Error| CallError::command(format!("curl: {error}"));
-    let mut child = child::command(program)
-        // Nobody's configuration, and all of it from standard input.
-        .args(["--disable", "--config", "-"])
-        .env_clear()
-        .envs(call.job.env.all())
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(failed)?;
-    let group = i32::try_from(child.id()).unwrap_or(i32::MAX);
-    let guard = call.cancel().watch(group);
-    let mut text = request.options.join("\n");
-    text.push('\n');
-    // All of it is read before curl begins; one that ended says so itself.
-    let written = child
-        .stdin
-        .take()
-        .map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
-    if let Err(error) = written {
-        tracing::debug!(%error, "curl did not read its configuration");
-    }
-    let done = child.wait_with_output();
-    drop(guard);
-    done.map_err(failed)
 }
 
 fn understood(done: &Output) -> Result<Answer, Fault> {
@@ -206,13 +156,6 @@ fn capitalised(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_cannot_become_options() {
-        let mut request = Request::default();
-        request.option("header", "a\"\nurl = \"x\\");
-        assert_eq!(request.options, ["header = \"a\\\"\\nurl = \\\"x\\\\\""]);
-    }
 
     #[test]
     fn the_last_head_counts() {

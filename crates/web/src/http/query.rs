@@ -216,18 +216,24 @@ fn headers(kwargs: &Map) -> Result<Vec<(String, String)>, CallError> {
 }
 
 fn request(call: &Call<'_>, url: &str, kwargs: &Map) -> Result<Request, CallError> {
-    let mut request = Request::default();
-    // An argument of ours: Salt's always follows.
-    request.stays = kwargs.get("follow_redirects") == Some(&Value::Bool(false));
-    request.option("proto-redir", redirect_protocols(url));
-    request.option("url", &with_params(url, kwargs.get("params")));
+    let mut request = Request {
+        // An argument of ours: Salt's always follows.
+        stays: kwargs.get("follow_redirects") == Some(&Value::Bool(false)),
+        ..Request::default()
+    };
+    request
+        .config
+        .option("proto-redir", redirect_protocols(url));
+    request
+        .config
+        .option("url", &with_params(url, kwargs.get("params")));
     for (name, value) in headers(kwargs)? {
         if name.contains(['\r', '\n']) || value.contains(['\r', '\n']) {
             return Err(CallError::command(format!("Unsafe header value in {name}")));
         }
         match value.as_str() {
-            "" => request.option("header", &format!("{name};")),
-            value => request.option("header", &format!("{name}: {value}")),
+            "" => request.config.option("header", &format!("{name};")),
+            value => request.config.option("header", &format!("{name}: {value}")),
         }
     }
     let method = text(kwargs, "method").unwrap_or_else(|| "GET".to_owned());
@@ -241,16 +247,16 @@ fn request(call: &Call<'_>, url: &str, kwargs: &Map) -> Result<Request, CallErro
     };
     match (method.as_str(), body) {
         ("GET", None) => {}
-        ("HEAD", None) => request.switch("head"),
+        ("HEAD", None) => request.config.switch("head"),
         // Left to curl, which turns it to a GET behind a redirection.
-        ("POST", body) => request.option("data-raw", &body.unwrap_or_default()),
+        ("POST", body) => request.config.option("data-raw", &body.unwrap_or_default()),
         (method, body) => {
-            request.option("request", method);
+            request.config.option("request", method);
             if let Some(body) = body {
                 if !matches!(method, "PUT" | "PATCH") {
                     tracing::debug!(method, "a body where servers expect none");
                 }
-                request.option("data-raw", &body);
+                request.config.option("data-raw", &body);
             }
         }
     }
@@ -263,24 +269,24 @@ fn request(call: &Call<'_>, url: &str, kwargs: &Map) -> Result<Request, CallErro
         ),
     };
     if let Some(user) = user {
-        request.option("user", &format!("{user}:{password}"));
+        request.config.option("user", &format!("{user}:{password}"));
     }
     let setting = |name: &str| {
         let given = kwargs.get(name).filter(|value| !value.is_nil());
         given.unwrap_or_else(|| call.opt(name)).clone()
     };
     if setting("verify_ssl") == Value::Bool(false) {
-        request.switch("insecure");
+        request.config.switch("insecure");
     }
     let bundle = python::str(&setting("ca_bundle"));
     if Path::new(&bundle).is_file() {
-        request.option("cacert", &bundle);
+        request.config.option("cacert", &bundle);
     }
     match setting("cert") {
-        Value::Str(path) => request.option("cert", &path),
+        Value::Str(path) => request.config.option("cert", &path),
         Value::List(paths) => {
             for (name, path) in ["cert", "key"].into_iter().zip(&paths) {
-                request.option(name, &python::str(path));
+                request.config.option(name, &python::str(path));
             }
         }
         _ => {}
@@ -293,8 +299,8 @@ fn request(call: &Call<'_>, url: &str, kwargs: &Map) -> Result<Request, CallErro
                 .display()
                 .to_string()
         });
-        request.option("cookie", &jar);
-        request.option("cookie-jar", &jar);
+        request.config.option("cookie", &jar);
+        request.config.option("cookie-jar", &jar);
     }
     for (option, name, default) in [
         ("connect-timeout", "http_connect_timeout", 20.0),
@@ -303,7 +309,9 @@ fn request(call: &Call<'_>, url: &str, kwargs: &Map) -> Result<Request, CallErro
         // Functions that wait for news say for how long.
         let wanted = kwargs.get(name).unwrap_or_else(|| call.opt(name));
         let seconds = python::float(wanted).unwrap_or(default);
-        request.option(option, &seconds.max(0.001).to_string());
+        request
+            .config
+            .option(option, &seconds.max(0.001).to_string());
     }
     proxy(call, url, &mut request);
     Ok(request)
@@ -315,14 +323,18 @@ fn proxy(call: &Call<'_>, url: &str, request: &mut Request) {
     else {
         return;
     };
-    request.option("proxy", &format!("http://{host}:{port}"));
+    request
+        .config
+        .option("proxy", &format!("http://{host}:{port}"));
     let user = call.opt_text("proxy_username");
     if let (Some(user), Some(password)) = (user, call.opt_text("proxy_password")) {
-        request.option("proxy-user", &format!("{user}:{password}"));
+        request
+            .config
+            .option("proxy-user", &format!("{user}:{password}"));
     }
     let direct = python::texts(call.opt("no_proxy"));
     if !direct.is_empty() {
-        request.option("noproxy", &direct.join(","));
+        request.config.option("noproxy", &direct.join(","));
     }
     tracing::debug!(url, host, "through a proxy");
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use halite_proto::request::HeldFile;
 use halite_proto::{Map, SaltEnv, Value};
 use halite_render::{
-    RenderError, Renderer, Returned, SlsRequest, TextRequest, World, WorldError, WorldFile,
-    render_text,
+    ContextFile, RenderContext, RenderContextError, RenderError, Renderer, Returned, SlsRequest,
+    TextRequest, render_text,
 };
 
 use crate::call::Call;
@@ -22,17 +22,17 @@ use crate::file_client::FileClient;
 use crate::python;
 use crate::recall::{Held, Kind as CallKind};
 
-/// The world of a call. Files are fetched once: what changes on the master
+/// What rendering needs, from a call. Files are fetched once: what changes on the master
 /// while it lives is not seen.
-pub struct CallWorld<'c> {
+pub struct CallRenderContext<'c> {
     call: &'c Call<'c>,
-    files: RefCell<HashMap<(String, String), Option<WorldFile>>>,
+    files: RefCell<HashMap<(String, String), Option<ContextFile>>>,
     /// What earlier calls have read, where that is remembered.
     held: Option<RefCell<Held>>,
 }
 
-impl<'c> CallWorld<'c> {
-    /// The world of `call`.
+impl<'c> CallRenderContext<'c> {
+    /// The context of `call`.
     pub fn new(call: &'c Call<'c>) -> Self {
         Self {
             call,
@@ -41,7 +41,7 @@ impl<'c> CallWorld<'c> {
         }
     }
 
-    /// The world of a `call` that most likely reads what the last such call has
+    /// The context of a `call` that most likely reads what the last such call has
     /// read: the master is asked about all of that at once.
     pub fn recalling(call: &'c Call<'c>) -> Self {
         let recall = call.ctx.recall();
@@ -59,16 +59,16 @@ impl<'c> CallWorld<'c> {
     }
 
     /// A file whose copy here is the one that the master has.
-    fn held(&self, key: &(String, String)) -> Option<WorldFile> {
+    fn held(&self, key: &(String, String)) -> Option<ContextFile> {
         let held = self.held.as_ref()?.borrow();
         let hash = held.hash(key)?;
         let client = FileClient::new(self.call.ctx);
         let path = client.cache_path(&key.0, &key.1).ok()?;
         let bytes = read(&path).ok()?;
-        (client.hash_of_bytes(&bytes)?.1 == hash).then_some(WorldFile { path, bytes })
+        (client.hash_of_bytes(&bytes)?.1 == hash).then_some(ContextFile { path, bytes })
     }
 
-    fn note(&self, (path, saltenv): &(String, String), file: &WorldFile) {
+    fn note(&self, (path, saltenv): &(String, String), file: &ContextFile) {
         let Some(held) = &self.held else { return };
         let hash = FileClient::new(self.call.ctx).hash_of_bytes(&file.bytes);
         if let (Some((hash_type, hsum)), Ok(saltenv)) = (hash, SaltEnv::parse(saltenv)) {
@@ -81,7 +81,7 @@ impl<'c> CallWorld<'c> {
         }
     }
 
-    fn fetch(&self, path: &str, saltenv: &str) -> Result<Option<WorldFile>, WorldError> {
+    fn fetch(&self, path: &str, saltenv: &str) -> Result<Option<ContextFile>, RenderContextError> {
         let client = FileClient::new(self.call.ctx);
         let cached = match client.cache(path, saltenv) {
             Ok(Some(cached)) => cached,
@@ -90,9 +90,9 @@ impl<'c> CallWorld<'c> {
             Err(error) => return Err(CallError::from(error).into()),
         };
         let bytes = read(&cached).map_err(|error| {
-            WorldError::exception("OSError", format!("{}: {error}", cached.display()))
+            RenderContextError::exception("OSError", format!("{}: {error}", cached.display()))
         })?;
-        Ok(Some(WorldFile {
+        Ok(Some(ContextFile {
             path: cached,
             bytes,
         }))
@@ -107,7 +107,7 @@ fn read(path: &Path) -> std::io::Result<Arc<[u8]>> {
     Ok(bytes.into())
 }
 
-impl From<CallError> for WorldError {
+impl From<CallError> for RenderContextError {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Command(message) | CallError::Invocation(message) => Self::Command(message),
@@ -167,7 +167,7 @@ fn changes_its_argument(fun: &str, args: &[Value], kwargs: &Map) -> bool {
     }
 }
 
-impl World for CallWorld<'_> {
+impl RenderContext for CallRenderContext<'_> {
     fn opts(&self) -> &Map {
         self.call.ctx.opts()
     }
@@ -196,7 +196,7 @@ impl World for CallWorld<'_> {
         fun: &str,
         args: &mut Vec<Value>,
         kwargs: &mut Map,
-    ) -> Result<Returned, WorldError> {
+    ) -> Result<Returned, RenderContextError> {
         let changes = !args.is_empty() && changes_its_argument(fun, args, kwargs);
         let value = self.call.salt(fun, args, kwargs.clone())?;
         if !changes {
@@ -216,7 +216,7 @@ impl World for CallWorld<'_> {
         Box::new(self.call.cancel().watch(group))
     }
 
-    fn file(&self, path: &str, saltenv: &str) -> Result<Option<WorldFile>, WorldError> {
+    fn file(&self, path: &str, saltenv: &str) -> Result<Option<ContextFile>, RenderContextError> {
         let key = (path.to_owned(), saltenv.to_owned());
         if let Some(known) = self.files.borrow().get(&key) {
             return Ok(known.clone());
@@ -245,7 +245,7 @@ impl From<RenderError> for CallError {
 }
 
 /// Renders a text for a function that takes `template=`: its names are the
-/// world's, the environment and `context`.
+/// context's, the environment and `context`.
 pub fn render(
     call: &Call<'_>,
     engine: &str,
@@ -270,5 +270,9 @@ pub fn render(
         context: Some(&names),
         ..TextRequest::new(text)
     };
-    Ok(render_text(engine, &request, &CallWorld::new(call))?)
+    Ok(render_text(
+        engine,
+        &request,
+        &CallRenderContext::new(call),
+    )?)
 }

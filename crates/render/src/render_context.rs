@@ -1,4 +1,4 @@
-//! What rendering needs of the world: options, grains, pillar, functions and
+//! What rendering needs of the machine: options, grains, pillar, functions and
 //! files.
 
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use halite_jinja::Returned;
 use halite_proto::{Map, Value};
 use thiserror::Error;
 
-/// Why the world could not do what a text asked for. The two kinds are told
+/// Why the context could not do what a text asked for. The two kinds are told
 /// apart because Salt words them apart.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum WorldError {
+pub enum RenderContextError {
     /// A function refused or failed (`CommandExecutionError`,
     /// `SaltInvocationError`).
     #[error("{0}")]
@@ -26,7 +26,7 @@ pub enum WorldError {
     },
 }
 
-impl WorldError {
+impl RenderContextError {
     /// A function refused or failed.
     pub fn command(message: impl Into<String>) -> Self {
         Self::Command(message.into())
@@ -50,16 +50,16 @@ impl WorldError {
 
 /// A file of the file server, as it lies here.
 #[derive(Clone, Debug)]
-pub struct WorldFile {
+pub struct ContextFile {
     /// Where: what errors call it.
     pub path: PathBuf,
     /// What is in it.
     pub bytes: Arc<[u8]>,
 }
 
-/// The world as texts see it. One thread renders; nothing here is asked from
+/// The machine as a text sees it. One thread renders; nothing here is asked from
 /// another.
-pub trait World {
+pub trait RenderContext {
     /// The options (`opts`), without grains and pillar.
     fn opts(&self) -> &Map;
 
@@ -84,15 +84,15 @@ pub trait World {
         fun: &str,
         args: &mut Vec<Value>,
         kwargs: &mut Map,
-    ) -> Result<Returned, WorldError>;
+    ) -> Result<Returned, RenderContextError>;
 
     /// The file `path` (below the roots, no `salt://`) of an environment;
-    /// nothing if there is none. The world sees to it that asking twice is
+    /// nothing if there is none. The context sees to it that asking twice is
     /// cheap.
     ///
     /// # Errors
     /// When the file server cannot be asked.
-    fn file(&self, path: &str, saltenv: &str) -> Result<Option<WorldFile>, WorldError>;
+    fn file(&self, path: &str, saltenv: &str) -> Result<Option<ContextFile>, RenderContextError>;
 
     /// Told the process group of code that runs apart (`#!py`); what is
     /// returned is dropped when the code is done. A way to end it.
@@ -101,9 +101,9 @@ pub trait World {
     }
 }
 
-/// A world that only has what is put into it: no functions, no files.
+/// A context that only has what is put into it: no functions, no files.
 #[derive(Clone, Debug, Default)]
-pub struct StillWorld {
+pub struct FixedContext {
     /// The options.
     pub opts: Map,
     /// The grains.
@@ -112,7 +112,7 @@ pub struct StillWorld {
     pub pillar: Arc<Map>,
 }
 
-impl World for StillWorld {
+impl RenderContext for FixedContext {
     fn opts(&self) -> &Map {
         &self.opts
     }
@@ -138,11 +138,14 @@ impl World for StillWorld {
         fun: &str,
         _args: &mut Vec<Value>,
         _kwargs: &mut Map,
-    ) -> Result<Returned, WorldError> {
-        Err(WorldError::exception("KeyError", format!("'{fun}'")))
+    ) -> Result<Returned, RenderContextError> {
+        Err(RenderContextError::exception(
+            "KeyError",
+            format!("'{fun}'"),
+        ))
     }
 
-    fn file(&self, _path: &str, _saltenv: &str) -> Result<Option<WorldFile>, WorldError> {
+    fn file(&self, _path: &str, _saltenv: &str) -> Result<Option<ContextFile>, RenderContextError> {
         Ok(None)
     }
 }

@@ -37,7 +37,8 @@ fn theirs(text: &str) -> Result<Value, serde_yaml::Error> {
 /// `yes`, `1:30` and `012` are no texts in YAML 1.1, `1e3` and `0o14` none in 1.2.
 fn is_common(text: &str) -> bool {
     let is_text = |value: &Value| matches!(value, Value::Str(_));
-    let in_1_2 = theirs(text).is_ok_and(|value| value == text.into());
+    let read = serde_yaml::from_str::<Theirs>(text);
+    let in_1_2 = read.is_ok_and(|value| matches!(value, Theirs::String(read) if read == text));
     is_text(&scalar(text)) == in_1_2
 }
 

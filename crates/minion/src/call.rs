@@ -252,7 +252,7 @@ async fn send_return(minion: &Minion, master: usize, request: &Request, outcome:
     result.success = outcome.success;
     result.out = outcome.out.map(str::to_owned);
     result.metadata = request.metadata.clone().map(Value::Map);
-    let others = minion.turn().into_iter().filter(|other| *other != master);
+    let others = minion.live_besides(master);
     for at in std::iter::once(master).chain(others) {
         let Some(known) = minion.masters.get(at) else {
             continue;

@@ -58,7 +58,7 @@ impl Claims {
 
     /// Notes that a job begins. If the disk does not take it the job runs all
     /// the same. For job threads.
-    pub fn note(&self, jid: &Jid, master: &str, key: &JobKey) {
+    pub fn record(&self, jid: &Jid, master: &str, key: &JobKey) {
         let appended = self.append(jid, master, key);
         self.is_failing.store(appended.is_err(), Ordering::Relaxed);
         if let Err(error) = appended {
@@ -190,8 +190,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let claims = Claims::new(dir.path());
         assert_eq!(claims.earlier(), []);
-        claims.note(&jid(1), "127.0.0.1:4506", &key());
-        claims.note(&jid(2), "", &key());
+        claims.record(&jid(1), "127.0.0.1:4506", &key());
+        claims.record(&jid(2), "", &key());
         let expected = [(1, "127.0.0.1:4506"), (2, "")].map(|(n, master)| JobName {
             jid: jid(n),
             origin: Origin::master(master, Some(key())),
@@ -205,7 +205,7 @@ mod tests {
         let old = format!("{} 127.0.0.1:4506\n{} \n", jid(1), jid(2));
         fs::write(dir.path().join("claims"), old).unwrap();
         let claims = Claims::new(dir.path());
-        claims.note(&jid(3), "m1", &key());
+        claims.record(&jid(3), "m1", &key());
         let expected = [
             (1, "127.0.0.1:4506", None),
             (2, "", None),
@@ -224,12 +224,12 @@ mod tests {
         let dir = parent.path().join("cache");
         fs::create_dir(&dir).unwrap();
         let claims = Claims::new(&dir);
-        claims.note(&jid(1), "m1", &key());
+        claims.record(&jid(1), "m1", &key());
         fs::remove_dir_all(&dir).unwrap();
         claims.keep();
         assert_eq!(Claims::new(&dir).earlier().len(), 1);
         fs::remove_dir_all(&dir).unwrap();
-        claims.note(&jid(2), "m1", &key());
+        claims.record(&jid(2), "m1", &key());
         let known = Claims::new(&dir).earlier();
         let known: Vec<Jid> = known.into_iter().map(|claim| claim.jid).collect();
         assert_eq!(known, [jid(1), jid(2)]);
@@ -238,11 +238,11 @@ mod tests {
     #[test]
     fn a_torn_line_costs_only_itself() {
         let dir = tempfile::tempdir().unwrap();
-        Claims::new(dir.path()).note(&jid(1), "m1", &key());
+        Claims::new(dir.path()).record(&jid(1), "m1", &key());
         let path = dir.path().join("claims");
         let mut file = OpenOptions::new().append(true).open(path).unwrap();
         file.write_all(b"0000000000").unwrap();
-        Claims::new(dir.path()).note(&jid(3), "m1", &key());
+        Claims::new(dir.path()).record(&jid(3), "m1", &key());
         let known: Vec<Jid> = Claims::new(dir.path())
             .earlier()
             .into_iter()
@@ -257,7 +257,7 @@ mod tests {
         let claims = Claims::new(dir.path());
         let count = CLAIMS_PER_FILE_MAX * 3 + 1;
         for n in 0..count {
-            claims.note(&jid(n), "m1", &key());
+            claims.record(&jid(n), "m1", &key());
         }
         let known = claims.earlier();
         assert_eq!(known.len(), CLAIMS_PER_FILE_MAX + 1);

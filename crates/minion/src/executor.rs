@@ -206,7 +206,7 @@ impl Executor {
             let name = minion.masters.get(master).map(|m| m.name.as_str());
             minion
                 .claims
-                .note(&load.jid, name.unwrap_or_default(), &key);
+                .record(&load.jid, name.unwrap_or_default(), &key);
             let result = run_load(&context, &load, &job, ordered);
             if !job.cancel.close(Over::Returned) {
                 warn!("a job that was given up has ended");

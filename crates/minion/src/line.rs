@@ -112,7 +112,7 @@ impl Line {
             return;
         };
         if self.any {
-            let ready = self.minion.turn();
+            let ready = self.minion.live_besides(first);
             let new = ready
                 .into_iter()
                 .filter(|index| !self.order.contains(index));

@@ -111,7 +111,7 @@ async fn update_mine(executor: &Arc<Executor>) {
         Arc::clone(executor).run_own_job(own).await;
         for (master, (phase, was_there)) in phases.iter().zip(there).enumerate() {
             if was_there && phase.has_changed().is_ok_and(|changed| !changed) {
-                round.note(master);
+                round.record(master);
             }
         }
     }

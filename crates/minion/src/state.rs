@@ -239,10 +239,25 @@ impl Minion {
     /// The masters to ask, best first, for a request that any can answer. With
     /// no link ready those come that are at least signed in.
     pub fn turn(&self) -> Vec<usize> {
+        self.live(&mut self.rotation())
+    }
+
+    /// The masters to ask after `first`, best first. Nobody's turn is used up by
+    /// that: most requests never get to them.
+    pub fn live_besides(&self, first: usize) -> Vec<usize> {
+        let mut others = self.live(&mut self.rotation().clone());
+        others.retain(|master| *master != first);
+        others
+    }
+
+    fn rotation(&self) -> MutexGuard<'_, Rotation> {
+        self.rotation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn live(&self, rotation: &mut Rotation) -> Vec<usize> {
         let is = |test: fn(&Master) -> bool| {
             move |index: usize| self.masters.get(index).is_some_and(test)
         };
-        let mut rotation = self.rotation.lock().unwrap_or_else(PoisonError::into_inner);
         let ready: Vec<usize> = rotation
             .turn(self.masters.len(), is(Master::is_ready))
             .collect();

@@ -1,12 +1,12 @@
 //! Options and numbers of docs/multi-master.md that no other file is about.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Address, Fleet, KeyState, Kind, START, until};
+use halite_integration_tests::{Address, Fleet, KeyState, Kind, Master, START, until};
 use serde_json::json;
 
 use crate::support::{Several, between, moment, plain, plain_master, starts, wait_log, wait_ping};
@@ -163,6 +163,63 @@ fn random_startup_delay_spreads_sign_ins() -> Result<()> {
     let first = begun.iter().min().context("no minion")?;
     let spread = begun.iter().map(|begun| between(*first, *begun)).max();
     ensure!(spread.is_some_and(|spread| spread > DELAY / 8), "{begun:?}");
+    Ok(())
+}
+
+/// What a minion does by itself goes round over the masters that live: each
+/// master here knows another part of the mine, so the answer shows who gave it.
+#[test]
+fn what_a_minion_asks_by_itself_goes_round_over_the_live_masters() -> Result<()> {
+    const MASTERS: usize = 3;
+    const ROUNDS: usize = 3;
+    let mut several = Several::without_minions(MASTERS, plain_master)?;
+    let mut parts = Vec::new();
+    for (number, master) in several.masters.iter().enumerate() {
+        let id = format!("part{number}");
+        let plan = several.fleet.minion(&id, Kind::Ours).of(master);
+        parts.push(plan.start()?);
+        master.wait_minion(&id)?;
+        master.salt(&[&id, "mine.send", "test.ping"])?.ok()?;
+    }
+    let question = json!({ "function": "mine.get", "args": ["part*", "test.ping"], "seconds": 1 });
+    several.add_minions(1, |plan| plan.set("schedule", json!({ "ask": question })))?;
+    for master in &several.masters {
+        master.wait_minion("web1")?;
+    }
+    // How often each has answered, of so many questions in a row.
+    let answered = |by: &Master, times: usize| -> Result<BTreeMap<String, usize>> {
+        let bus = by.events()?;
+        let mark = bus.mark();
+        let answers = until("the answers", START, || {
+            let mut events = bus.events().split_off(mark);
+            events.retain(|event| {
+                event.tag.ends_with("/ret/web1") && event.data["fun"] == "mine.get"
+            });
+            events.truncate(times);
+            Ok((events.len() == times).then_some(events))
+        })?;
+        let mut answered = BTreeMap::new();
+        for answer in answers {
+            let parts = answer.data["return"].as_object();
+            let part = parts.and_then(|parts| parts.keys().next());
+            let part = part.context("nobody has answered")?;
+            *answered.entry(part.clone()).or_default() += 1;
+        }
+        Ok(answered)
+    };
+    let all = answered(&several.masters[0], MASTERS * ROUNDS)?;
+    ensure!(all.len() == MASTERS, "{all:?}");
+    ensure!(all.values().all(|times| *times == ROUNDS), "{all:?}");
+    several.masters[1].kill9()?;
+    wait_log(several.minions[0].dir(), &["connection lost"])?;
+    let rest = answered(&several.masters[0], (MASTERS - 1) * ROUNDS)?;
+    // The question that was on its way then may be among them.
+    let fair = ROUNDS - 1..=ROUNDS + 1;
+    ensure!(
+        rest.len() == MASTERS - 1 && !rest.contains_key("part1"),
+        "{rest:?}"
+    );
+    ensure!(rest.values().all(|times| fair.contains(times)), "{rest:?}");
     Ok(())
 }
 

@@ -19,8 +19,14 @@ struct Ours {
 
 impl Ours {
     fn start() -> Result<Self> {
+        Self::start_with(json!({}))
+    }
+
+    /// With users who may log in.
+    fn start_with(external_auth: Value) -> Result<Self> {
         let fleet = Fleet::new("tools")?;
-        let master = fleet.master("m1", Kind::Ours).start()?;
+        let plan = fleet.master("m1", Kind::Ours);
+        let master = plan.set("external_auth", external_auth).start()?;
         let minions = [
             fleet.minion("web1", Kind::Ours).of(&master).start()?,
             fleet.minion("web2", Kind::Ours).of(&master).start()?,
@@ -81,6 +87,39 @@ while time.monotonic() < end:
     found["cached"] = local.get_cache_returns(job["jid"])
     if len(found["cached"]) == 2:
         break
+print(json.dumps(found))
+"#;
+
+/// What `salt-api` asks of a master, whatever web server is in front of it.
+const NETAPI: &str = r#"
+import json, time
+import salt.config, salt.netapi
+opts = salt.config.client_config("MASTER")
+opts["netapi_enable_clients"] = ["local", "local_async", "local_batch", "local_subset", "runner", "wheel"]
+api = salt.netapi.NetapiClient(opts)
+def ask(client, fun, **more):
+    login = {"eauth": "auto", "username": "alice", "password": "x"}
+    return api.run({"client": client, "fun": fun, **login, **more})
+def refused(*args, **kwargs):
+    try:
+        return ask(*args, **kwargs)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+found = {}
+found["local"] = ask("local", "test.ping", tgt="*")
+jid = ask("local_async", "test.echo", tgt="web1", arg=["later"])["jid"]
+end = time.monotonic() + 60
+while time.monotonic() < end and not found.get("returned"):
+    found["returned"] = ask("runner", "jobs.lookup_jid", jid=jid)
+found["subset"] = len(ask("local_subset", "test.ping", tgt="*", subset=1))
+found["batch"] = {}
+for part in ask("local_batch", "test.ping", tgt="*", batch="1"):
+    found["batch"].update(part)
+found["runner"] = sorted(ask("runner", "manage.up"))
+found["wheel"] = ask("wheel", "key.list", match="accepted")["data"]["return"]["minions"]
+found["password"] = refused("local", "test.ping", tgt="*", username="bob")
+found["function"] = refused("local", "cmd.run", tgt="*", arg=["id"])
+found["runner_password"] = refused("runner", "manage.up", username="bob")
 print(json.dumps(found))
 "#;
 
@@ -247,6 +286,24 @@ for_each_salt! {
         ensure!(denied.stdout.contains("Authorization error occurred."), "unexpected {denied}");
         let up = tools.runner(&with_login(&["manage.up", "--out=json"]))?.ok()?;
         assert_eq!(up.json()?, json!(["web1"]));
+        Ok(())
+    };
+
+    fn the_client_of_salt_api_works_with_our_master(tool) {
+        let ours = Ours::start_with(json!({ "auto": { "alice": ["test.*", "sys.list_functions", "@runner", "@wheel"] } }))?;
+        let conf = ours.master.dir().join("master").display().to_string();
+        let script = NETAPI.replace("MASTER", &conf);
+        let said = ours.master.tools(tool).python(&script)?.ok()?.json()?;
+        assert_eq!(said["local"], json!({ "web1": true, "web2": true }), "{said}");
+        assert_eq!(said["returned"], json!({ "web1": "later" }), "{said}");
+        assert_eq!(said["subset"], json!(1), "{said}");
+        assert_eq!(said["batch"], json!({ "web1": true, "web2": true }), "{said}");
+        assert_eq!(said["runner"], json!(["web1", "web2"]), "{said}");
+        assert_eq!(said["wheel"], json!(["web1", "web2"]), "{said}");
+        for wrong in ["password", "function", "runner_password"] {
+            let refused = said[wrong].as_str().unwrap_or_default();
+            ensure!(refused.contains("Error"), "{wrong}: {said}");
+        }
         Ok(())
     };
 

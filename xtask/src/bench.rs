@@ -2,12 +2,20 @@
 //! benchmark of `integration-tests`, which measures ours and real Salt side by
 //! side.
 
-use std::process::ExitCode;
+use std::path::Path;
+use std::process::{ExitCode, Stdio};
+use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use halite_integration_tests::Kind;
 
-use crate::build::{bin_dir, build, features, root};
+use crate::build::{bin_dir, build, cargo, features, root};
+
+/// The part that is measured here: how long the programs take to build.
+const BUILD: &str = "build";
+
+/// A file of the lowest crate: after a change of it everything of ours is built.
+const CHANGED: &str = "crates/proto/src/lib.rs";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -17,12 +25,30 @@ pub(crate) struct Args {
     /// Fewer repetitions, for a first look
     #[arg(long)]
     quick: bool,
-    /// Some parts only: starts, fleet, load, compile, runs, silence
+    /// Some parts only: starts, fleet, load, compile, runs, silence, admin, disk,
+    /// build
     #[arg(long, value_name = "PARTS")]
     only: Option<String>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let mut parts: Option<Vec<&str>> = args.only.as_deref().map(|only| only.split(',').collect());
+    let builds = match &mut parts {
+        Some(parts) => {
+            let all = parts.len();
+            parts.retain(|part| *part != BUILD);
+            parts.len() < all
+        }
+        None => !args.quick,
+    };
+    let built = if builds {
+        builds_measured()?
+    } else {
+        Vec::new()
+    };
+    if parts.as_ref().is_some_and(Vec::is_empty) {
+        return Ok(ExitCode::SUCCESS);
+    }
     crate::peers::provide(&[Kind::Salt3008])?;
     let mut wanted = vec![
         "--release",
@@ -43,8 +69,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.quick {
         command.arg("--quick");
     }
-    if let Some(parts) = &args.only {
-        command.args(["--only", parts]);
+    if let Some(parts) = parts {
+        command.args(["--only", &parts.join(",")]);
+    }
+    for (name, seconds) in built {
+        command.arg("--built").arg(format!("{name}={seconds:.1}"));
     }
     if args.write {
         command
@@ -57,4 +86,43 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// How many seconds the programs take to build, as `cargo xtask demo` builds them:
+/// from nothing, after a change at the bottom, and when nothing has changed.
+fn builds_measured() -> Result<Vec<(&'static str, f64)>> {
+    let fetched = cargo().args(["fetch", "--locked"]).status()?;
+    ensure!(fetched.success(), "cargo fetch has failed");
+    let dir = tempfile::tempdir_in("/var/tmp").context("no directory for the build")?;
+    let mut measured = Vec::new();
+    for name in [
+        "the build: from nothing",
+        "the build: after a change of the lowest crate",
+        "the build: nothing has changed",
+    ] {
+        if measured.len() == 1 {
+            touch(&root().join(CHANGED))?;
+        }
+        let begun = Instant::now();
+        let mut command = cargo();
+        command.args(["build", "--quiet", "-p", "halite", "--bins"]);
+        // What belongs to another package is no feature of this one.
+        if !features().is_empty() {
+            command.arg("--no-default-features");
+        }
+        command.env("CARGO_TARGET_DIR", dir.path());
+        let status = command.stdin(Stdio::null()).status()?;
+        ensure!(status.success(), "the build has failed");
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("  {name}: {seconds:.1} s");
+        measured.push((name, seconds));
+    }
+    Ok(measured)
+}
+
+/// Makes a file look changed.
+fn touch(path: &Path) -> Result<()> {
+    let file = std::fs::File::options().append(true).open(path)?;
+    file.set_modified(std::time::SystemTime::now())?;
+    Ok(())
 }

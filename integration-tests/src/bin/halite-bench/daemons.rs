@@ -1,6 +1,6 @@
 //! Starts, memory and commands of a master with a few minions.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::time::Instant;
 
@@ -73,6 +73,21 @@ pub(crate) fn new_fleet() -> Result<Fleet> {
         std::env::temp_dir()
     };
     Fleet::quiet_in("bench", Programs::from_env()?, &base)
+}
+
+/// A fleet on a disk, where its files take what a disk takes for them.
+///
+/// # Errors
+/// When the directory for it is in memory.
+pub(crate) fn new_fleet_on_disk() -> Result<Fleet> {
+    // What is here is kept over a restart, so it is a disk.
+    const DISK: &str = "/var/tmp";
+    let found = nix::sys::statfs::statfs(DISK).with_context(|| format!("no {DISK}"))?;
+    ensure!(
+        found.filesystem_type() != nix::sys::statfs::TMPFS_MAGIC,
+        "{DISK} is in memory, not on a disk"
+    );
+    Fleet::quiet_in("bench", Programs::from_env()?, Path::new(DISK))
 }
 
 /// A master as it comes, but that accepts every key.
@@ -193,6 +208,13 @@ fn pings(master: &Master, minions: usize, effort: Effort, numbers: &mut Numbers)
 /// From the publish request to the return on the event bus, without the start
 /// of any program.
 fn latency(master: &Master, effort: Effort, numbers: &mut Numbers) -> Result<()> {
+    let took = publish_to_return(master, effort)?;
+    numbers.add("publish to return", took, Unit::Milliseconds, "3 ms");
+    Ok(())
+}
+
+/// From the request to publish until the return is on the event bus.
+pub(crate) fn publish_to_return(master: &Master, effort: Effort) -> Result<f64> {
     let mut publisher = clients::Publisher::open(master)?;
     let mut times = Vec::new();
     for _ in 0..effort.publications {
@@ -204,13 +226,7 @@ fn latency(master: &Master, effort: Effort, numbers: &mut Numbers) -> Result<()>
             .wait(&tag, START, |event| event.tag == tag)?;
         times.push(begun.elapsed());
     }
-    numbers.add(
-        "publish to return",
-        median(times)?,
-        Unit::Milliseconds,
-        "3 ms",
-    );
-    Ok(())
+    median(times)
 }
 
 /// Many commands at once for one minion.

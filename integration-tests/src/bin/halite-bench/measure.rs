@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use halite_integration_tests::Kind;
 
-use crate::{admin, calls, daemons, runs, silence};
+use crate::{admin, calls, daemons, disk, runs, silence};
 
 /// How often and how long each number is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,11 +63,13 @@ pub(crate) enum Part {
     Silence,
     /// Large files, and targets over large fleets.
     Admin,
+    /// Some of it on a disk instead of in memory.
+    Disk,
 }
 
 impl Part {
     /// All parts, in the order of the table.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Starts,
         Self::Fleet,
         Self::Load,
@@ -75,6 +77,7 @@ impl Part {
         Self::Runs,
         Self::Silence,
         Self::Admin,
+        Self::Disk,
     ];
 
     const fn name(self) -> &'static str {
@@ -86,6 +89,7 @@ impl Part {
             Self::Runs => "runs",
             Self::Silence => "silence",
             Self::Admin => "admin",
+            Self::Disk => "disk",
         }
     }
 
@@ -115,6 +119,7 @@ impl Part {
             Self::Runs => runs::runs(kind, effort, numbers),
             Self::Silence => silence::silence(kind, effort, numbers),
             Self::Admin => admin::admin(kind, effort, numbers),
+            Self::Disk => disk::disk(kind, effort, numbers),
         }
     }
 }
@@ -124,6 +129,8 @@ impl Part {
 pub(crate) enum Unit {
     /// Less is better.
     Milliseconds,
+    /// Less is better.
+    Seconds,
     /// Less is better.
     Mebibytes,
     /// Less is better.

@@ -67,7 +67,7 @@ pub(crate) fn runs(kind: Kind, _effort: Effort, numbers: &mut Numbers) -> Result
 }
 
 /// Runs a state through the master; each state must be a success.
-fn run(master: &Master, sls: &str, states: usize) -> Result<Duration> {
+pub(crate) fn run(master: &Master, sls: &str, states: usize) -> Result<Duration> {
     let begun = Instant::now();
     let output = master.salt(&["-t", "300", "web1", "state.apply", sls, "--out=json"])?;
     let took = begun.elapsed();

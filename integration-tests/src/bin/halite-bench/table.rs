@@ -38,7 +38,7 @@ pub(crate) fn render(ours: &[Number], theirs: &[Number]) -> String {
 fn compared(our: &Number, their: &Number) -> String {
     let (ratio, better, worse) = match our.unit {
         Unit::PerSecond => (our.value / their.value, "more", "fewer"),
-        Unit::Milliseconds => (their.value / our.value, "faster", "slower"),
+        Unit::Milliseconds | Unit::Seconds => (their.value / our.value, "faster", "slower"),
         Unit::Mebibytes | Unit::Processes | Unit::Times => {
             (their.value / our.value, "less", "more")
         }
@@ -59,6 +59,7 @@ fn shown(number: &Number) -> String {
     let digits = usize::from(value < 100.0 && number.unit != Unit::Processes);
     let unit = match number.unit {
         Unit::Milliseconds => " ms",
+        Unit::Seconds => " s",
         Unit::Mebibytes => " MiB",
         Unit::Processes => "",
         Unit::Times => "x",

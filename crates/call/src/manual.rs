@@ -1,10 +1,15 @@
-//! What `sys.doc` says of a function beside its own text: its arguments, and
-//! examples of the functions that people use most.
+//! What `sys.doc` and `sys.state_doc` say of a function beside its own text: its
+//! arguments, and examples of what people use most.
 //!
-//! Invariant: each example binds to the signature of its function; a test of the
-//! crate with all functions binds them.
+//! Invariant: each example binds to the signature of its function or state; a test
+//! of the crate with all functions binds them.
+
+mod states;
 
 use halite_proto::{Value, python};
+
+pub use self::states::STATE_EXAMPLES;
+pub(crate) use self::states::example as state_example;
 
 use crate::signature::{Param, Signature};
 

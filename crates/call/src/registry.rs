@@ -102,18 +102,7 @@ impl Function {
         if self.python.is_some() {
             return self.doc.to_owned();
         }
-        let mut text = String::from("\n");
-        for line in self.doc.lines() {
-            if !line.trim().is_empty() {
-                text.push_str("    ");
-                text.push_str(line.trim_end());
-            }
-            text.push('\n');
-        }
-        let arguments = manual::arguments(&self.parse_signature().unwrap_or_default());
-        if !arguments.is_empty() {
-            text.push_str(&format!("\n    Arguments:\n\n{arguments}"));
-        }
+        let mut text = self.described();
         text.push_str("\n    CLI Example:\n\n");
         match manual::examples(self.name) {
             Some(examples) => {
@@ -129,6 +118,40 @@ impl Function {
             }
         }
         text.push_str("    ");
+        text
+    }
+
+    /// As [`doc_text`](Self::doc_text), of a state function: its example stands in
+    /// an SLS file.
+    pub fn state_doc_text(&self) -> String {
+        if self.python.is_some() {
+            return self.doc.to_owned();
+        }
+        let mut text = self.described();
+        if let Some(example) = manual::state_example(self.name) {
+            text.push_str("\n    Example:\n\n");
+            for line in example.lines() {
+                text.push_str(&format!("        {line}\n"));
+            }
+        }
+        text.push_str("    ");
+        text
+    }
+
+    /// What it does, and its arguments.
+    fn described(&self) -> String {
+        let mut text = String::from("\n");
+        for line in self.doc.lines() {
+            if !line.trim().is_empty() {
+                text.push_str("    ");
+                text.push_str(line.trim_end());
+            }
+            text.push('\n');
+        }
+        let arguments = manual::arguments(&self.parse_signature().unwrap_or_default());
+        if !arguments.is_empty() {
+            text.push_str(&format!("\n    Arguments:\n\n{arguments}"));
+        }
         text
     }
 

@@ -1,5 +1,9 @@
 //! The programs without which modules of this build are not available: those
 //! that Salt's modules look for, where ours cannot do without them either.
+//!
+//! Not here: `gem`, for which Salt's looks for nothing either; `nfs3`, which here
+//! needs `showmount` for nothing; and `smbios`, which has no states, takes either
+//! of two programs, and says so when it is called.
 
 use halite_call::Requirement;
 
@@ -20,9 +24,11 @@ pub(crate) static REQUIREMENTS: &[Requirement] = &[
     Requirement::new("lvm", &["lvm"]).states_say("lvm command not found"),
     Requirement::new("nftables", &["nft"]),
     Requirement::new("npm", &["npm"]),
+    Requirement::new("partition", &["parted", "lsblk", "partprobe"]),
     Requirement::new("quota", &["setquota"]),
     Requirement::new("raid", &["mdadm"]).states_say("Unable to locate command: mdadm"),
     Requirement::new("rsync", &["rsync"]),
+    Requirement::new("selinux", &["semanage", "setsebool", "semodule"]),
     Requirement::new("webutil", &["htpasswd"]),
 ];
 

@@ -2,10 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod local_minion;
+
 use std::collections::HashSet;
 
-use halite_call::manual::EXAMPLES;
+use halite_call::manual::{EXAMPLES, STATE_EXAMPLES};
 use halite_call::{Function, args, shlex};
+use halite_proto::Value;
+
+use local_minion::LocalMinion;
 
 /// The names that a function with `**kwargs` takes beside its parameters: those
 /// that its text has, and the arguments of the state that it is given.
@@ -65,4 +70,40 @@ fn a_name_that_no_text_has_is_not_documented() {
     let install = halite_state_run::registry().get("pkg.install").unwrap();
     let names = documented(install, &[]);
     assert!(names.contains("version") && !names.contains("refesh"));
+}
+
+/// What every state takes, and what the compiler adds.
+const COMMON: [&str; 11] = [
+    "name", "state", "fun", "order", "unless", "onlyif", "creates", "watch", "__id__", "__sls__",
+    "__env__",
+];
+
+/// Each example compiles to its state, whose signature has all its arguments; a
+/// run with `test=True` finds nothing wrong with them.
+#[test]
+fn examples_of_states_are_states() {
+    let dir = tempfile::tempdir().unwrap();
+    let minion = LocalMinion::laid_out(dir.path(), ("os_family", "Debian"));
+    for (state, example) in STATE_EXAMPLES {
+        std::fs::write(dir.path().join("srv/example.sls"), example).unwrap();
+        let function = halite_state_run::registry().state(state);
+        let function = function.unwrap_or_else(|| panic!("there is no {state}"));
+        let signature = function.parse_signature().unwrap();
+        let low = minion.call("state.show_low_sls", &["example"]).ret;
+        let chunks = low.as_list().unwrap();
+        assert_eq!(chunks.len(), 1, "{example}: {low:?}");
+        let chunk = chunks[0].as_map().unwrap();
+        let text = |key: &str| chunk.get(key).and_then(Value::as_str).unwrap();
+        assert_eq!(format!("{}.{}", text("state"), text("fun")), *state);
+        for key in chunk.keys().filter_map(Value::as_str) {
+            let mut known = signature.params.iter().chain(&signature.keyword_only);
+            assert!(
+                COMMON.contains(&key) || known.any(|param| param.name == key),
+                "{state}: {key} is not documented"
+            );
+        }
+        let shown = minion.call("sys.state_doc", &[state]).ret;
+        let shown = shown.as_map().unwrap().get(*state).cloned().unwrap();
+        assert!(shown.as_str().unwrap().contains("    Example:\n\n        "));
+    }
 }

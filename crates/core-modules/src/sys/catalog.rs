@@ -41,6 +41,17 @@ impl Entry {
         }
     }
 
+    fn of(what: What, function: &Function) -> Self {
+        Self {
+            name: function.name.to_owned(),
+            doc: match what {
+                What::States => function.state_doc_text(),
+                _ => function.doc_text(),
+            },
+            signature: function.signature.to_owned(),
+        }
+    }
+
     pub(super) fn module(&self) -> &str {
         self.name.split('.').next().unwrap_or_default()
     }
@@ -53,16 +64,6 @@ impl Entry {
 
     pub(super) fn signature(&self) -> Signature {
         Signature::parse(&self.signature).unwrap_or_default()
-    }
-}
-
-impl From<&Function> for Entry {
-    fn from(function: &Function) -> Self {
-        Self {
-            name: function.name.to_owned(),
-            doc: function.doc_text(),
-            signature: function.signature.to_owned(),
-        }
     }
 }
 
@@ -146,7 +147,7 @@ pub(super) fn asked(call: &Call<'_>, what: What, words: &[String], texts: Texts)
         }
         let functions = functions.into_iter();
         let functions = functions.filter_map(|name| extensions::of_salt(call.ctx, kind, name));
-        entries.extend(functions.map(Entry::from));
+        entries.extend(functions.map(|function| Entry::of(what, function)));
     }
     let ours: HashSet<String> = entries.iter().map(|entry| entry.name.clone()).collect();
     let found = found
@@ -167,7 +168,7 @@ pub(super) fn all(call: &Call<'_>, what: What) -> Vec<Entry> {
         let hidden: BTreeSet<&str> = users.iter().map(|function| function.name).collect();
         ours.filter(|function| !hidden.contains(function.name))
             .chain(users.iter().copied())
-            .map(Entry::from)
+            .map(|function| Entry::of(what, function))
             .collect()
     };
     let (registry, host) = (call.ctx.registry(), call.host());

@@ -11,7 +11,7 @@ use crate::error::chain;
 
 /// Who has logged in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Who<'a> {
+pub(crate) struct LoggedIn<'a> {
     /// The name.
     pub(crate) name: &'a str,
     /// The way to log in.
@@ -28,11 +28,11 @@ pub(crate) struct Tokens {
     per_user_max: usize,
     /// Those of each user, once one was made: what lies in the store is read
     /// then.
-    held: Mutex<Option<Held>>,
+    held: Mutex<Option<TokensByUser>>,
 }
 
 /// The tokens of each user of each way to log in, by their end.
-type Held = HashMap<(String, String), BTreeSet<(i64, TokenId)>>;
+type TokensByUser = HashMap<(String, String), BTreeSet<(i64, TokenId)>>;
 
 impl Tokens {
     /// The tokens of a store; new ones have the length of this hash.
@@ -56,7 +56,7 @@ impl Tokens {
     /// When it cannot be stored.
     pub(crate) fn make(
         &self,
-        who: Who<'_>,
+        who: LoggedIn<'_>,
         lifetime_s: u64,
         auth_list: Option<Vec<Value>>,
         now_s: i64,
@@ -85,7 +85,7 @@ impl Tokens {
     }
 
     /// Counts a new token; of too many those go that would end first.
-    fn make_room(&self, who: Who<'_>, expire: i64, token: TokenId) -> Result<(), StoreError> {
+    fn make_room(&self, who: LoggedIn<'_>, expire: i64, token: TokenId) -> Result<(), StoreError> {
         let mut held = self.held();
         let held = match &mut *held {
             Some(held) => held,
@@ -105,12 +105,12 @@ impl Tokens {
         Ok(())
     }
 
-    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+    fn held(&self) -> MutexGuard<'_, Option<TokensByUser>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read_held(&self) -> Result<Held, StoreError> {
-        let mut held = Held::new();
+    fn read_held(&self) -> Result<TokensByUser, StoreError> {
+        let mut held = TokensByUser::new();
         for token in self.store.list()? {
             // Those that have expired go with the housekeeping.
             let Some(data) = self.store.get(&token, i64::MIN)? else {
@@ -186,7 +186,7 @@ mod tests {
     fn a_user_has_so_many_tokens_and_the_oldest_go() {
         let dir = tempfile::tempdir().unwrap();
         let make = |tokens: &Tokens, name: &str, lifetime_s: u64| {
-            let who = Who {
+            let who = LoggedIn {
                 name,
                 eauth: "pam",
                 groups: &[],
@@ -217,7 +217,7 @@ mod tests {
     fn a_token_holds_until_it_expires() {
         let dir = tempfile::tempdir().unwrap();
         let tokens = tokens(&dir);
-        let who = Who {
+        let who = LoggedIn {
             name: "alice",
             eauth: "pam",
             groups: &["ops".to_owned()],

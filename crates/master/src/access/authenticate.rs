@@ -15,7 +15,7 @@ use crate::core::eauth::{Office, may_run};
 use crate::core::gate::Cause;
 use crate::core::perms::Perm;
 use crate::error::chain;
-use crate::tokens::Who;
+use crate::tokens::LoggedIn;
 
 /// A local program's user.
 #[derive(Clone, Debug)]
@@ -189,7 +189,7 @@ impl Access {
             }
             _ => None,
         };
-        let who = Who {
+        let who = LoggedIn {
             name: &name,
             eauth,
             groups: &user.groups,

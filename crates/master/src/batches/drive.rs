@@ -75,7 +75,7 @@ impl Drive<'_> {
                 self.left.retain(|id| !next.contains(id));
                 self.active.extend(next);
             }
-            self.note(&record);
+            self.record(&record);
             match std::mem::take(&mut is_new) {
                 true => self.job.tell_new(self.batches),
                 false => self.job.tell_progress(self.batches),
@@ -213,7 +213,7 @@ impl Drive<'_> {
         }
     }
 
-    fn note(&self, record: &Record) {
+    fn record(&self, record: &Record) {
         {
             let mut course = self.job.course();
             course.active = self.active.len();

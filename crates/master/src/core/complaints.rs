@@ -28,12 +28,12 @@ pub const LINES_OF_ALL_MAX: usize = 1000;
 pub struct Complaints<K> {
     told: HashMap<(String, &'static str), i64>,
     since: i64,
-    kinds: HashMap<&'static str, Kind<K>>,
+    kinds: HashMap<&'static str, KindOfComplaint<K>>,
 }
 
 /// The remarks of one kind.
 #[derive(Debug)]
-struct Kind<K> {
+struct KindOfComplaint<K> {
     lines: Budget<Option<K>>,
     suppressed: u64,
 }
@@ -77,7 +77,7 @@ impl<K: Eq + Hash> Complaints<K> {
             Some(_) => (LINES_OF_ONE_MAX, LINES_OF_ALL_MAX),
             None => (LINES_MAX, LINES_MAX),
         };
-        let kind = self.kinds.entry(what).or_insert_with(|| Kind {
+        let kind = self.kinds.entry(what).or_insert_with(|| KindOfComplaint {
             lines: Budget::new(each, all, INTERVAL_S),
             suppressed: 0,
         });

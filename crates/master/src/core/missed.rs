@@ -45,7 +45,7 @@ impl Missed {
     }
 
     /// Remembers a job that is about to be published; `bytes` is its size.
-    pub(crate) fn note(
+    pub(crate) fn record(
         &mut self,
         now_s: u64,
         jid: Jid,
@@ -70,7 +70,7 @@ impl Missed {
         }
     }
 
-    /// Notes that a minion has returned a job.
+    /// Records that a minion has returned a job.
     pub(crate) fn returned(&mut self, jid: &Jid, id: &MinionId) {
         // The job is among the last ones, if it is there at all.
         if let Some(job) = self.jobs.iter_mut().rev().find(|job| job.jid == *jid) {
@@ -79,7 +79,7 @@ impl Missed {
     }
 
     /// The jobs that a minion may have missed, in the order of publication.
-    pub(crate) fn of(&mut self, now_s: u64, id: &MinionId) -> Vec<Map> {
+    pub(crate) fn missed_by(&mut self, now_s: u64, id: &MinionId) -> Vec<Map> {
         self.forget_old(now_s);
         // Also where an old one stands behind a younger one: a clock was set
         // while no master ran.
@@ -112,10 +112,10 @@ mod tests {
         MinionId::parse(name).unwrap()
     }
 
-    fn note(missed: &mut Missed, now_s: u64, n: u64, minions: &[&str]) -> Jid {
+    fn record(missed: &mut Missed, now_s: u64, n: u64, minions: &[&str]) -> Jid {
         let jid = Jid::parse(format!("{n:020}")).unwrap();
         let load = Map::from([("jid", jid.as_str())]);
-        missed.note(
+        missed.record(
             now_s,
             jid.clone(),
             load,
@@ -127,16 +127,20 @@ mod tests {
 
     fn jids(missed: &mut Missed, now_s: u64, name: &str) -> Vec<u64> {
         let jid = |load: Map| load.get("jid").unwrap().as_str().unwrap().parse().unwrap();
-        missed.of(now_s, &id(name)).into_iter().map(jid).collect()
+        missed
+            .missed_by(now_s, &id(name))
+            .into_iter()
+            .map(jid)
+            .collect()
     }
 
     #[test]
     fn a_minion_hears_of_its_own_open_jobs_in_order() {
         let mut missed = Missed::new(30, 10_000);
-        note(&mut missed, 100, 1, &["web1", "web2"]);
-        let second = note(&mut missed, 101, 2, &["web1"]);
-        note(&mut missed, 102, 3, &["web2"]);
-        note(&mut missed, 103, 4, &["web1"]);
+        record(&mut missed, 100, 1, &["web1", "web2"]);
+        let second = record(&mut missed, 101, 2, &["web1"]);
+        record(&mut missed, 102, 3, &["web2"]);
+        record(&mut missed, 103, 4, &["web1"]);
         missed.returned(&second, &id("web1"));
         assert_eq!(jids(&mut missed, 104, "web1"), [1, 4]);
         assert_eq!(jids(&mut missed, 104, "web2"), [1, 3]);
@@ -146,8 +150,8 @@ mod tests {
     #[test]
     fn an_expired_job_is_never_given_out() {
         let mut missed = Missed::new(30, 10_000);
-        note(&mut missed, 100, 1, &["web1"]);
-        note(&mut missed, 120, 2, &["web1"]);
+        record(&mut missed, 100, 1, &["web1"]);
+        record(&mut missed, 120, 2, &["web1"]);
         assert_eq!(jids(&mut missed, 130, "web1"), [1, 2]);
         assert_eq!(jids(&mut missed, 131, "web1"), [2]);
         assert!(jids(&mut missed, 200, "web1").is_empty());
@@ -157,8 +161,8 @@ mod tests {
     #[test]
     fn an_expired_job_is_not_given_out_behind_a_younger_one() {
         let mut missed = Missed::new(30, 10_000);
-        note(&mut missed, 100, 1, &["web1"]);
-        note(&mut missed, 60, 2, &["web1"]);
+        record(&mut missed, 100, 1, &["web1"]);
+        record(&mut missed, 60, 2, &["web1"]);
         assert_eq!(jids(&mut missed, 101, "web1"), [1]);
     }
 
@@ -166,7 +170,7 @@ mod tests {
     fn memory_is_bounded_and_off_is_off() {
         let mut missed = Missed::new(30, 1000);
         for n in 0..50 {
-            note(&mut missed, 100, n, &["web1"]);
+            record(&mut missed, 100, n, &["web1"]);
         }
         assert_eq!(jids(&mut missed, 100, "web1").len(), 10);
         let mut off = Missed::new(0, 1000);

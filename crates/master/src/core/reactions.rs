@@ -25,7 +25,7 @@ pub fn line_of(text: &str, id: &str) -> Option<usize> {
 
 /// Where a reaction runs.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum ReactionKind {
     /// On minions.
     Local {
         /// Which.
@@ -53,7 +53,7 @@ pub struct Reaction {
     /// Its name in the file.
     pub id: String,
     /// Where.
-    pub kind: Kind,
+    pub kind: ReactionKind,
     /// The function.
     pub fun: String,
     /// Its arguments by position.
@@ -133,7 +133,7 @@ fn reaction(id: &str, name: &str, chunk: &Value) -> Result<Reaction, String> {
         value.and_then(|value| value.as_str().map(str::to_owned))
     };
     let kind = match state {
-        "local" | "cmd" => Kind::Local {
+        "local" | "cmd" => ReactionKind::Local {
             tgt_type: text(&mut low, ["tgt_type", "expr_form"])
                 .unwrap_or_else(|| "glob".to_owned()),
             ret: text(&mut low, ["ret", "returner"]).unwrap_or_default(),
@@ -144,9 +144,9 @@ fn reaction(id: &str, name: &str, chunk: &Value) -> Result<Reaction, String> {
                 .collect(),
             tgt: low.remove("tgt").ok_or_else(|| format!("{name}: no tgt"))?,
         },
-        "runner" => Kind::Runner,
-        "wheel" => Kind::Wheel,
-        "caller" => Kind::Caller,
+        "runner" => ReactionKind::Runner,
+        "wheel" => ReactionKind::Wheel,
+        "caller" => ReactionKind::Caller,
         other => return Err(format!("{name}: there is no kind of reaction {other:?}")),
     };
     Ok(Reaction {
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(reaction.fun, "cmd.run");
         assert_eq!(reaction.args, [Value::from(7)]);
         assert_eq!(reaction.kwargs, Map::from([("cmd", "id")]));
-        let Kind::Local { tgt, tgt_type, .. } = reaction.kind else {
+        let ReactionKind::Local { tgt, tgt_type, .. } = reaction.kind else {
             panic!("no command");
         };
         assert_eq!((tgt, tgt_type.as_str()), ("web*".into(), "glob"));
@@ -294,16 +294,16 @@ mod tests {
         ] {
             let reaction = read(text)[0].clone().unwrap();
             assert_eq!(reaction.fun, "event.send", "{text}");
-            assert_eq!(reaction.kind, Kind::Runner, "{text}");
+            assert_eq!(reaction.kind, ReactionKind::Runner, "{text}");
             assert_eq!(reaction.kwargs, Map::from([("tag", "my/tag")]), "{text}");
         }
         let wheel = read("x:\n  wheel.key.accept:\n    - args:\n      - match: web1\n");
-        assert_eq!(wheel[0].clone().unwrap().kind, Kind::Wheel);
+        assert_eq!(wheel[0].clone().unwrap().kind, ReactionKind::Wheel);
         let caller = read("x:\n  caller.file.touch:\n    - args: [/tmp/x]\n");
         let caller = caller[0].clone().unwrap();
         assert_eq!(
             (caller.kind, caller.args),
-            (Kind::Caller, vec!["/tmp/x".into()])
+            (ReactionKind::Caller, vec!["/tmp/x".into()])
         );
     }
 
@@ -330,7 +330,8 @@ mod tests {
     fn commands_carry_metadata_and_a_job_id() {
         let text = "x:\n  local.test.ping:\n    - tgt: a\n    - metadata: {b: 2}\n    - jid: ";
         let found = |jid: &str| read(&format!("{text}'{jid}'\n"))[0].clone();
-        let Kind::Local { jid, extra, .. } = found("20200101010101010101").unwrap().kind else {
+        let ReactionKind::Local { jid, extra, .. } = found("20200101010101010101").unwrap().kind
+        else {
             panic!("no command");
         };
         assert_eq!(jid.unwrap().as_str(), "20200101010101010101");

@@ -41,7 +41,7 @@ impl Stats {
 
     /// Counts a request that has taken so long; the data of the event, where it
     /// is time for one.
-    pub fn note(&mut self, cmd: &str, took: Duration, now: Instant) -> Option<Map> {
+    pub fn record(&mut self, cmd: &str, took: Duration, now: Instant) -> Option<Map> {
         let taken = match self.commands.get_mut(cmd) {
             Some(taken) => taken,
             None => self.commands.entry(cmd.to_owned()).or_default(),
@@ -82,17 +82,17 @@ mod tests {
         let at = |s: u64| begun + Duration::from_secs(s);
         let took = Duration::from_millis;
         let mut stats = Stats::new(Duration::from_secs(60), begun);
-        assert_eq!(stats.note("_return", took(100), at(1)), None);
-        assert_eq!(stats.note("_return", took(300), at(59)), None);
-        let told = stats.note("publish", took(500), at(61)).unwrap();
+        assert_eq!(stats.record("_return", took(100), at(1)), None);
+        assert_eq!(stats.record("_return", took(300), at(59)), None);
+        let told = stats.record("publish", took(500), at(61)).unwrap();
         let of = |mean: f64, runs: i64| -> Value {
             Map::from([("mean", Value::from(mean)), ("runs", runs.into())]).into()
         };
         assert_eq!(told.get("time"), Some(&61.0.into()));
         let wanted = Map::from([("_return", of(0.2, 2)), ("publish", of(0.5, 1))]);
         assert_eq!(told.get("stats"), Some(&wanted.into()));
-        assert_eq!(stats.note("_auth", took(1), at(62)), None);
-        let told = stats.note("_auth", took(3), at(121)).unwrap();
+        assert_eq!(stats.record("_auth", took(1), at(62)), None);
+        let told = stats.record("_auth", took(3), at(121)).unwrap();
         let wanted = Map::from([("_auth", of(0.002, 2))]);
         assert_eq!(told.get("stats"), Some(&wanted.into()));
     }

@@ -96,7 +96,7 @@ impl Scheduler {
             );
         }
         if due.returned != Returned::No {
-            let told = told(&self.runners.general.id, due, ran, &jiff::Zoned::now());
+            let told = report(&self.runners.general.id, due, ran, &jiff::Zoned::now());
             self.runners.bus.fire(RETURN_TAG, told);
         }
         self.finished(&name);
@@ -120,8 +120,8 @@ impl Scheduler {
     }
 }
 
-/// What is told of a job that has run, in Salt's form.
-fn told(id: &str, due: Due, ran: &Map, now: &jiff::Zoned) -> Map {
+/// The event of a job that has run, in Salt's form.
+fn report(id: &str, due: Due, ran: &Map, now: &jiff::Zoned) -> Map {
     let of_run = |name: &str| ran.get(name).cloned().unwrap_or_default();
     let mut fun_args = due.args;
     if !due.kwargs.is_empty() {
@@ -183,7 +183,7 @@ mod tests {
             ("success", true.into()),
         ]);
         let now = "2026-11-21T10:43:32+00:00[UTC]".parse().unwrap();
-        let told = told("m_master", due, &ran, &now);
+        let told = report("m_master", due, &ran, &now);
         let names: Vec<&str> = told.keys().filter_map(Value::as_str).collect();
         assert_eq!(
             names,

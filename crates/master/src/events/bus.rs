@@ -72,7 +72,7 @@ impl Bus {
     /// The program that asks for a job may not listen yet. To be called before
     /// the job leaves.
     pub(crate) fn expect_late(&self, jid: &Jid) {
-        self.late_jobs().note(jid, Instant::now());
+        self.late_jobs().expect(jid, Instant::now());
     }
 
     fn late_jobs(&self) -> MutexGuard<'_, LateJobs> {

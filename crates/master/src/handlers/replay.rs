@@ -15,7 +15,7 @@ pub(super) fn answer(master: &Master, caller: &Caller, replay: &Replay) -> Handl
         jobs, fleet, bus, ..
     } = master;
     let id = &caller.id;
-    let jobs = jobs.missed.of(id);
+    let jobs = jobs.missed.missed_by(id);
     if !jobs.is_empty() {
         tracing::info!(minion = %id, jobs = jobs.len(), "told of jobs it may have missed");
     }

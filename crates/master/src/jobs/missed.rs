@@ -56,7 +56,7 @@ impl MissedJobs {
                         .collect();
                     let bytes = kept.payload.len();
                     let published_s = BEGIN_S.saturating_sub(kept.age.as_secs());
-                    missed.note(published_s, jid, load, bytes, open);
+                    missed.record(published_s, jid, load, bytes, open);
                 }
             }
             spool = Some(opened);
@@ -76,7 +76,7 @@ impl MissedJobs {
     }
 
     /// Remembers a job that is about to be published to `minions`.
-    pub(crate) fn note(&self, load: &PublishLoad, minions: &[MinionId]) {
+    pub(crate) fn record(&self, load: &PublishLoad, minions: &[MinionId]) {
         let mut memory = self.lock();
         let now = Moment::now();
         if !memory.missed.is_on() {
@@ -99,19 +99,19 @@ impl MissedJobs {
         let published_s = memory.seconds(now);
         memory
             .missed
-            .note(published_s, jid, map, packed.len(), minions.iter().cloned());
+            .record(published_s, jid, map, packed.len(), minions.iter().cloned());
     }
 
-    /// Notes that a minion has returned a job.
+    /// Records that a minion has returned a job.
     pub(crate) fn returned(&self, jid: &Jid, id: &MinionId) {
         self.lock().missed.returned(jid, id);
     }
 
     /// The jobs that a minion may have missed, in order.
-    pub(crate) fn of(&self, id: &MinionId) -> Vec<Map> {
+    pub(crate) fn missed_by(&self, id: &MinionId) -> Vec<Map> {
         let mut memory = self.lock();
         let now_s = memory.seconds(Moment::now());
-        memory.missed.of(now_s, id)
+        memory.missed.missed_by(now_s, id)
     }
 
     fn lock(&self) -> MutexGuard<'_, Memory> {

@@ -78,12 +78,12 @@ pub(crate) struct Pillars {
 }
 
 /// Pillars by minion and environment, with the time they were compiled at.
-type Kept = HashMap<(String, Option<String>), (Instant, Map)>;
+type CachedPillars = HashMap<(String, Option<String>), (Instant, Map)>;
 
 /// `pillar_cache`: pillars as they were compiled, without overrides.
 struct Cache {
     ttl: Duration,
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedPillars>,
 }
 
 /// Why there is nobody to compile pillars.
@@ -212,7 +212,7 @@ impl Pillars {
 }
 
 impl Cache {
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, CachedPillars> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -40,7 +40,7 @@ fn publish(publishing: &Publishing, packed: &[u8]) {
     let minions = resolve(asked, &**fleet).unwrap_or_default().minions;
     let jobs = &publishing.groups.jobs;
     jobs.record_meant(&load.jid, &minions, false);
-    jobs.missed.note(&load, &minions);
+    jobs.missed.record(&load, &minions);
     match publishing.publisher.publish(&load, &minions) {
         Ok(()) => tracing::info!(jid = %load.jid, "published what was pushed"),
         Err(error) => tracing::error!(jid = %load.jid, "{}", chain(&error)),

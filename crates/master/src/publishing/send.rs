@@ -88,7 +88,7 @@ impl Publishing {
         self.groups
             .bus
             .fire_under("job", [job, "publish"], load.to_map());
-        self.groups.jobs.missed.note(&load, &resolved.minions);
+        self.groups.jobs.missed.record(&load, &resolved.minions);
         if let Err(error) = self.publisher.publish(&load, &resolved.minions) {
             tracing::error!(jid = job, "{}", chain(&error));
             return Err(chain(&error));

@@ -23,7 +23,7 @@ use halite_render::{Renderer, SlsRequest};
 use files::ReactionFile;
 use tokio::time::sleep_until;
 
-use crate::core::reactions::{Kind, Reaction, USER, line_of, reactions};
+use crate::core::reactions::{Reaction, ReactionKind, USER, line_of, reactions};
 use crate::core::storms::Storms;
 use crate::error::chain;
 use crate::events::bus::Bus;
@@ -268,7 +268,7 @@ fn perform(reactor: &Reactor, reaction: Reaction, event: &Event, place: &str, jo
         tracing::error!(%tag, "reaction \"{place}\": {id}: {fun} failed: {why}");
     };
     match kind {
-        Kind::Local {
+        ReactionKind::Local {
             tgt,
             tgt_type,
             ret,
@@ -298,7 +298,7 @@ fn perform(reactor: &Reactor, reaction: Reaction, event: &Event, place: &str, jo
                 failed(why);
             }
         }
-        Kind::Runner => {
+        ReactionKind::Runner => {
             if let Err(why) = runner::is_there(&reactor.runners, &fun) {
                 return failed(why);
             }
@@ -311,7 +311,7 @@ fn perform(reactor: &Reactor, reaction: Reaction, event: &Event, place: &str, jo
                 failed(chain(&error));
             }
         }
-        Kind::Caller => {
+        ReactionKind::Caller => {
             let house = reactor.functions.house();
             let outcome = run_function(house, &fun, &with_marked(args, kwargs), job);
             match outcome.failure {
@@ -320,7 +320,7 @@ fn perform(reactor: &Reactor, reaction: Reaction, event: &Event, place: &str, jo
                 Some(Failure::Call { error, .. }) => failed(error.to_string()),
             }
         }
-        Kind::Wheel => {
+        ReactionKind::Wheel => {
             let answer = wheel::run(&reactor.wheel, &fun, args, kwargs, USER);
             let data = answer.get("data");
             if data.and_then(|data| data.get("success")) == Some(&Value::Bool(false)) {

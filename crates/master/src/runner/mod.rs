@@ -79,7 +79,7 @@ use crate::pillar::pillars::Pillars;
 use crate::publishing::Publishing;
 use crate::settings::General;
 use crate::wheel::Wheel;
-use registry::{Place, Registry, Seat, Timer};
+use registry::{Registry, RunnerSlot, Seat, Timer};
 use table::Found;
 
 /// The runners of a master, and the parts of it that they use.
@@ -211,7 +211,7 @@ pub(crate) struct Run {
 
 impl Run {
     fn begin(runners: &Arc<Runners>, asked: Asked, stop: Stop) -> Result<Arc<Self>, NotStarted> {
-        let place = Place::take(runners, RESERVED.contains(&asked.fun.as_str()))?;
+        let place = RunnerSlot::take(runners, RESERVED.contains(&asked.fun.as_str()))?;
         let jid = match &asked.jid {
             Some(jid) => runners.jobs.cache.prepare(jid, false).map(|()| jid.clone()),
             None => runners.jobs.allocate(false),

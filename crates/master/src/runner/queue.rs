@@ -90,7 +90,7 @@ impl From<QueueError> for RunnerError {
 }
 
 /// A queue, and who keeps it.
-struct Place {
+struct NamedQueue {
     backend: Backend,
     queue: QueueName,
 }
@@ -141,7 +141,7 @@ fn in_python(call: &Call<'_>, backend: &str, fun: &str, kwargs: Map) -> Ran {
     })
 }
 
-impl Place {
+impl NamedQueue {
     /// The same of a queue, where Python keeps it.
     fn in_python<const N: usize>(
         &self,
@@ -169,15 +169,15 @@ impl Place {
     }
 }
 
-fn place(call: &Call<'_>, fun: &str) -> Result<Place, RunnerError> {
-    Ok(Place {
+fn place(call: &Call<'_>, fun: &str) -> Result<NamedQueue, RunnerError> {
+    Ok(NamedQueue {
         backend: Backend::of(call, &python::str(call.arg("backend")), fun)?,
         queue: QueueName::parse(&python::str(call.arg("queue")))?,
     })
 }
 
 /// The same for queues of runners, with `runner_queue` for what is left out.
-fn place_of_runners(call: &Call<'_>, fun: &str) -> Result<Place, RunnerError> {
+fn place_of_runners(call: &Call<'_>, fun: &str) -> Result<NamedQueue, RunnerError> {
     let option = call.runners.general.opts.get("runner_queue");
     let given = |name: &str| {
         let given = call.text(name);
@@ -188,7 +188,7 @@ fn place_of_runners(call: &Call<'_>, fun: &str) -> Result<Place, RunnerError> {
             "no queue is given, and the option runner_queue names none".to_owned(),
         ));
     };
-    Ok(Place {
+    Ok(NamedQueue {
         backend: Backend::of(call, given("backend").unwrap_or(BACKEND), fun)?,
         queue: QueueName::parse(queue)?,
     })
@@ -244,7 +244,7 @@ fn insert(call: &Call<'_>) -> Ran {
     put(call, &place, call.arg("items"))
 }
 
-fn put(call: &Call<'_>, place: &Place, given: &Value) -> Ran {
+fn put(call: &Call<'_>, place: &NamedQueue, given: &Value) -> Ran {
     if let Some(done) = place.in_python(call, "insert", [("items", given.clone())]) {
         return done;
     }
@@ -305,7 +305,7 @@ fn pop(call: &Call<'_>) -> Ran {
 }
 
 /// Takes items out.
-fn taken(call: &Call<'_>, place: &Place, as_data: bool) -> Ran {
+fn taken(call: &Call<'_>, place: &NamedQueue, as_data: bool) -> Ran {
     let asked = [
         ("quantity", call.arg("quantity").clone()),
         ("is_runner", as_data.into()),
@@ -348,7 +348,7 @@ fn process_queue(call: &Call<'_>) -> Ran {
     processed(call, &place, call.flag("is_runner"))
 }
 
-fn processed(call: &Call<'_>, place: &Place, as_data: bool) -> Ran {
+fn processed(call: &Call<'_>, place: &NamedQueue, as_data: bool) -> Ran {
     let items = match taken(call, place, as_data) {
         Ok(items) => items,
         Err(RunnerError::BadArguments(why)) => {

@@ -109,12 +109,12 @@ impl Drop for Listed {
 }
 
 /// One of the places for runners.
-pub(super) struct Place {
+pub(super) struct RunnerSlot {
     runners: Arc<Runners>,
     is_reserved: bool,
 }
 
-impl Place {
+impl RunnerSlot {
     /// A place; `is_reserved` for one of those that are kept for looking at
     /// runners and ending them.
     pub(super) fn take(runners: &Arc<Runners>, is_reserved: bool) -> Result<Self, NotStarted> {
@@ -134,7 +134,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for RunnerSlot {
     fn drop(&mut self) {
         let registry = &self.runners.registry;
         let count = match self.is_reserved {
@@ -168,12 +168,12 @@ impl Drop for Abandoned {
 /// What a run holds while it runs: its place, or that it was abandoned.
 #[derive(Default)]
 pub(super) struct Seat {
-    _place: Option<Place>,
+    _place: Option<RunnerSlot>,
     _abandoned: Option<Abandoned>,
 }
 
 impl Seat {
-    pub(super) fn of(place: Place) -> Self {
+    pub(super) fn of(place: RunnerSlot) -> Self {
         Self {
             _place: Some(place),
             _abandoned: None,

@@ -108,22 +108,22 @@ fn show_sls(call: &Call<'_>) -> Ran {
     Ok(Map::from([(id, ret)]).into())
 }
 
-/// Tells a run of states on this master, by its job id, what to do.
-fn told(call: &Call<'_>, fun: &str, names: &[&str]) -> Ran {
+/// Controls a run of states on this master, named by its job id.
+fn control(call: &Call<'_>, fun: &str, names: &[&str]) -> Ran {
     let args = names.iter().map(|name| call.arg(name).clone()).collect();
     carry_out(call, fun, args, Map::new()).map(|_| Value::Nil)
 }
 
 fn pause(call: &Call<'_>) -> Ran {
-    told(call, "state.pause", &["jid", "state_id", "duration"])
+    control(call, "state.pause", &["jid", "state_id", "duration"])
 }
 
 fn resume(call: &Call<'_>) -> Ran {
-    told(call, "state.resume", &["jid", "state_id"])
+    control(call, "state.resume", &["jid", "state_id"])
 }
 
 fn soft_kill(call: &Call<'_>) -> Ran {
-    told(call, "state.soft_kill", &["jid", "state_id"])
+    control(call, "state.soft_kill", &["jid", "state_id"])
 }
 
 /// Carries out states that are in no file: their results are told as progress,

@@ -39,7 +39,7 @@ impl Stats {
             stats
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .note(&name, now - begun, now);
+                .record(&name, now - begun, now);
         if let Some(data) = told {
             bus.fire_under("stats", [stats::WORKER], data);
         }

@@ -24,7 +24,7 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 const GROUPS_MAX: usize = 10_000;
 
 /// Who logs in, as functions of modules get it by name.
-struct Who<'a> {
+struct LoginAttempt<'a> {
     way: &'a str,
     name: &'a str,
     password: &'a str,
@@ -40,7 +40,7 @@ pub(super) fn log_in(
     name: &str,
     password: &str,
 ) -> Result<Option<Login>, String> {
-    let who = Who {
+    let who = LoginAttempt {
         way,
         name,
         password,
@@ -78,7 +78,7 @@ pub(super) fn acl(
     let Some(acl) = function(access, module, "acl") else {
         return Ok(None);
     };
-    let who = Who {
+    let who = LoginAttempt {
         way,
         name,
         password,
@@ -109,7 +109,11 @@ fn function(access: &Access, module: &str, name: &str) -> Option<&'static Functi
 }
 
 /// Calls a function with those of the names that it knows, as Salt does.
-fn ask(access: &Access, function: &'static Function, who: &Who<'_>) -> Result<Value, String> {
+fn ask(
+    access: &Access,
+    function: &'static Function,
+    who: &LoginAttempt<'_>,
+) -> Result<Value, String> {
     let signature = function.parse_signature().map_err(|error| chain(&error))?;
     let takes = |name: &str| {
         signature.kwargs.is_some()

@@ -21,7 +21,7 @@ pub(super) struct LateJobs {
 
 impl LateJobs {
     /// A job is asked for, possibly one more part of it.
-    pub(super) fn note(&mut self, jid: &Jid, now: Instant) {
+    pub(super) fn expect(&mut self, jid: &Jid, now: Instant) {
         if self.asked.insert(jid.clone(), now).is_some() {
             return;
         }
@@ -53,9 +53,9 @@ mod tests {
     fn the_last_part_of_a_job_counts() {
         let mut jobs = LateJobs::default();
         let now = Instant::now();
-        jobs.note(&jid(1), now);
+        jobs.expect(&jid(1), now);
         let later = now + Duration::from_secs(1);
-        jobs.note(&jid(1), later);
+        jobs.expect(&jid(1), later);
         assert_eq!(jobs.asked(&jid(1)), Some(later));
         assert_eq!(jobs.asked(&jid(2)), None);
         assert_eq!(jobs.order.len(), 1);
@@ -66,7 +66,7 @@ mod tests {
         let mut jobs = LateJobs::default();
         let now = Instant::now();
         for n in 0..=LATE_JOBS_MAX {
-            jobs.note(&jid(n), now);
+            jobs.expect(&jid(n), now);
         }
         assert_eq!(jobs.asked(&jid(0)), None);
         assert_eq!(jobs.asked(&jid(1)), Some(now));

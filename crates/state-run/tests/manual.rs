@@ -103,7 +103,7 @@ fn examples_of_states_are_states() {
             );
         }
         let shown = minion.call("sys.state_doc", &[state]).ret;
-        let shown = shown.as_map().unwrap().get(*state).cloned().unwrap();
+        let shown = shown.as_map().unwrap().get(state).cloned().unwrap();
         assert!(shown.as_str().unwrap().contains("    Example:\n\n        "));
     }
 }

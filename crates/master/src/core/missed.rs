@@ -174,7 +174,7 @@ mod tests {
         }
         assert_eq!(jids(&mut missed, 100, "web1").len(), 10);
         let mut off = Missed::new(0, 1000);
-        note(&mut off, 100, 1, &["web1"]);
+        record(&mut off, 100, 1, &["web1"]);
         assert!(jids(&mut off, 100, "web1").is_empty());
     }
 }

@@ -20,7 +20,7 @@ const JOBS: [&str; 6] = [
      `jid` varchar(255) not null, `return` mediumtext not null, `id` varchar(255) not null, \
      `success` varchar(10) not null, `full_ret` mediumtext not null, \
      `alter_time` timestamp default current_timestamp, \
-     key `id` (`id`), key `jid` (`jid`), key `fun` (`fun`)) engine=innodb",
+     key `id` (`id`), key `jid` (`jid`, `id`), key `fun` (`fun`)) engine=innodb",
     "create table if not exists `salt_events` (`id` bigint not null auto_increment, \
      `tag` varchar(255) not null, `data` mediumtext not null, \
      `alter_time` timestamp default current_timestamp, `master_id` varchar(255) not null, \
@@ -91,6 +91,11 @@ impl Tables {
             })?;
             self.are_made.store(true, Ordering::Relaxed);
         }
-        Ok(self.server.run(operation)?)
+        let done = self.server.run(operation);
+        if done.is_err() {
+            // The database may be another one now: a backup, or a new one.
+            self.are_made.store(false, Ordering::Relaxed);
+        }
+        Ok(done?)
     }
 }

@@ -1,6 +1,7 @@
 //! Real Salt, as far as its returners and cache drivers go: they are loaded by
 //! Salt's own loader, with the clients of databases that they need.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -10,11 +11,11 @@ use anyhow::{Context as _, Result, bail};
 /// of the releases.
 pub const CLIENTS: &str = "database-clients";
 
-/// Loads Salt's modules and calls them, as told in its first argument.
+/// Loads Salt's modules and calls them, as told on its input.
 const SCRIPT: &str = "\
 import json, sys
 import salt.cache, salt.config, salt.loader
-told = json.loads(sys.argv[1])
+told = json.load(sys.stdin)
 opts = salt.config.apply_master_config(told['opts'])
 returners = None
 for name, args in told['calls']:
@@ -66,13 +67,19 @@ impl Salt {
     pub fn call(&self, opts: &str, calls: &str) -> Result<Vec<String>> {
         let root = self.dir.path().display();
         let opts = opts.replacen('{', &format!("{{\"root_dir\": \"{root}\", "), 1);
-        let output = Command::new(&self.python)
+        let mut child = Command::new(&self.python)
             .args(["-c", SCRIPT])
-            .arg(format!("{{\"opts\": {opts}, \"calls\": {calls}}}"))
             .env("PYTHONPATH", &self.clients)
-            .stdin(Stdio::null())
-            .output()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .with_context(|| format!("could not run {}", self.python.display()))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that does not read it says why below.
+            let _ = write!(stdin, "{{\"opts\": {opts}, \"calls\": {calls}}}");
+        }
+        let output = child.wait_with_output()?;
         let said = String::from_utf8_lossy(&output.stdout);
         if !output.status.success() {
             bail!("{}", String::from_utf8_lossy(&output.stderr));

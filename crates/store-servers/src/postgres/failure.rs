@@ -23,11 +23,14 @@ impl From<Error> for Failure {
     }
 }
 
-/// Whether the server ends the connection, or cannot serve now.
+/// Whether the server ends the connection, cannot serve now, or is not what it
+/// was when the connection was made.
 fn is_leaving(code: &SqlState) -> bool {
     let class = code.code().get(..2);
     // 08: connection exceptions, 57P: operator intervention.
     class == Some("08") || code.code().starts_with("57P")
+        // Who connects anew finds out which tables there are.
+        || *code == SqlState::UNDEFINED_TABLE
 }
 
 fn is_conversion(error: &Error) -> bool {

@@ -15,8 +15,8 @@ use crate::salt_json;
 
 /// The tables of `salt.returners.pgjsonb`, as it documents them, but for the
 /// indexes over whole documents: nothing of Salt or of ours searches by them,
-/// and they cost more than all the rest. An index of ours for the search by
-/// time is the primary key.
+/// and they cost more than all the rest. An index over job and minion stands for
+/// that over the job: a return of a large job is looked for by both.
 const JSONB: &str = "
 create table if not exists jids (jid varchar(255) not null primary key, load jsonb not null);
 create table if not exists salt_returns (
@@ -24,7 +24,7 @@ create table if not exists salt_returns (
     id varchar(255) not null, success varchar(10) not null, full_ret jsonb not null,
     alter_time timestamp with time zone default now());
 create index if not exists idx_salt_returns_id on salt_returns (id);
-create index if not exists idx_salt_returns_jid on salt_returns (jid);
+create index if not exists halite_salt_returns on salt_returns (jid, id);
 create index if not exists idx_salt_returns_fun on salt_returns (fun);
 create sequence if not exists seq_salt_events_id;
 create table if not exists salt_events (
@@ -42,7 +42,7 @@ create table if not exists salt_returns (
     id varchar(255) not null, success varchar(10) not null,
     alter_time timestamp with time zone default now());
 create index if not exists idx_salt_returns_id on salt_returns (id);
-create index if not exists idx_salt_returns_jid on salt_returns (jid);
+create index if not exists halite_salt_returns on salt_returns (jid, id);
 create index if not exists idx_salt_returns_fun on salt_returns (fun);
 create index if not exists idx_salt_returns_updated on salt_returns (alter_time);
 create sequence if not exists seq_salt_events_id;
@@ -52,6 +52,11 @@ create table if not exists salt_events (
     master_id varchar(255) not null);
 create index if not exists idx_salt_events_tag on salt_events (tag);
 ";
+
+const MISSING: &str = "
+select count(*)
+from unnest(array['jids', 'salt_returns', 'salt_events', 'halite_salt_returns']) as name
+where to_regclass(name) is null";
 
 /// Taken while tables are made: several masters may begin at once.
 const LOCK: &str = "select pg_advisory_xact_lock(7240917001001)";
@@ -121,17 +126,16 @@ impl Jobs {
                 JobTables::Jsonb => JSONB,
                 JobTables::Text => TEXT,
             };
-            let make = format!("begin; {LOCK}; {tables} commit");
-            self.server.run(async move |postgres| {
-                let made = postgres.batch(&make).await;
-                if made.is_err() {
-                    postgres.batch("rollback").await?;
-                }
-                made
-            })?;
+            self.server
+                .run(async move |postgres| make_tables(postgres, tables).await)?;
             self.has_tables.store(true, Ordering::Relaxed);
         }
-        Ok(self.server.run(operation)?)
+        let done = self.server.run(operation);
+        if done.is_err() {
+            // The database may be another one now: a backup, or a new one.
+            self.has_tables.store(false, Ordering::Relaxed);
+        }
+        Ok(done?)
     }
 
     pub(super) fn place(&self) -> String {
@@ -236,6 +240,22 @@ impl Jobs {
             tries,
         }
     }
+}
+
+/// A user who may not make tables can use those that are there.
+async fn make_tables(postgres: &mut PostgresConnection, tables: &str) -> Result<(), Failure> {
+    let row = postgres.row(MISSING, &[]).await?;
+    let missing: Option<i64> = row.map(|row| row.try_get(0)).transpose()?;
+    if missing == Some(0) {
+        return Ok(());
+    }
+    let made = postgres
+        .batch(&format!("begin; {LOCK}; {tables} commit"))
+        .await;
+    if made.is_err() {
+        postgres.batch("rollback").await?;
+    }
+    made
 }
 
 fn names(minions: &[MinionId]) -> Vec<String> {

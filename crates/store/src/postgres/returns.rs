@@ -15,18 +15,23 @@ use crate::return_queue::{Entry, Outcome};
 /// The arguments are columns of the returns: `$1` job, `$2` minion, `$3` the
 /// return as it came, `$4` outputter, `$5` function, `$6` success, `$7` and `$8`
 /// what Salt's two columns hold, `$9` and `$10` the load of a job that is known
-/// by nothing else, as it is and as Salt has it.
+/// by nothing else, as it is and as Salt has it. Each table is asked row by row
+/// (`limit 1`): the plan is kept from when the tables were empty, and would read
+/// them as a whole.
 const SAVE: &str = "
 with given as (
     select * from unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::text[], $6::text[],
                          $7::text[], $8::text[], $9::bytea[], $10::text[])
         as given (jid, id, packed, out, fun, success, ret, full_ret, load, salts_load)
 ), kept as (
-    select given.*, job.load is null and jids.jid is null as is_unknown
+    select given.*,
+        (select true from halite_jobs job where job.jid = given.jid and job.load is not null
+            limit 1) is null
+        and (select true from jids where jids.jid = given.jid limit 1) is null as is_unknown,
+        (select true from salt_returns salts where salts.jid = given.jid and salts.id = given.id
+            limit 1) is null as is_new
     from given
-        left join halite_jobs job on job.jid = given.jid
-        left join jids on jids.jid = given.jid
-    where job.nocache is not true
+    where (select job.nocache from halite_jobs job where job.jid = given.jid limit 1) is not true
 ), unknown as (
     select distinct on (jid) jid, load, salts_load from kept where is_unknown
 ), jobs as (
@@ -39,7 +44,7 @@ with given as (
     on conflict (jid) do nothing
 ), new as (
     insert into halite_returns (jid, id, packed, out) select jid, id, packed, out from kept
-    where not exists (select from salt_returns salts where salts.jid = kept.jid and salts.id = kept.id)
+    where is_new
     on conflict (jid, id) do nothing
     returning jid, id
 ), salts as (

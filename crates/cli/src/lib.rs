@@ -21,6 +21,7 @@ pub mod salt_key;
 pub mod salt_run;
 pub mod screen;
 pub mod start;
+mod unnamed;
 pub mod version;
 
 pub use environment::Environment;

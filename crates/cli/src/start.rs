@@ -9,6 +9,7 @@ use halite_process::logging::{self, Level, LogError, LogOptions};
 
 use crate::environment::Environment;
 use crate::options::{CommonOptions, LogLevel, LoggingOptions, Stop};
+use crate::unnamed::open_trusted;
 use crate::{Exit, Screen};
 
 /// Where configurations are unless something says otherwise.
@@ -50,7 +51,7 @@ pub fn client_config(
     let loaded = load_client(&LoadOptions {
         config_dir: dir,
         config_file: environment.master_config.clone(),
-        own_file: own_file(environment),
+        own_file: own_file(environment, screen),
         overrides: Vec::new(),
         // No command waits for a store of secrets.
         behind: None,
@@ -65,11 +66,19 @@ pub fn client_config(
 
 /// The file with options of whoever calls: the one that is named, else
 /// `~/.saltrc` where there is one. The home may be that of somebody else, left by
-/// `sudo`, and closed.
-fn own_file(environment: &Environment) -> Option<PathBuf> {
-    let named = environment.client_config.clone();
-    let at_home = || Some(environment.home.as_ref()?.join(".saltrc"));
-    named.or_else(|| at_home().filter(|path| path.is_file()))
+/// `sudo`: then it is ignored.
+fn own_file(environment: &Environment, screen: &mut Screen) -> Option<PathBuf> {
+    if let Some(named) = &environment.client_config {
+        return Some(named.clone());
+    }
+    let path = environment.home.as_ref()?.join(".saltrc");
+    match open_trusted(&path) {
+        Ok(file) => file.map(|_| path),
+        Err(why) => {
+            screen.error_line(&why);
+            None
+        }
+    }
 }
 
 /// The options of logging: of the command line, else of the configuration.
@@ -182,7 +191,30 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+
+    #[test]
+    fn options_in_a_home_count_if_nobody_else_may_write_them() {
+        let home = tempfile::tempdir().unwrap();
+        let environment = Environment {
+            home: Some(home.path().to_owned()),
+            ..Environment::default()
+        };
+        let path = home.path().join(".saltrc");
+        fs::write(&path, "timeout: 9\n").unwrap();
+        for (mode, is_used) in [(0o644, true), (0o666, false)] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let mut said = Vec::new();
+            let mut screen = Screen::to_writers(std::io::sink(), &mut said);
+            let found = own_file(&environment, &mut screen);
+            drop(screen);
+            assert_eq!(found.is_some(), is_used);
+            assert_eq!(said.is_empty(), is_used);
+        }
+    }
 
     #[test]
     fn parts_of_salt_have_names_here() {

@@ -117,10 +117,11 @@ pub fn run<D: Daemon>() -> u8 {
     let mut screen = Screen::standard();
     let environment = Environment::of_process();
     let words = std::env::args_os().skip(1);
-    let options = match parse_everything::<D::Options>(words, &environment, std::io::empty()) {
-        Ok(options) => options,
-        Err(stop) => return Stop::show(stop, &mut screen).code(),
-    };
+    let options =
+        match parse_everything::<D::Options>(words, &environment, std::io::empty(), &mut screen) {
+            Ok(options) => options,
+            Err(stop) => return Stop::show(stop, &mut screen).code(),
+        };
     let all_options = options;
     let options = D::options(&all_options);
     let mut load = load_options(options, &environment, D::PID_FILE);

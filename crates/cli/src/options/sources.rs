@@ -5,7 +5,7 @@
 //! command line is stronger.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,8 @@ use clap::ArgAction;
 use halite_proto::Value;
 
 use super::{Program, Stop, parse};
-use crate::Environment;
+use crate::unnamed::open_trusted;
+use crate::{Environment, Screen};
 
 /// Most bytes of standard input that are taken for options and words.
 const STDIN_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -30,7 +31,8 @@ const NAMES: [(&str, &str); 7] = [
 ];
 
 /// Reads the command line of the program `P`, and what a Saltfile and standard
-/// input add to it.
+/// input add to it. A Saltfile that nobody named and somebody else may have
+/// written is warned about on the screen, and ignored.
 ///
 /// # Errors
 /// When the program ends here: an error, or `--help` or `--version` was given.
@@ -38,11 +40,17 @@ pub fn parse_everything<P: Program>(
     words: impl IntoIterator<Item = OsString>,
     environment: &Environment,
     stdin: impl Read,
+    screen: &mut Screen,
 ) -> Result<P, Stop> {
     let mut words: Vec<OsString> = words.into_iter().collect();
     let mut parsed = parse::<P>(words.iter().cloned())?;
-    if let Some(file) = saltfile(parsed.common().saltfile.as_deref(), environment) {
-        let mut more = saltfile_words::<P>(&file)?;
+    let named = parsed.common().saltfile.as_ref();
+    let saltfile = match named.or(environment.saltfile.as_ref()) {
+        Some(path) => Some((path.clone(), named_saltfile::<P>(path)?)),
+        None => unnamed_saltfile(environment, screen),
+    };
+    if let Some((path, file)) = saltfile {
+        let mut more = saltfile_words::<P>(&path, file)?;
         if !more.is_empty() {
             more.extend(words);
             words = more;
@@ -59,34 +67,37 @@ pub fn parse_everything<P: Program>(
     Ok(parsed)
 }
 
-/// The Saltfile to use: the one that is named, or one that is there.
-fn saltfile(option: Option<&Path>, environment: &Environment) -> Option<PathBuf> {
-    let named = option
-        .map(Path::to_owned)
-        .or_else(|| environment.saltfile.clone());
-    let home = environment.home.as_ref();
-    named.or_else(|| {
-        [
-            environment
-                .current_dir
-                .as_ref()
-                .map(|dir| dir.join("Saltfile")),
-            home.map(|home| home.join(".salt/Saltfile")),
-        ]
-        .into_iter()
-        .flatten()
-        .find(|path| path.is_file())
-    })
-}
-
-fn saltfile_words<P: Program>(file: &Path) -> Result<Vec<OsString>, Stop> {
-    if !file.is_file() {
-        let error = format!("'{}' file does not exist.", file.display());
+fn named_saltfile<P: Program>(path: &Path) -> Result<File, Stop> {
+    if !path.is_file() {
+        let error = format!("'{}' file does not exist.", path.display());
         return Err(Stop::usage::<P>(&error));
     }
-    let text = fs::read(file)
-        .map_err(|error| Stop::usage::<P>(&format!("{}: {error}", file.display())))?;
-    let programs = halite_yaml::load_bytes(&text, &file.display().to_string())
+    File::open(path).map_err(|error| Stop::usage::<P>(&format!("{}: {error}", path.display())))
+}
+
+/// The Saltfile that is there: in the current directory, else in the home.
+fn unnamed_saltfile(environment: &Environment, screen: &mut Screen) -> Option<(PathBuf, File)> {
+    let here = environment.current_dir.as_ref();
+    let home = environment.home.as_ref();
+    let places = [
+        here.map(|dir| dir.join("Saltfile")),
+        home.map(|home| home.join(".salt/Saltfile")),
+    ];
+    for path in places.into_iter().flatten() {
+        match open_trusted(&path) {
+            Ok(Some(file)) => return Some((path, file)),
+            Ok(None) => {}
+            Err(why) => screen.error_line(&why),
+        }
+    }
+    None
+}
+
+fn saltfile_words<P: Program>(path: &Path, mut file: File) -> Result<Vec<OsString>, Stop> {
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)
+        .map_err(|error| Stop::usage::<P>(&format!("{}: {error}", path.display())))?;
+    let programs = halite_yaml::load_bytes(&text, &path.display().to_string())
         .map_err(|error| Stop::usage::<P>(&error.render()))?
         .into_value();
     let Some(options) = programs.get(P::NAME).and_then(Value::as_map) else {
@@ -110,7 +121,7 @@ fn saltfile_words<P: Program>(file: &Path) -> Result<Vec<OsString>, Stop> {
         let Some(argument) = known else {
             return Err(Stop::usage::<P>(&format!(
                 "{}: there is no option {name}",
-                file.display()
+                path.display()
             )));
         };
         let is_flag = matches!(argument.get_action(), ArgAction::SetTrue);
@@ -127,8 +138,13 @@ fn saltfile_words<P: Program>(file: &Path) -> Result<Vec<OsString>, Stop> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, chown};
+
     use super::*;
-    use crate::options::SaltOptions;
+    use crate::options::{
+        CallOptions, CpOptions, KeyOptions, MasterOptions, MinionOptions, RunOptions, SaltOptions,
+    };
 
     fn read(text: &str, words: &[&str], stdin: &str) -> Result<SaltOptions, Stop> {
         let dir = tempfile::tempdir().unwrap();
@@ -138,7 +154,101 @@ mod tests {
             ..Environment::default()
         };
         let words = words.iter().map(OsString::from);
-        parse_everything(words, &environment, stdin.as_bytes())
+        let mut screen = Screen::to_writers(std::io::sink(), std::io::sink());
+        parse_everything(words, &environment, stdin.as_bytes(), &mut screen)
+    }
+
+    /// The configuration directory that the program `P` takes from a Saltfile in
+    /// a directory, and what it warns about.
+    fn configured<P: Program>(dir: &Path, is_home: bool) -> (Option<PathBuf>, String) {
+        let text = format!("{}:\n  config_dir: /x\n", P::NAME);
+        let below = if is_home {
+            ".salt/Saltfile"
+        } else {
+            "Saltfile"
+        };
+        fs::write(dir.join(below), text).unwrap();
+        let place = Some(dir.to_owned());
+        let environment = match is_home {
+            true => Environment {
+                home: place,
+                ..Environment::default()
+            },
+            false => Environment {
+                current_dir: place,
+                ..Environment::default()
+            },
+        };
+        let mut said = Vec::new();
+        let words = ["x", "test.ping"].map(OsString::from);
+        let words = if P::USAGE.contains("<") {
+            &words[..]
+        } else {
+            &[]
+        };
+        let mut screen = Screen::to_writers(std::io::sink(), &mut said);
+        let parsed =
+            parse_everything::<P>(words.iter().cloned(), &environment, &b""[..], &mut screen);
+        drop(screen);
+        let dir = parsed.unwrap().common().config_dir.clone();
+        (dir, String::from_utf8(said).unwrap())
+    }
+
+    /// What every program does with a file and a directory of these modes and
+    /// owners.
+    fn assert_each(file: (u32, u32), directory: (u32, u32), wanted: Option<&str>) {
+        let check = |is_home: bool, read: fn(&Path, bool) -> (Option<PathBuf>, String)| {
+            let dir = tempfile::tempdir().unwrap();
+            let holds = dir.path().join(if is_home { ".salt" } else { "" });
+            fs::create_dir_all(&holds).unwrap();
+            let path = holds.join("Saltfile");
+            fs::write(&path, "").unwrap();
+            for (path, (owner, mode)) in [(&path, file), (&holds, directory)] {
+                chown(path, Some(owner), None).unwrap();
+                fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+            }
+            let (dir, said) = read(dir.path(), is_home);
+            match wanted {
+                None => assert_eq!((dir, &*said), (Some(PathBuf::from("/x")), "")),
+                Some(why) => {
+                    assert_eq!(dir, None, "{said}");
+                    let why = format!("WARNING: {} is ignored: {why}\n", path.display());
+                    assert_eq!(said, why);
+                }
+            }
+        };
+        for is_home in [false, true] {
+            check(is_home, configured::<CallOptions>);
+            check(is_home, configured::<CpOptions>);
+            check(is_home, configured::<KeyOptions>);
+            check(is_home, configured::<MasterOptions>);
+            check(is_home, configured::<MinionOptions>);
+            check(is_home, configured::<RunOptions>);
+            check(is_home, configured::<SaltOptions>);
+        }
+    }
+
+    #[test]
+    fn no_program_reads_a_saltfile_that_somebody_else_may_have_written() {
+        let us = nix::unistd::geteuid().as_raw();
+        assert_each((us, 0o644), (us, 0o755), None);
+        assert_each((us, 0o666), (us, 0o755), Some("others may write it"));
+        assert_each((us, 0o664), (us, 0o755), Some("others may write it"));
+        assert_each(
+            (us, 0o644),
+            (us, 0o1777),
+            Some("others may write its directory"),
+        );
+        if !halite_test_support::have_root() {
+            return;
+        }
+        let foreign = "belongs to user 65534";
+        assert_each((65534, 0o644), (us, 0o755), Some(&format!("it {foreign}")));
+        assert_each(
+            (us, 0o644),
+            (65534, 0o755),
+            Some(&format!("its directory {foreign}")),
+        );
     }
 
     #[test]

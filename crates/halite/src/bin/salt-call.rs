@@ -30,10 +30,11 @@ fn main() -> ExitCode {
     let mut screen = Screen::standard();
     let environment = Environment::of_process();
     let words = std::env::args_os().skip(1);
-    let options = match parse_everything::<CallOptions>(words, &environment, std::io::stdin()) {
-        Ok(options) => options,
-        Err(stop) => return stop.show(&mut screen).into(),
-    };
+    let options =
+        match parse_everything::<CallOptions>(words, &environment, std::io::stdin(), &mut screen) {
+            Ok(options) => options,
+            Err(stop) => return stop.show(&mut screen).into(),
+        };
     // Who becomes somebody else may not be told the same then.
     if options.user.is_none() && !options.skip_grains && !options.doc {
         halite_grains::collect_ahead();

@@ -15,7 +15,7 @@ fn main() -> ExitCode {
 fn run(screen: &mut Screen) -> Result<Exit, Stop> {
     let environment = Environment::of_process();
     let words = std::env::args_os().skip(1);
-    let options = parse_everything::<CpOptions>(words, &environment, std::io::stdin())?;
+    let options = parse_everything::<CpOptions>(words, &environment, std::io::stdin(), screen)?;
     let config = start::client_config(&options.common, &environment, screen)?;
     let console = &options.console;
     start::logs(&config.logging(), console.log_level, &console.logging)?;

@@ -18,7 +18,7 @@ fn main() -> ExitCode {
 fn run(screen: &mut Screen) -> Result<Exit, Stop> {
     let words = words_hiding(&["--password"]);
     let environment = Environment::of_process();
-    let options = parse_everything::<KeyOptions>(words, &environment, std::io::empty())?;
+    let options = parse_everything::<KeyOptions>(words, &environment, std::io::empty(), screen)?;
     let config = start::client_config(&options.common, &environment, screen)?;
     let logging = Logging {
         file: config.key_logfile.clone(),

@@ -16,7 +16,7 @@ fn main() -> ExitCode {
 fn run(screen: &mut Screen) -> Result<Exit, Stop> {
     let words = words_hiding(&["--password"]);
     let environment = Environment::of_process();
-    let options = parse_everything::<SaltOptions>(words, &environment, std::io::stdin())?;
+    let options = parse_everything::<SaltOptions>(words, &environment, std::io::stdin(), screen)?;
     let config = start::client_config(&options.common, &environment, screen)?;
     let console = &options.console;
     start::logs(&config.logging(), console.log_level, &console.logging)?;

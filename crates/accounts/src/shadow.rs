@@ -1,7 +1,7 @@
 //! Passwords and their ages: the execution module `shadow`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, is_one_line, python};
 use halite_proto::{Map, Value};
 
 use super::hash;
@@ -171,7 +171,7 @@ pub(crate) fn set_age(
 
 /// A hash with more in it would be the password of somebody else too.
 fn check_hash(hash: &str) -> Result<(), CallError> {
-    if hash.contains([':', '\n']) {
+    if hash.contains(':') || !is_one_line(hash) {
         return Err(CallError::invocation(
             "a password hash holds neither a colon nor a line break",
         ));
@@ -271,7 +271,7 @@ fn set_password_(call: &Call<'_>) -> CallResult {
     let (name, password) = (call.text("name"), call.text("password"));
     if halite_call::host::is_true(call.arg("use_usermod")) {
         check_hash(&password)?;
-        if name.contains([':', '\n']) {
+        if name.contains(':') || !is_one_line(&name) {
             return Ok(false.into());
         }
         // `usermod` takes a hash only where all can read it.

@@ -1,15 +1,21 @@
-//! A user has linked `~/.ssh` to a directory of root's: no key is written
-//! there.
+//! A user has put a link or a named pipe in the place of a file of `~/.ssh`: no
+//! key is written behind it, nothing of root's is read, and nobody waits.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use halite_call::Registry;
 use halite_fake_minion::{FakeMinion, kwargs};
-use halite_proto::Value;
+use halite_proto::{Map, Value};
 use halite_test_support::have_root;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 
 static REGISTRY: Registry = Registry::new(
     &[halite_core_modules::MODULES, halite_accounts::MODULES],
@@ -106,4 +112,110 @@ fn keys_of_a_user_are_written_where_they_belong() {
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o600);
     let parent = fs::metadata(file.parent().unwrap()).unwrap();
     assert_eq!(parent.mode() & 0o7777, 0o700);
+}
+
+/// What reads files of a user: the function or state, its arguments, and the
+/// file.
+fn readers() -> Vec<(&'static str, Map, &'static str)> {
+    let user = |more: &[(&str, &str)]| {
+        let mut map = Map::from([("user", "larry")]);
+        for (name, value) in more {
+            map.insert(*name, *value);
+        }
+        map
+    };
+    let (key, enc) = (("key", KEY), ("enc", "ssh-ed25519"));
+    let host = ("hostname", "example");
+    vec![
+        ("ssh.auth_keys", user(&[]), "authorized_keys"),
+        (
+            "ssh.check_key",
+            user(&[key, enc, ("comment", ""), ("options", "")]),
+            "authorized_keys",
+        ),
+        ("ssh.set_auth_key", user(&[key, enc]), "authorized_keys"),
+        ("ssh.rm_auth_key", user(&[key]), "authorized_keys"),
+        (
+            "ssh_auth.present",
+            user(&[("name", KEY), enc]),
+            "authorized_keys",
+        ),
+        (
+            "ssh_auth.absent",
+            user(&[("name", KEY), enc]),
+            "authorized_keys",
+        ),
+        ("ssh.get_known_host_entries", user(&[host]), "known_hosts"),
+        ("ssh.check_known_host", user(&[host, key]), "known_hosts"),
+        ("ssh.set_known_host", user(&[host, key, enc]), "known_hosts"),
+        ("ssh.rm_known_host", user(&[host]), "known_hosts"),
+        ("ssh.hash_known_hosts", user(&[]), "known_hosts"),
+        (
+            "ssh_known_hosts.present",
+            user(&[("name", "example"), key, enc]),
+            "known_hosts",
+        ),
+        (
+            "ssh.key_is_encrypted",
+            Map::from([("key", "/home/larry/.ssh/id_rsa")]),
+            "id_rsa",
+        ),
+        ("ssh.user_keys", user(&[]), "id_rsa"),
+        ("ssh.user_keys", user(&[]), "id_rsa.pub"),
+    ]
+}
+
+/// Runs a function or a state, which must not wait for ever.
+fn run_soon(root: &Path, fun: &'static str, mut args: Map, test: bool) -> String {
+    let programs = root.join("bin");
+    fs::create_dir_all(&programs).unwrap();
+    let program = programs.join("ssh-keygen");
+    fs::write(&program, "#!/bin/sh\ncat \"$4\"\n").unwrap();
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", programs.display());
+    let minion = machine(root).with_opt("__host_path__", path.as_str());
+    let (done, result) = mpsc::channel();
+    thread::spawn(move || {
+        let said = match fun.starts_with("ssh.") {
+            true => {
+                args.insert("__kwarg__", true);
+                format!("{:?}", minion.run(fun, &[args.into()]).ret)
+            }
+            false => format!("{:?}", minion.run_state(fun, &args, test)),
+        };
+        let _ = done.send(said);
+    });
+    let said = result.recv_timeout(Duration::from_secs(30));
+    said.unwrap_or_else(|_| panic!("{fun} waits"))
+}
+
+#[test]
+fn nothing_that_reads_files_of_a_user_waits_at_a_pipe_or_reads_behind_a_link() {
+    if !have_root() {
+        return;
+    }
+    const SECRET: &str = "example root:$6$hash:20000:0:99999:7:::";
+    for (fun, args, name) in readers() {
+        for test in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let ssh = dir.path().join("home/larry/.ssh");
+            fs::create_dir_all(&ssh).unwrap();
+            mkfifo(&ssh.join(name), Mode::from_bits_truncate(0o600)).unwrap();
+            for place in [&ssh, &ssh.join(name)] {
+                chown(place, Some(USER), Some(USER)).unwrap();
+            }
+            run_soon(dir.path(), fun, args.clone(), test);
+
+            let dir = tempfile::tempdir().unwrap();
+            let ssh = dir.path().join("home/larry/.ssh");
+            fs::create_dir_all(&ssh).unwrap();
+            fs::create_dir_all(dir.path().join("etc")).unwrap();
+            fs::write(dir.path().join("etc/shadow"), format!("{SECRET}\n")).unwrap();
+            symlink("../../../etc/shadow", ssh.join(name)).unwrap();
+            lchown(ssh.join(name), Some(USER), Some(USER)).unwrap();
+            chown(&ssh, Some(USER), Some(USER)).unwrap();
+            let said = run_soon(dir.path(), fun, args.clone(), test);
+            assert!(!said.contains("hash"), "{fun}: {said}");
+        }
+    }
 }

@@ -151,7 +151,7 @@ pub(crate) fn load(value: &Value) -> Result<Vec<u8>, CallError> {
         if size.len() > FILE_BYTES_MAX {
             return Err(failed(format!("more than {FILE_BYTES_MAX} bytes")));
         }
-        return std::fs::read(&path).map_err(|error| failed(error.to_string()));
+        return halite_call::paths::read(&path).map_err(|error| failed(error.to_string()));
     }
     let found = match value {
         Value::Bytes(bytes) => Some(bytes.clone()),

@@ -114,7 +114,7 @@ fn bytes(value: &Value) -> Vec<u8> {
 }
 
 fn read(path: &str) -> Result<Vec<u8>, CallError> {
-    std::fs::read(path).map_err(|error| {
+    paths::read(path).map_err(|error| {
         CallError::exception(
             "OSError",
             format!("{error}: {}", python::repr(&path.into())),

@@ -1,7 +1,7 @@
 //! Modules of the kernel: the execution module `kmod`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, paths};
+use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, paths};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -122,6 +122,7 @@ pub(crate) fn available(call: &Call<'_>) -> Vec<String> {
 }
 
 fn set_persistent(call: &Call<'_>, name: &str, on: bool, comment: bool) -> Result<(), CallError> {
+    check_one_line("a module", name)?;
     let file = config(call);
     let is_it = |line: &str| normal(line.trim()) == normal(name);
     let text = call.host().read(file);

@@ -1,7 +1,7 @@
 //! Settings of the kernel: the execution module `sysctl`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, paths, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, paths, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -123,6 +123,9 @@ pub(crate) fn persist(
     value: &str,
     config: &str,
 ) -> Result<bool, CallError> {
+    let value = value.trim_end();
+    check_one_line("name", name)?;
+    check_one_line("value", value)?;
     let path = call.host().path(config);
     let unwritable = |_| CallError::command(format!("Could not write to file: {config}"));
     if !path.is_file() {
@@ -131,7 +134,7 @@ pub(crate) fn persist(
         }
         replace_file(&path, b"#\n# Kernel sysctl configuration\n#\n").map_err(unwritable)?;
     }
-    let text = std::fs::read_to_string(&path)
+    let text = paths::read_to_string(&path)
         .map_err(|_| CallError::command(format!("Could not read from file: {config}")))?;
     let mut lines: Vec<String> = Vec::new();
     let mut edited = false;

@@ -6,7 +6,7 @@
 //! made up.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, python};
 use halite_proto::{Map, Value};
 use jiff::civil::{Date, DateTime, Time};
 use jiff::fmt::strtime::BrokenDownTime;
@@ -309,6 +309,7 @@ fn set_computer_desc(call: &Call<'_>) -> CallResult {
         let ran = Program::new(call, &["hostnamectl", "set-hostname", "--pretty"]).arg(text);
         return Ok(ran.run()?.ok().into());
     }
+    check_one_line("desc", &text)?;
     let line = format!("PRETTY_HOSTNAME=\"{text}\"");
     let old = host.read(MACHINE_INFO);
     let mut lines: Vec<&str> = old.lines().collect();

@@ -1,7 +1,7 @@
 //! The layout of the keyboard: the execution module `keyboard`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module};
+use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line};
 use halite_proto::Value;
 
 pub(crate) const MODULE: Module = Module {
@@ -84,6 +84,7 @@ fn set_sys(call: &Call<'_>) -> CallResult {
         }
         return Ok(layout.into());
     }
+    check_one_line("a layout", &layout)?;
     let (file, key) = place(call)?;
     let path = call.host().path(file);
     let text = call.host().read(file);

@@ -1,7 +1,7 @@
 //! The language of the system: the execution module `locale`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module};
+use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -111,6 +111,7 @@ pub(crate) fn set(call: &Call<'_>, locale: &str) -> Result<bool, CallError> {
         call.salt("file.replace", &args, kwargs)?;
         return Ok(true);
     }
+    check_one_line("a locale", locale)?;
     let text = call.host().read(file);
     let mut lines: Vec<String> = text
         .lines()
@@ -152,6 +153,7 @@ pub(crate) fn generate(call: &Call<'_>, locale: &str) -> Result<bool, CallError>
             tracing::error!(locale, "there is no such locale");
             return Ok(false);
         }
+        check_one_line("a locale", &line)?;
         let text = host.read("/etc/locale.gen");
         if !text.lines().any(|known| known.trim() == line) {
             let off = format!("# {line}");

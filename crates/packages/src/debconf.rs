@@ -2,7 +2,7 @@
 //! `debconf`.
 
 use halite_call::host::Program;
-use halite_call::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -83,7 +83,9 @@ pub(crate) fn set(
     kind: &str,
     value: &str,
 ) -> Result<bool, CallError> {
-    apply(call, &format!("{package} {question} {kind} {value}\n"))
+    let line = format!("{package} {question} {kind} {value}");
+    check_one_line("an answer", &line)?;
+    apply(call, &format!("{line}\n"))
 }
 
 /// Sets the answers of a file, fetched first if it is a URL.

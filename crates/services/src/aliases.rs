@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{
+    Call, CallError, CallResult, Function, Module, check_one_line, is_one_line, python,
+};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -91,7 +93,7 @@ fn parse(line: &str) -> Line {
 }
 
 fn lines(call: &Call<'_>) -> Result<Vec<Line>, CallError> {
-    let text = std::fs::read_to_string(path(call)?).unwrap_or_default();
+    let text = halite_call::paths::read_to_string(path(call)?).unwrap_or_default();
     Ok(text.lines().map(parse).collect())
 }
 
@@ -136,9 +138,7 @@ fn target(call: &Call<'_>) -> Result<String, CallError> {
     if target.is_empty() {
         return Err(CallError::invocation("target can not be an empty string"));
     }
-    if target.contains('\n') {
-        return Err(CallError::invocation("a target is one line"));
-    }
+    check_one_line("a target", &target)?;
     Ok(target)
 }
 
@@ -159,7 +159,7 @@ fn set_target(call: &Call<'_>) -> CallResult {
     if alias.is_empty() {
         return Err(CallError::invocation("alias can not be an empty string"));
     }
-    if alias.contains(['\n', ':', '#']) {
+    if alias.contains([':', '#']) || !is_one_line(&alias) {
         return Err(CallError::invocation(format!("not an alias: {alias:?}")));
     }
     let target = target(call)?;

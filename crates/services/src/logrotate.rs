@@ -57,7 +57,7 @@ fn value(words: &[&str]) -> Value {
 }
 
 fn parsed(call: &Call<'_>, file: &str, depth: usize) -> Result<Map, CallError> {
-    let text = fs::read(call.host().path(file)).map_err(|error| {
+    let text = halite_call::paths::read(call.host().path(file)).map_err(|error| {
         let number = error.raw_os_error().unwrap_or_default();
         let text = format!("[Errno {number}] No such file or directory: '{file}'");
         CallError::exception("FileNotFoundError", text)

@@ -1,7 +1,7 @@
 //! What is exported by NFS: the execution module `nfs3`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -39,7 +39,7 @@ type Permission = (String, Vec<String>);
 
 fn read(call: &Call<'_>) -> Result<Vec<(String, Vec<Permission>)>, CallError> {
     let file = call.text("exports");
-    let text = std::fs::read_to_string(call.host().path(&file)).map_err(|error| {
+    let text = halite_call::paths::read_to_string(call.host().path(&file)).map_err(|error| {
         let number = error.raw_os_error().unwrap_or_default();
         let text = format!("[Errno {number}] No such file or directory: '{file}'");
         CallError::exception("FileNotFoundError", text)
@@ -133,6 +133,7 @@ fn add_export(call: &Call<'_>) -> CallResult {
     if new.0.contains(char::is_whitespace) {
         return Err(CallError::invocation("hosts are one word"));
     }
+    check_one_line("options", &new.1.join(","))?;
     let path = path(call)?;
     let mut all = read(call)?;
     match all.iter_mut().find(|(known, _)| *known == path) {

@@ -1,9 +1,9 @@
-//! What changes files by their path in the crates of functions.
+//! What changes or reads files by their path in the crates of functions.
 //!
 //! Who may write to a directory could put a link there, and root would follow
-//! it: `halite_call::paths` is the way to change what has a path. The places
-//! that go another way are in `xtask/by_path.txt`, which may only shrink:
-//! `PATH: COUNT`.
+//! it, or a named pipe, at which root would wait: `halite_call::paths` is the
+//! way to what has a path. The places that go another way are in
+//! `xtask/by_path.txt`, which may only shrink: `PATH: COUNT`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,9 +16,10 @@ use crate::build::root;
 const LIST: &str = "xtask/by_path.txt";
 
 const HEADER: &str = "\
-# Places in the crates of functions that change files by their path, counted for
-# each file: `PATH: COUNT`. This list may only shrink (SECURITY.md, root handing
-# files to users); `cargo xtask lint --shrink` removes what is mended.
+# Places in the crates of functions that change or read files by their path, those
+# in /proc and the minion's own too, counted for each file: `PATH: COUNT`. This
+# list may only shrink (SECURITY.md, root handing files to users);
+# `cargo xtask lint --shrink` removes what is mended.
 
 ";
 
@@ -44,9 +45,12 @@ const CRATES: [&str; 15] = [
 /// The way itself.
 const WAY: &str = "crates/call/src/paths/";
 
-/// What follows links on its way to what it changes. A name alone is looked for
-/// behind a path or as an imported function.
-const CHANGES: [&str; 26] = [
+/// What follows links on its way to what it changes or reads. A name alone is
+/// looked for behind a path or as an imported function.
+const BY_PATH: [&str; 29] = [
+    "fs::read(",
+    "fs::read_to_string(",
+    "File::open(",
     "fs::write(",
     "fs::copy(",
     "fs::rename(",
@@ -118,11 +122,11 @@ fn find() -> Result<Found> {
     Ok(all)
 }
 
-/// The lines of a text that change something by its path, with what they use.
+/// The lines of a text that change or read something by its path, with what they use.
 fn places(text: &str) -> Vec<(usize, &'static str)> {
     let program = program(text);
     let mut found = Vec::new();
-    for pattern in CHANGES {
+    for pattern in BY_PATH {
         found.extend(
             program
                 .match_indices(pattern)
@@ -180,12 +184,17 @@ mod tests {
     #[test]
     fn what_changes_by_path_is_found_outside_tests() {
         let text = "use std::os::unix::fs::{PermissionsExt, chown};\n\
-            fn a() { std::fs::write(p, b); paths::write(p, b); }\n\
-            fn b() { File::create(p); file.set_permissions(m); }\n\
+            fn a() { std::fs::write(p, b); paths::write(p, b); paths::read(p); }\n\
+            fn b() { File::create(p); file.set_permissions(m); fs::read(p); }\n\
             #[cfg(test)]\nmod tests { fn c() { fs::write(p, b); } }\n";
         assert_eq!(
             places(text),
-            [(1, ", chown}"), (2, "fs::write("), (3, "File::create(")]
+            [
+                (1, ", chown}"),
+                (2, "fs::write("),
+                (3, "File::create("),
+                (3, "fs::read(")
+            ]
         );
     }
 
@@ -194,7 +203,7 @@ mod tests {
         let known = parse("# a comment\n\na.rs: 1\nb.rs: 2\n").unwrap();
         assert_eq!(parse(&listed(&known)).unwrap(), known);
         let found = |file: &str, count| {
-            let places = vec![(1, CHANGES[0]); count];
+            let places = vec![(1, BY_PATH[0]); count];
             Found::from([(file.to_owned(), places)])
         };
         for (file, count, is_known) in [("a.rs", 1, true), ("a.rs", 2, false), ("c.rs", 1, false)] {

@@ -1,12 +1,12 @@
 //! The file of the keys that may sign in as a user.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use halite_call::paths::{self, Held};
 use halite_call::replace::{Dress, place_followed};
-use halite_call::{Call, CallError, CallResult};
+use halite_call::{Call, CallError, CallResult, is_one_line};
 use halite_crypto::HashType;
 use halite_proto::{Map, Value};
 
@@ -27,36 +27,39 @@ fn file(call: &Call<'_>, user: &accounts::User, config: &str) -> PathBuf {
     call.host().path(path)
 }
 
-fn keys(call: &Call<'_>, user: &accounts::User, config: &str) -> Vec<Key> {
-    let text = fs::read_to_string(file(call, user, config)).unwrap_or_default();
-    text.lines().filter_map(parse).collect()
+fn keys(call: &Call<'_>, user: &accounts::User, config: &str) -> Result<Vec<Key>, CallError> {
+    let text = text_of(&file(call, user, config))?;
+    Ok(text.lines().filter_map(parse).collect())
 }
 
 /// `exists`, `update` or `add`.
-pub(crate) fn check(call: &Call<'_>, user: &str, key: &Key, config: &str) -> &'static str {
-    let found = accounts::user(call, user)
-        .map(|user| keys(call, &user, config))
-        .unwrap_or_default()
-        .into_iter()
-        .find(|known| known.key == key.key);
-    match found {
+pub(crate) fn check(
+    call: &Call<'_>,
+    user: &str,
+    key: &Key,
+    config: &str,
+) -> Result<&'static str, CallError> {
+    let keys = match accounts::user(call, user) {
+        Some(user) => keys(call, &user, config)?,
+        None => Vec::new(),
+    };
+    let found = keys.into_iter().find(|known| known.key == key.key);
+    Ok(match found {
         None => "add",
         Some(known) if known.line() == key.line() => "exists",
         Some(_) => "update",
-    }
+    })
 }
 
 fn failed(path: &Path, error: &io::Error) -> CallError {
     CallError::command(format!("{}: {error}", path.display()))
 }
 
-/// The text of a file that is to be changed; empty if there is none.
+/// The text of a user's file; empty if there is none.
 fn text_of(path: &Path) -> Result<String, CallError> {
-    let mut text = String::new();
-    let read = paths::open_to_read(path).and_then(|mut file| file.read_to_string(&mut text));
-    match read {
-        Ok(_) => Ok(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(text),
+    match paths::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         Err(error) => Err(failed(path, &error)),
     }
 }
@@ -86,7 +89,7 @@ pub(crate) fn set(
     key: &Key,
     config: &str,
 ) -> Result<&'static str, CallError> {
-    if key.key.split_whitespace().count() > 1 {
+    if key.key.split_whitespace().count() > 1 || !is_one_line(key.line().trim_end()) {
         return Ok("invalid");
     }
     let Some(user) = accounts::user(call, user) else {
@@ -189,7 +192,7 @@ pub(super) fn check_key(call: &Call<'_>) -> CallResult {
         &call.text("user"),
         &key_of(call),
         &call.text("config"),
-    )
+    )?
     .into())
 }
 
@@ -217,7 +220,7 @@ pub(super) fn auth_keys(call: &Call<'_>) -> CallResult {
     let Some(user) = accounts::user(call, &call.text("user")) else {
         return Ok(Map::new().into());
     };
-    let all = keys(call, &user, &call.text("config"))
+    let all = keys(call, &user, &call.text("config"))?
         .into_iter()
         .map(|key| {
             let options = key.options.into_iter().map(Value::from).collect();

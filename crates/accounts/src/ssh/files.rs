@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use halite_call::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, paths, python};
 use halite_proto::{Map, Value};
 
 use crate::ssh::{self, Key};
@@ -13,7 +13,10 @@ use halite_call::host::accounts;
 fn fetched(call: &Call<'_>) -> Result<Option<Vec<Key>>, CallError> {
     let args = [call.arg("source").clone(), call.arg("saltenv").clone()];
     let path = call.salt("cp.cache_file", &args, Map::new())?;
-    let Some(text) = path.as_str().and_then(|path| fs::read_to_string(path).ok()) else {
+    let Some(text) = path
+        .as_str()
+        .and_then(|path| paths::read_to_string(path).ok())
+    else {
         return Ok(None);
     };
     Ok(Some(text.lines().filter_map(ssh::parse).collect()))
@@ -46,10 +49,10 @@ pub(crate) fn check_key_file(call: &Call<'_>) -> CallResult {
     }
     let (user, config) = (call.text("user"), call.text("config"));
     let found = keys.iter().map(|key| {
-        let status = ssh::check(call, &user, key, &config);
-        (key.key.as_str(), status)
+        let status = ssh::check(call, &user, key, &config)?;
+        Ok((key.key.as_str(), status))
     });
-    Ok(found.collect::<Map>().into())
+    Ok(found.collect::<Result<Map, CallError>>()?.into())
 }
 
 pub(crate) fn set_auth_key_from_file(call: &Call<'_>) -> CallResult {
@@ -117,7 +120,7 @@ pub(crate) fn host_keys(call: &Call<'_>) -> CallResult {
         {
             continue;
         }
-        let text = fs::read(entry.path()).unwrap_or_default();
+        let text = paths::read(entry.path()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text).trim().to_owned();
         keys.insert(format!("{kind}{}", suffix.unwrap_or_default()), text);
     }
@@ -126,7 +129,7 @@ pub(crate) fn host_keys(call: &Call<'_>) -> CallResult {
 
 pub(crate) fn key_is_encrypted(call: &Call<'_>) -> CallResult {
     let name = call.text("key");
-    let text = fs::read_to_string(call.host().path(&name)).map_err(|error| {
+    let text = paths::read_to_string(call.host().path(&name)).map_err(|error| {
         let why = match error.kind() {
             std::io::ErrorKind::NotFound => "does not exist",
             std::io::ErrorKind::PermissionDenied => "cannot be read: permission denied",
@@ -181,7 +184,7 @@ pub(crate) fn user_keys(call: &Call<'_>) -> CallResult {
                 .file_name()
                 .unwrap_or_default()
                 .to_string_lossy();
-            if let Ok(text) = fs::read_to_string(call.host().path(&path)) {
+            if let Ok(text) = paths::read_to_string(call.host().path(&path)) {
                 keys.insert(short.as_ref(), text.trim());
             }
         }

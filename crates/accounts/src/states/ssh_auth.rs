@@ -1,6 +1,6 @@
 //! States of keys that may sign in.
 
-use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, paths, python};
 use halite_proto::{Map, Value};
 
 use crate::ssh::{self, Key};
@@ -78,7 +78,7 @@ fn wanted(call: &Call<'_>, name: &str) -> Result<Option<Vec<Key>>, CallError> {
     if !cached.is_true() {
         return Ok(None);
     }
-    let text = std::fs::read_to_string(python::str(&cached)).unwrap_or_default();
+    let text = paths::read_to_string(python::str(&cached)).unwrap_or_default();
     Ok(Some(text.lines().filter_map(ssh::parse).collect()))
 }
 
@@ -101,7 +101,7 @@ fn add(call: &Call<'_>, name: &str) -> Result<StateReturn, CallError> {
     };
     let mut state = StateReturn::new(name);
     if call.is_test() {
-        return Ok(predict(call, state, &keys, &user, &config, from_file));
+        return predict(call, state, &keys, &user, &config, from_file);
     }
     let mut outcome = "no change";
     for key in &keys {
@@ -143,36 +143,37 @@ fn predict(
     user: &str,
     config: &str,
     from_file: bool,
-) -> StateReturn {
-    let checked = keys
-        .iter()
-        .map(|key| (key, ssh::check(call, user, key, config)));
+) -> Result<StateReturn, CallError> {
+    let mut checked = Vec::new();
+    for key in keys {
+        checked.push((key, ssh::check(call, user, key, config)?));
+    }
     if from_file {
         let text: String = checked
+            .iter()
             .filter(|(_, status)| *status != "exists")
             .map(|(key, status)| format!("Set to {status}: {}\n", key.key))
             .collect();
-        return if text.is_empty() {
+        return Ok(if text.is_empty() {
             let source = call.text("source");
             state.ok(format!(
                 "All host keys in file {source} are already present"
             ))
         } else {
             state.pending(text)
-        };
+        });
     }
-    let mut checked = checked;
-    if let Some((key, status)) = checked.next() {
+    if let Some((key, status)) = checked.first() {
         let key = &key.key;
-        return match status {
+        return Ok(match *status {
             "exists" => state.ok(format!(
                 "The authorized host key {key} is already present for user {user}"
             )),
             "update" => state.pending(format!("Key {key} for user {user} is set to be updated")),
             _ => state.pending(format!("Key {key} for user {user} is set to be added")),
-        };
+        });
     }
-    state
+    Ok(state)
 }
 
 fn absent(call: &Call<'_>) -> CallResult {
@@ -186,11 +187,13 @@ fn delete(call: &Call<'_>, name: &str) -> Result<StateReturn, CallError> {
         return Ok(state.failed("User authorized keys file not present"));
     };
     if call.is_test() {
-        let there: Vec<&Key> = keys
-            .iter()
-            .filter(|key| ssh::check(call, &user, key, &config) != "add")
-            .collect();
-        return Ok(match there.first() {
+        let mut there = None;
+        for key in &keys {
+            if there.is_none() && ssh::check(call, &user, key, &config)? != "add" {
+                there = Some(key);
+            }
+        }
+        return Ok(match there {
             Some(key) => state.pending(format!(
                 "Key {} for user {user} is set for removal",
                 key.key

@@ -14,7 +14,7 @@ mod place;
 mod walk;
 
 use std::fs::{File, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -31,6 +31,26 @@ pub use place::Place;
 /// When it cannot be opened, or is a named pipe.
 pub fn open_to_read(path: impl AsRef<Path>) -> io::Result<File> {
     Place::followed(path.as_ref())?.open(OFlags::RDONLY, 0)
+}
+
+/// The bytes of a file that may be a user's.
+///
+/// # Errors
+/// As [`open_to_read`].
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_to_read(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The text of a file that may be a user's.
+///
+/// # Errors
+/// As [`open_to_read`], and when it is not UTF-8.
+pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
+    let mut text = String::new();
+    open_to_read(path)?.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Opens a file to change it where it is.

@@ -82,7 +82,7 @@ pub(super) fn write(call: &Call<'_>) -> CallResult {
     let path = PathBuf::from(&given);
     if kind.as_deref() == Some("CERTIFICATE") && !call.flag("overwrite") && path.is_file() {
         // A file may hold a key and parameters beside the certificate.
-        let old = std::fs::read_to_string(&path)
+        let old = halite_call::paths::read_to_string(&path)
             .map_err(|error| CallError::command(format!("could not read {given}: {error}")))?;
         let old = pems(&old);
         let of = |kinds: &[&str]| {

@@ -139,7 +139,7 @@ fn file(call: &Call<'_>, path: PathBuf, missing: String) -> CallResult {
     if !call.flag("as_text") {
         return Ok(path.to_string_lossy().as_ref().into());
     }
-    let text = std::fs::read_to_string(&path).map_err(|error| failed(&error, &path))?;
+    let text = halite_call::paths::read_to_string(&path).map_err(|error| failed(&error, &path))?;
     Ok(text.into())
 }
 

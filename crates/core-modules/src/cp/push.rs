@@ -121,7 +121,7 @@ fn send_once(
     let failed = |error: std::io::Error| {
         CallError::command(format!("could not read {}: {error}", path.display()))
     };
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = paths::open_to_read(path).map_err(failed)?;
     let at_first = file.metadata().map_err(failed)?;
     let most = piece_bytes(call);
     let mut piece = read_full(&mut file, most).map_err(failed)?;

@@ -58,7 +58,7 @@ fn encoding_of(call: &Call<'_>) -> String {
 /// Reads a file; a missing one is empty.
 pub(crate) fn read(call: &Call<'_>, file: &str, separator: &str) -> Result<Document, CallError> {
     let path = call.host().path(file);
-    let text = match std::fs::read(&path) {
+    let text = match halite_call::paths::read(&path) {
         Ok(bytes) => encoding::decode(&bytes, &encoding_of(call)).map_err(encoding::wrong)?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => {

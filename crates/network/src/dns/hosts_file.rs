@@ -1,10 +1,9 @@
 //! Names of a file like `/etc/hosts`.
 
-use std::fs;
 use std::io::Write;
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, CallResult, paths};
+use halite_call::{Call, CallError, CallResult, check_one_line, paths};
 use halite_proto::{Map, Value};
 
 /// The addresses of a hosts file with their names.
@@ -28,7 +27,7 @@ pub(super) fn parse_hosts(call: &Call<'_>) -> CallResult {
         return Ok(hosts_in(&text).into());
     }
     let path = call.host().path(call.text("hostsfile"));
-    Ok(match fs::read_to_string(path) {
+    Ok(match paths::read_to_string(path) {
         Ok(text) => hosts_in(&text).into(),
         Err(_) => "Error: hosts data was not found".into(),
     })
@@ -46,7 +45,10 @@ pub(super) fn hosts_append(call: &Call<'_>) -> CallResult {
     let path = call.host().path(&file);
     let mut names = entries(call)?;
     let address = call.text("ip_addr");
-    let hosts = hosts_in(&fs::read_to_string(&path).unwrap_or_default());
+    for field in names.iter().chain([&address]) {
+        check_one_line("an entry", field)?;
+    }
+    let hosts = hosts_in(&paths::read_to_string(&path).unwrap_or_default());
     if let Some(known) = hosts.get(&address).and_then(Value::as_list) {
         names.retain(|name| !known.iter().any(|known| known.as_str() == Some(name)));
     }
@@ -65,7 +67,7 @@ pub(super) fn hosts_remove(call: &Call<'_>) -> CallResult {
     let path = call.host().path(&file);
     let names = entries(call)?;
     let failed = |error: std::io::Error| CallError::command(format!("{file}: {error}"));
-    let text = fs::read_to_string(&path).map_err(failed)?;
+    let text = paths::read_to_string(&path).map_err(failed)?;
     let kept = text.lines().filter_map(|line| {
         if line.is_empty() || line.trim().starts_with('#') {
             return Some(format!("{line}\n"));

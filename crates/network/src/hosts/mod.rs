@@ -3,7 +3,7 @@
 mod text;
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, python};
 use halite_proto::{Map, Value};
 
 pub(crate) use self::text::{Entry, add, comment_on, entries, find, remove, set};
@@ -129,7 +129,15 @@ fn has_pair(call: &Call<'_>) -> CallResult {
     Ok(names.iter().all(|name| aliases.contains(name)).into())
 }
 
+/// Refuses arguments that would become further lines of the file.
+fn check(call: &Call<'_>, names: &[&str]) -> Result<(), CallError> {
+    names
+        .iter()
+        .try_for_each(|name| check_one_line(name, &call.text(name)))
+}
+
 fn add_host(call: &Call<'_>) -> CallResult {
+    check(call, &["ip", "alias"])?;
     let old = load(call);
     let new = add(&old, &call.text("ip"), &call.text("alias"));
     save(call, &old, &new)?;
@@ -144,6 +152,7 @@ fn rm_host(call: &Call<'_>) -> CallResult {
 }
 
 fn set_comment(call: &Call<'_>) -> CallResult {
+    check(call, &["ip", "comment"])?;
     let old = load(call);
     let Some(new) = comment_on(&old, &call.text("ip"), &call.text("comment")) else {
         return Ok(false.into());
@@ -153,6 +162,7 @@ fn set_comment(call: &Call<'_>) -> CallResult {
 }
 
 fn set_host(call: &Call<'_>) -> CallResult {
+    check(call, &["ip", "alias", "comment"])?;
     let comment = call.text_opt("comment");
     let old = load(call);
     let new = set(

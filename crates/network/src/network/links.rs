@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use halite_proto::{Map, Value};
 
 use halite_call::{
-    Call, CallError, CallResult,
+    Call, CallError, CallResult, check_one_line,
     host::{Program, replace_file},
     python,
 };
@@ -218,6 +218,7 @@ pub(super) fn mod_hostname(call: &Call<'_>) -> CallResult {
         old = python::str(&call.salt("network.get_fqdn", &[], Map::new())?);
         Program::new(call, &["hostname", &new]).run()?;
     }
+    check_one_line("a name", &new)?;
     let rewrite = |path: &str, change: &dyn Fn(&str) -> String| -> Result<(), CallError> {
         let text: String = host
             .read(path)

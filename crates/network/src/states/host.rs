@@ -1,6 +1,8 @@
 //! States of the names of hosts.
 
-use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{
+    Call, CallError, CallResult, Function, Module, StateReturn, check_one_line, python,
+};
 use halite_proto::{Map, Value};
 
 use crate::hosts::{self, Entry};
@@ -92,6 +94,8 @@ fn present(call: &Call<'_>) -> CallResult {
     let test = call.is_test();
     // All of it is done to the text, and the file is replaced once.
     let mut text = old.clone();
+    check_one_line("name", &name)?;
+    check_one_line("comment", note.as_deref().unwrap_or_default())?;
     for ip in &add {
         if ip.parse::<std::net::IpAddr>().is_err() {
             state.result = Some(false);
@@ -172,6 +176,9 @@ fn only(call: &Call<'_>) -> CallResult {
         Value::List(items) => items.iter().map(python::str).collect(),
         other => vec![python::str(other)],
     };
+    for text in names.iter().map(|name| name.trim()).chain([name.as_str()]) {
+        check_one_line("a name", text)?;
+    }
     let text = hosts::load(call);
     let (old, _) = hosts::find(&hosts::entries(&text), &name).unwrap_or_default();
     let old = old.join(" ");

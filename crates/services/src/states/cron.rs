@@ -71,6 +71,7 @@ fn present(call: &Call<'_>) -> CallResult {
         identifier: identifier(call, &name),
     };
     if call.is_test() {
+        job.check()?;
         let tab = cron::read(call, &user)?;
         let list = match job.when {
             When::Times(_) => &tab.crons,
@@ -174,6 +175,7 @@ fn env_present(call: &Call<'_>) -> CallResult {
     let value = call.arg("value");
     let value = (!value.is_nil()).then(|| python::str(value));
     if call.is_test() {
+        cron::check_env(&name, value.as_deref())?;
         let wanted = value.unwrap_or_default();
         return Ok(match env_status(call, &user, &name, &wanted)? {
             None => StateReturn::new(name.as_str())
@@ -248,7 +250,7 @@ fn wanted_text(call: &Call<'_>, source: &str) -> Result<String, CallError> {
         )));
     }
     let path = python::str(&cached);
-    std::fs::read_to_string(&path).map_err(|error| CallError::command(format!("{path}: {error}")))
+    paths::read_to_string(&path).map_err(|error| CallError::command(format!("{path}: {error}")))
 }
 
 fn file(call: &Call<'_>) -> CallResult {

@@ -1,7 +1,7 @@
 //! What is mounted when the machine starts.
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, check_one_line, python};
 use halite_proto::Value;
 
 /// The fields of a line of fstab.
@@ -84,6 +84,9 @@ impl<const N: usize> Table<N> {
         entry: [&str; N],
         test: bool,
     ) -> Result<&'static str, CallError> {
+        for (name, field) in self.names.iter().zip(&entry) {
+            check_one_line(name, field)?;
+        }
         let escaped = entry.map(|field| field.replace(' ', "\\040"));
         let line = (self.line)(&escaped);
         let text = call.host().read(config);

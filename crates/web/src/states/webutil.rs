@@ -1,7 +1,5 @@
 //! Who is in the files of passwords of web servers: the state module `webutil`.
 
-use std::fs;
-
 use halite_call::{Call, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
@@ -26,7 +24,7 @@ pub(crate) const MODULE: Module = Module {
 /// Whether a user is in the file.
 fn is_known(call: &Call<'_>) -> bool {
     let (file, name) = (call.text("htpasswd_file"), call.text("name"));
-    let text = fs::read_to_string(call.host().path(file)).unwrap_or_default();
+    let text = halite_call::paths::read_to_string(call.host().path(file)).unwrap_or_default();
     text.lines()
         .any(|line| line.split_once(':').is_some_and(|(user, _)| user == name))
 }

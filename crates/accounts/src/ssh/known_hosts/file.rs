@@ -81,7 +81,10 @@ impl File {
     /// When a link on the way is not followed.
     pub(super) fn editor(&self, call: &Call<'_>) -> Result<Option<&str>, CallError> {
         let wrong = |error: io::Error| self.failed("Couldn't change known hosts file", &error);
-        Held::open(&self.path, true).map_err(wrong)?;
+        match Held::open(&self.path, true) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            held => drop(held.map_err(wrong)?),
+        }
         let Some(owner) = self.owner(call).filter(|owner| owner.uid != 0) else {
             return Ok(None);
         };
@@ -89,6 +92,21 @@ impl File {
         let parent = Held::open(parent, true).and_then(|parent| parent.data());
         let is_theirs = i64::from(parent.map_err(wrong)?.uid()) == owner.uid;
         Ok(is_theirs.then_some(owner.name.as_str()))
+    }
+
+    /// Whether it is there, as a file to which no link leads that is not
+    /// followed: programs would wait for ever at a named pipe.
+    ///
+    /// # Errors
+    /// When something else is there.
+    pub(super) fn is_there(&self, call: &Call<'_>) -> Result<bool, CallError> {
+        match paths::open_to_read(&self.path).and_then(|file| file.metadata()) {
+            Ok(found) if found.is_file() => Ok(true),
+            Ok(_) => Err(CallError::command(format!("{} is no file", self.shown()))),
+            // A machine that is made up has programs, and not always files.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(!call.host().is_real()),
+            Err(error) => Err(self.failed("Couldn't read known hosts file", &error)),
+        }
     }
 
     pub(super) fn mode(&self) -> Option<u32> {

@@ -6,12 +6,10 @@
 
 mod file;
 
-use std::io::Read;
-
 pub(crate) use file::default;
 use file::{File, refused, save};
 use halite_call::host::Program;
-use halite_call::{Call, CallError, CallResult, paths, python};
+use halite_call::{Call, CallError, CallResult, check_one_line, paths, python};
 use halite_crypto::HashType;
 use halite_proto::{Map, Value};
 
@@ -25,6 +23,16 @@ const SCANS_MAX: u32 = 5;
 /// Runs a program and returns all it wrote.
 fn run(call: &Call<'_>, words: &[&str]) -> Result<String, CallError> {
     run_as(call, None, words)
+}
+
+/// What `ssh-keygen` finds of a host in the file. Whoever could put something
+/// else in its place is who looks.
+fn search(call: &Call<'_>, file: &File, host: &str) -> Result<String, CallError> {
+    if !file.is_there(call)? {
+        return Ok(String::new());
+    }
+    let words = ["ssh-keygen", "-F", host, "-f", &file.shown()];
+    run_as(call, file.editor(call)?, &words)
 }
 
 /// Has `ssh-keygen` change the file.
@@ -87,11 +95,16 @@ fn entries(call: &Call<'_>, text: &str) -> Result<Vec<Map>, CallError> {
 
 fn known(call: &Call<'_>, file: &File) -> Result<Vec<Map>, CallError> {
     let host = in_file(call, call.get("port"));
-    let text = run(call, &["ssh-keygen", "-F", &host, "-f", &file.shown()])?;
+    let text = search(call, file, &host)?;
     entries(call, &text)
 }
 
 fn scan(call: &Call<'_>) -> Result<Vec<Map>, CallError> {
+    let host = call.text("hostname");
+    if host.starts_with('-') {
+        // `ssh-keyscan` takes it for an option.
+        return Err(CallError::invocation(format!("not a host name: {host:?}")));
+    }
     let mut words = vec!["ssh-keyscan".to_owned()];
     for (option, name) in [("-p", "port"), ("-t", "enc")] {
         if let Some(value) = call.text_opt(name) {
@@ -101,7 +114,7 @@ fn scan(call: &Call<'_>) -> Result<Vec<Map>, CallError> {
     if call.flag("hash_known_hosts") {
         words.push("-H".to_owned());
     }
-    words.extend(["-T".to_owned(), call.text("timeout"), call.text("hostname")]);
+    words.extend(["-T".to_owned(), call.text("timeout"), host]);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut text = String::new();
     for _ in 0..SCANS_MAX {
@@ -208,6 +221,9 @@ pub(crate) fn set_known_host(call: &Call<'_>) -> CallResult {
         )
         .into());
     }
+    for name in ["hostname", "port", "enc", "key"] {
+        check_one_line(name, &call.text(name))?;
+    }
     let (key, enc, print) = (call.arg("key"), call.arg("enc"), call.arg("fingerprint"));
     if key.is_true() && !enc.is_true() {
         // A line without it would be of no use.
@@ -290,7 +306,7 @@ pub(crate) fn set_known_host(call: &Call<'_>) -> CallResult {
 /// The file without the lines of the host, or of its keys of one kind.
 fn without(call: &Call<'_>, file: &File, enc: &Value) -> Result<String, CallError> {
     let host = in_file(call, call.get("port"));
-    let found = run(call, &["ssh-keygen", "-F", &host, "-f", &file.shown()])?;
+    let found = search(call, file, &host)?;
     let mut gone = Vec::new();
     let mut lines = found.lines();
     while let Some(line) = lines.next() {
@@ -310,15 +326,12 @@ fn without(call: &Call<'_>, file: &File, enc: &Value) -> Result<String, CallErro
             gone.push(number);
         }
     }
-    let mut text = String::new();
-    paths::open_to_read(&file.path)
-        .and_then(|mut opened| opened.read_to_string(&mut text))
-        .map_err(|error| {
-            file.failed(
-                "Couldn't remove old entry(ies) from known hosts file",
-                &error,
-            )
-        })?;
+    let text = paths::read_to_string(&file.path).map_err(|error| {
+        file.failed(
+            "Couldn't remove old entry(ies) from known hosts file",
+            &error,
+        )
+    })?;
     let kept = text
         .split_inclusive('\n')
         .enumerate()

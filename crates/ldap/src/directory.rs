@@ -13,7 +13,9 @@ use crate::connection::{Connection, Search};
 use crate::entry::Entry;
 use crate::error::{LdapError, OptionError};
 use crate::limits::{ASK_TIME_MAX, ENTRIES_MAX};
-use crate::names::{are_presentable, as_filter, first_value, minion_id};
+use crate::names::{
+    are_presentable, as_filter, compared, dn_parts, first_value, is_folded, is_same_dn, minion_id,
+};
 use crate::options::{Finder, Groups, Options, WithName};
 
 /// Enough to see that a name is not the only one.
@@ -140,25 +142,28 @@ struct Login {
 impl Login {
     async fn run(&self, with_groups: bool) -> Result<Option<Vec<String>>, LdapError> {
         let options = &self.options;
-        let (dn, finder) = match &options.finder {
-            Finder::Known(known) => (Some(self.own_dn(known)?), None),
+        let (name, finder) = match &options.finder {
+            Finder::Known(known) => (Some(self.own_name(known)?), None),
             Finder::Account { filter, .. } | Finder::Anybody { filter } => {
                 let mut finder = as_finder(options).await?;
                 (self.find(&mut finder, filter).await?, Some(finder))
             }
         };
-        let Some(dn) = dn else {
+        let Some(name) = name else {
             close(finder).await;
             return Ok(None);
         };
         let mut own = Connection::open(options).await?;
-        if !own.bind(&dn, self.password.expose()).await? {
+        let is_right = own.bind(&name, self.password.expose()).await?;
+        // Who was found by name is spelled as the entry says.
+        let is_theirs = is_right && (finder.is_some() || self.is_spelled(&mut own, &name).await?);
+        if !is_theirs {
             close([Some(own), finder].into_iter().flatten()).await;
             return Ok(None);
         }
         let mut asker = finder.unwrap_or(own);
         let groups = match with_groups {
-            true => self.groups(&mut asker).await,
+            true => self.groups(&mut asker, &name).await,
             false => Ok(Vec::new()),
         };
         asker.close().await;
@@ -166,7 +171,7 @@ impl Login {
     }
 
     /// The name within `binddn`.
-    fn own_dn(&self, known: &WithName) -> Result<String, LdapError> {
+    fn own_name(&self, known: &WithName) -> Result<String, LdapError> {
         let name = match known.is_dn {
             true => dn_escape(self.name.as_str()),
             false => self.name.as_str().into(),
@@ -174,24 +179,84 @@ impl Login {
         known.with(&name)
     }
 
-    /// The name of the user's entry, if there is exactly one.
+    /// Whether the entry of who has bound as `name` spells the user as they do:
+    /// directories ignore case and more, and `BOB` is not the `bob` whom a list
+    /// of the configuration names. Where the entry does not say, only a name
+    /// that can be spelled in one way is let in.
+    async fn is_spelled(&self, own: &mut Connection, name: &str) -> Result<bool, LdapError> {
+        let user = self.name.as_str();
+        let parts = dn_parts(name);
+        let part = parts
+            .iter()
+            .find(|part| !part.attribute.is_empty() && part.value.contains(user));
+        if let Some(part) = part {
+            let search = Search {
+                base: name,
+                scope: Scope::Base,
+                filter: "(objectClass=*)",
+                attributes: &[part.attribute.as_str()],
+                what: "look at the user's entry",
+            };
+            let found = match own.search(&search, TWO).await {
+                Ok(found) => found.unwrap_or_default(),
+                // Whoever may not look at himself.
+                Err(LdapError::Refused { .. }) => Vec::new(),
+                Err(error) => return Err(error),
+            };
+            let values = found.first().map(|entry| entry.values(&part.attribute));
+            if let Some(values) = values.filter(|values| !values.is_empty()) {
+                return Ok(values.contains(&part.value));
+            }
+        }
+        let is_folded = is_folded(user);
+        if !is_folded {
+            tracing::error!(
+                "auth.ldap.binddn: the directory does not show how a user is spelled, so only \
+                 names in lower case of ASCII are let in; auth.ldap.bindpw and auth.ldap.filter \
+                 let in others"
+            );
+        }
+        Ok(is_folded)
+    }
+
+    /// The name of the user's entry, if there is exactly one, and it spells the
+    /// user as they do.
     async fn find(
         &self,
         finder: &mut Connection,
         filter: &WithName,
     ) -> Result<Option<String>, LdapError> {
-        let filter = as_filter(&filter.with(&ldap_escape(self.name.as_str()))?);
+        let escaped = ldap_escape(self.name.as_str());
+        let filter = as_filter(&filter.with(&escaped)?);
+        let compared = compared(&filter, &escaped);
+        let attributes: Vec<&str> = compared.iter().map(|(name, _)| name.as_str()).collect();
+        if attributes.is_empty() {
+            tracing::error!("auth.ldap.filter compares no attribute with {{{{ username }}}}");
+            return Ok(None);
+        }
         let search = Search {
             base: &self.options.basedn,
             scope: self.options.scope,
             filter: &filter,
-            attributes: &["1.1"],
+            attributes: &attributes,
             what: "search for the user",
+        };
+        let is_spelled = |entry: &Entry| {
+            compared
+                .iter()
+                .any(|(name, value)| entry.values(name).contains(value))
         };
         let found = finder.search(&search, TWO).await?;
         match found.as_deref() {
             Some([]) => Ok(None),
             Some([entry]) if entry.dn.trim().is_empty() => Err(LdapError::NoName),
+            Some([entry]) if !is_spelled(entry) => {
+                tracing::warn!(
+                    "{}: auth.ldap.filter finds it, but {attributes:?} spell the user otherwise",
+                    entry.dn
+                );
+                Ok(None)
+            }
             Some([entry]) => Ok(Some(entry.dn.clone())),
             _ => {
                 tracing::error!("auth.ldap.filter finds several users of one name");
@@ -200,8 +265,9 @@ impl Login {
         }
     }
 
-    /// The groups of the user.
-    async fn groups(&self, asker: &mut Connection) -> Result<Vec<String>, LdapError> {
+    /// The groups of the user, who has bound as `bound`: a DN, or what else a
+    /// directory takes (`ali@corp`).
+    async fn groups(&self, asker: &mut Connection, bound: &str) -> Result<Vec<String>, LdapError> {
         let options = &self.options;
         let account = options.account.as_str();
         let attribute = options.group_attribute.as_str();
@@ -210,17 +276,10 @@ impl Login {
         let mut groups = Vec::new();
         match &options.groups {
             Groups::ActiveDirectory => {
-                let filter = format!(
-                    "(&({account}={escaped})(objectClass={}))",
-                    options.person_type
-                );
-                let users = self
-                    .entries(asker, &options.basedn, &filter, &["cn"])
-                    .await?;
-                let Some(user) = users.first() else {
+                let Some(dn) = self.dn(asker, bound).await? else {
                     return Ok(groups);
                 };
-                let dn = ldap_escape(user.dn.as_str());
+                let dn = ldap_escape(dn.as_str());
                 let filter = format!("(&(member={dn})(objectClass={class}))");
                 let found = self
                     .entries(asker, &options.basedn, &filter, &["cn"])
@@ -236,10 +295,10 @@ impl Login {
                 let wanted = [account, attribute, "cn"];
                 for entry in self.entries(asker, base, &filter, &wanted).await? {
                     let members = entry.values(account).iter().chain(entry.values(attribute));
-                    if members
-                        .into_iter()
-                        .any(|member| first_value(member) == self.name)
-                    {
+                    // The group of another unit may be called as the user.
+                    let is_user =
+                        |member: &String| *member == self.name || is_same_dn(member, bound);
+                    if members.into_iter().any(is_user) {
                         groups.push(first_value(&entry.dn));
                     }
                 }
@@ -252,7 +311,11 @@ impl Login {
                         groups.extend(entry.values("cn").first().cloned());
                     }
                     // The entry may be the user's own, and list groups.
-                    if first_value(&entry.dn) == self.name {
+                    let is_own = match is_dn(bound) {
+                        true => is_same_dn(&entry.dn, bound),
+                        false => first_value(&entry.dn) == self.name,
+                    };
+                    if is_own {
                         let listed = entry.values(attribute).iter();
                         groups.extend(listed.map(|group| first_value(group)));
                     }
@@ -260,6 +323,25 @@ impl Login {
             }
         }
         Ok(groups)
+    }
+
+    /// The DN of who has bound as `bound`.
+    async fn dn(&self, asker: &mut Connection, bound: &str) -> Result<Option<String>, LdapError> {
+        if is_dn(bound) {
+            return Ok(Some(bound.to_owned()));
+        }
+        let options = &self.options;
+        let filter = format!(
+            "(&({}={})(objectClass={}))",
+            options.account,
+            ldap_escape(self.name.as_str()),
+            options.person_type
+        );
+        let users = self.entries(asker, &options.basedn, &filter, &["cn"]);
+        match users.await?.as_slice() {
+            [user] => Ok(Some(user.dn.clone())),
+            _ => Ok(None),
+        }
     }
 
     async fn entries(
@@ -281,6 +363,13 @@ impl Login {
             .await?
             .unwrap_or_default())
     }
+}
+
+/// Whether it is a DN, not `ali@corp`.
+fn is_dn(bound: &str) -> bool {
+    dn_parts(bound)
+        .first()
+        .is_some_and(|part| !part.attribute.is_empty())
 }
 
 async fn close(connections: impl IntoIterator<Item = Connection>) {

@@ -248,9 +248,11 @@ fn uris(given: &Given<'_>) -> Result<Vec<String>, OptionError> {
             vec![format!("{scheme}://{server}:{port}")]
         }
     };
-    let schemes: &[&str] = match starttls {
-        true => &["ldap://"],
-        false => &["ldap://", "ldaps://", "ldapi://"],
+    let schemes: &[&str] = match (starttls, tls) {
+        (true, _) => &["ldap://"],
+        // Else passwords would go in the clear where they are meant not to.
+        (false, true) => &["ldaps://", "ldapi://"],
+        (false, false) => &["ldap://", "ldaps://", "ldapi://"],
     };
     let is_right = |uri: &String| {
         let rest = schemes.iter().find_map(|scheme| uri.strip_prefix(scheme));
@@ -258,6 +260,7 @@ fn uris(given: &Given<'_>) -> Result<Vec<String>, OptionError> {
     };
     match uris.iter().all(is_right) && !uris.is_empty() {
         true => Ok(uris),
+        false if tls => Err(wrong("uri", "with tls it is to be ldaps://<server>")),
         false if starttls => Err(wrong("uri", "with starttls it is to be ldap://<server>")),
         false => Err(wrong("uri", "it is no address of a directory")),
     }

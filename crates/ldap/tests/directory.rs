@@ -164,6 +164,82 @@ fn what_users_type_is_never_a_part_of_a_name() {
     );
 }
 
+/// Lists of the configuration name users: nobody passes them by writing their
+/// name in another way that the directory takes for the same.
+#[test]
+fn a_user_has_one_spelling() {
+    let server = good();
+    let known = |dn: &str| {
+        [
+            ("bindpw", Value::Nil),
+            ("filter", Value::Nil),
+            ("binddn", dn.into()),
+        ]
+    };
+    let directories = [
+        directory(&server, &[]),
+        directory(
+            &server,
+            &[("filter", "(|(uid={{ username }})(cn={{username}}))".into())],
+        ),
+        directory(&server, &known("uid={{ username }},ou=Users,dc=x")),
+    ];
+    for directory in &directories {
+        assert!(lets_in(directory, "ali", "sesame"));
+        for alias in ["ALI", "Ali", "a\u{ad}li", "ali\u{200b}"] {
+            assert!(!lets_in(directory, alias, "sesame"), "{alias:?}");
+        }
+    }
+}
+
+/// A group that is called as the user, of which the user is no member, and a
+/// user of the same name in another unit.
+#[test]
+fn groups_are_those_of_who_has_bound() {
+    let mut entries = people();
+    entries.extend([
+        entry(
+            "uid=ops,ou=Users,dc=x",
+            &[("uid", &["ops"]), ("userPassword", &["pw"])],
+        ),
+        entry(
+            "cn=admins,ou=Groups,dc=x",
+            &[
+                ("cn", &["admins"]),
+                ("objectClass", &["posixGroup"]),
+                ("kind", &["all"]),
+                (
+                    "member",
+                    &["cn=ops,ou=Groups,dc=x", "uid=ali,ou=Guests,dc=x"],
+                ),
+            ],
+        ),
+        entry(
+            "uid=ali,ou=Guests,dc=x",
+            &[("sAMAccountName", &["ali"]), ("objectClass", &["person"])],
+        ),
+    ]);
+    // Of several, the directory gives the other one first.
+    entries.rotate_right(1);
+    let server = Server::start(entries, Manners::Good);
+    let ipa = [
+        ("freeipa", Value::from(true)),
+        ("group_basedn", "ou=Groups,dc=x".into()),
+        ("group_filter", "(kind=all)".into()),
+        ("groupattribute", "member".into()),
+    ];
+    let ad = [
+        ("activedirectory", Value::from(true)),
+        ("accountattributename", "sAMAccountName".into()),
+    ];
+    let groups = |more: &[(&str, Value)], name: &str, password: &str| {
+        let found = directory(&server, more).log_in(name, password, true);
+        found.unwrap().unwrap()
+    };
+    assert!(groups(&ipa, "ops", "pw").is_empty());
+    assert_eq!(groups(&ad, "ali", "sesame"), ["ops"]);
+}
+
 #[test]
 fn groups_are_found_in_three_ways() {
     let server = good();

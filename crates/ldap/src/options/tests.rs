@@ -53,6 +53,10 @@ fn servers_are_named_by_address_or_by_parts() {
         &searching(&[("uri", "ldaps://x".into()), ("starttls", true.into())]),
         "auth.ldap.uri: with starttls",
     );
+    refused(
+        &searching(&[("uri", "ldaps://a ldap://x".into()), ("tls", true.into())]),
+        "auth.ldap.uri: with tls",
+    );
     refused(&searching(&[("port", "x".into())]), "auth.ldap.port: ");
     refused(&searching(&[("scope", 3.into())]), "auth.ldap.scope: ");
 }

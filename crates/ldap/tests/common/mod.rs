@@ -123,7 +123,7 @@ fn answer(
                 // A bind as nobody always succeeds.
                 || password.is_empty()
                 || entries.iter().any(|entry| {
-                    entry.dn.eq_ignore_ascii_case(&dn) && has(entry, "userPassword", &password)
+                    is_alike(entry.dn, &dn) && has(entry, "userPassword", &password)
                 });
             notes.lock().unwrap().push(Asked::Bind { dn, password });
             Some(wrapped(0x61, result(if is_right { 0 } else { 49 })))
@@ -179,6 +179,12 @@ fn described(entry: &Entry) -> Vec<u8> {
     [put(OCTETS, entry.dn.as_bytes()), put(SEQUENCE, &attributes)].concat()
 }
 
+/// Directories ignore case, and characters that are not seen.
+fn is_alike(one: &str, other: &str) -> bool {
+    let folded = |text: &str| text.replace(['\u{ad}', '\u{200b}'], "").to_lowercase();
+    folded(one) == folded(other)
+}
+
 fn has(entry: &Entry, name: &str, value: &str) -> bool {
     entry
         .attributes
@@ -203,7 +209,9 @@ fn is_match(entry: &Entry, tag: u8, filter: &[u8]) -> bool {
             .any(|(tag, part)| is_match(entry, *tag, part)),
         0xa3 => {
             let (name, value) = pair(filter);
-            has(entry, &name, &value)
+            let of_name = |known: &&str| known.eq_ignore_ascii_case(&name);
+            let found = entry.attributes.iter().find(|(known, _)| of_name(known));
+            found.is_some_and(|(_, values)| values.iter().any(|known| is_alike(known, &value)))
         }
         // Whatever is there, in all its forms.
         0x87 | 0xa4 => true,

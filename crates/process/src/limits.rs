@@ -21,7 +21,7 @@ pub(crate) const START_REPORT_BYTES_MAX: u64 = 64 << 10;
 
 /// Passwords that are checked at once. Further ones are refused: whoever logs
 /// in tries again.
-pub const PASSWORD_CHECKS_MAX: usize = 8;
+pub const PASSWORD_CHECKS_MAX: usize = 32;
 
 /// How long the check of a password may take; then it failed.
 pub const PASSWORD_CHECK_TIME_MAX: Duration = Duration::from_secs(30);

@@ -20,8 +20,8 @@ use crate::sys;
 /// The first argument of a program that is to check one password.
 pub const FLAG: &str = "--halite-check-password";
 
-/// Bytes of what the helper reads.
-const QUESTION_BYTES_MAX: u64 = 64 * 1024;
+/// Bytes of service, name and password together. Less than a pipe takes.
+const QUESTION_BYTES_MAX: usize = 16 * 1024;
 
 /// Exit codes of the helper.
 const RIGHT: u8 = 0;
@@ -59,7 +59,11 @@ pub fn is_right(service: &str, user: &str, password: &str) -> Result<bool, Passw
 
 fn ask(program: &Path, service: &str, user: &str, password: &str) -> Result<bool, PasswordError> {
     let parts = [service, user, password];
-    if parts.iter().any(|part| part.contains('\0')) || user.is_empty() {
+    // A pipe takes the whole question, so that nothing waits for a helper that
+    // does not read it.
+    let bytes: usize = parts.iter().map(|part| part.len()).sum();
+    if parts.iter().any(|part| part.contains('\0')) || user.is_empty() || bytes > QUESTION_BYTES_MAX
+    {
         return Err(PasswordError::Question);
     }
     let _slot = CheckSlot::acquire()?;
@@ -120,7 +124,7 @@ fn wait(child: &mut Child) -> Result<Option<i32>, PasswordError> {
 pub fn helper() -> u8 {
     let mut question = String::new();
     let read = io::stdin()
-        .take(QUESTION_BYTES_MAX)
+        .take(QUESTION_BYTES_MAX as u64 + 2)
         .read_to_string(&mut question);
     let mut parts = question.splitn(3, '\0');
     let (Ok(_), Some(service), Some(user), Some(password)) =
@@ -192,5 +196,16 @@ mod tests {
         assert_eq!(error.to_string(), "PAM cannot be used: the helper died");
         let nul = ask(Path::new("/bin/true"), "login", "a\0b", "x");
         assert!(matches!(nul, Err(PasswordError::Question)));
+    }
+
+    /// A helper that reads nothing, in which a module hangs, holds nobody up
+    /// before the time is measured.
+    #[test]
+    fn what_a_pipe_does_not_take_is_not_asked() {
+        let begun = Instant::now();
+        let long = "x".repeat(100_000);
+        let asked = ask(Path::new("/bin/cat"), "login", "ali", &long);
+        assert!(matches!(asked, Err(PasswordError::Question)), "{asked:?}");
+        assert!(begun.elapsed() < Duration::from_secs(10));
     }
 }

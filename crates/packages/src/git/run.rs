@@ -75,8 +75,22 @@ pub(crate) fn with_auth(
 }
 
 /// Parameters that name something.
-const NAMES: [&str; 10] = [
-    "base", "branch", "item1", "item2", "key", "name", "ref", "refspecs", "remote", "rev",
+const NAMES: [&str; 15] = [
+    "base",
+    "branch",
+    "filter",
+    "item1",
+    "item2",
+    "key",
+    "name",
+    "ref",
+    "ref1",
+    "refs",
+    "refspecs",
+    "remote",
+    "rev",
+    "value_regex",
+    "worktree_path",
 ];
 
 /// Checks that no name is an option: `--upload-pack` runs a program, `--output`

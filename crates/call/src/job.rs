@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use halite_proto::Map;
+use halite_proto::request::Commits;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -30,6 +31,8 @@ pub struct Job {
     pub env: Environment,
     /// What people should know beside the return.
     pub notes: Notes,
+    /// The commits that the files of its state runs came from.
+    pub commits: UsedCommits,
     /// The signatures of functions that the job has called.
     pub signatures: Signatures,
 }
@@ -51,6 +54,28 @@ impl Notes {
     /// The notes, which are no longer here.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The commits that the files of a job's state runs came from. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct UsedCommits(Arc<Mutex<Commits>>);
+
+impl UsedCommits {
+    /// Adds those of a run.
+    pub fn add(&self, commits: &Commits) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(commits);
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Commits {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 

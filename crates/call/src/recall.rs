@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use halite_proto::Value;
-use halite_proto::request::HeldFile;
+use halite_proto::request::{Commits, HeldFile};
 
 use crate::call::Call;
 use crate::limits::RECALLED_CALLS_MAX;
@@ -69,7 +69,11 @@ impl Held {
     /// Asks about what the last call of this kind has read.
     pub(crate) fn ask(call: &Call<'_>, recall: &Recall) -> Self {
         let files = recall.files(Kind::of(call));
-        let answers = call.ctx.files().held(&files).unwrap_or_default();
+        let answers = call
+            .ctx
+            .files()
+            .held(&files, &Commits::default())
+            .unwrap_or_default();
         let held = files.into_iter().zip(answers).filter(|(_, held)| *held);
         let entry = |file: HeldFile| ((file.path, file.saltenv.as_str().to_owned()), file.hsum);
         Self {

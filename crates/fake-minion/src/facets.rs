@@ -1,11 +1,11 @@
 //! What the fake minion has around it: the master of the test, buses that take
 //! every event, and the jobs that the test says run.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use halite_call::{Ahead, ContextError, Files, Jobs, LocalBus, MasterBus, Upstream};
-use halite_proto::request::HeldFile;
-use halite_proto::{Map, Value};
+use halite_proto::request::{Commits, HeldFile};
+use halite_proto::{Map, SaltEnv, Value};
 
 use crate::FakeMinion;
 
@@ -18,7 +18,11 @@ impl Files for FakeMinion {
         self.request_beyond(load, beyond)
     }
 
-    fn held(&self, _files: &[HeldFile]) -> Option<Vec<bool>> {
+    fn held(&self, _files: &[HeldFile], _commits: &Commits) -> Option<Vec<bool>> {
+        None
+    }
+
+    fn commits(&self, _saltenv: &SaltEnv) -> Option<BTreeMap<String, String>> {
         None
     }
 

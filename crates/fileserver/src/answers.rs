@@ -7,7 +7,8 @@
 use std::io::ErrorKind;
 
 use halite_proto::request::{
-    ChunkBeyond, FileChunk, FileList, FilePath, HeldFile, MinionRequest, ServeFile,
+    ChunkBeyond, Commits, FileChunk, FileList, FilePath, HeldFile, HeldFiles, MinionRequest,
+    ServeFile,
 };
 use halite_proto::{Map, Value};
 
@@ -34,18 +35,25 @@ impl FileServer {
             MinionRequest::SymlinkList(list) => Ok(self.answer_symlinks(list)),
             MinionRequest::ServeFile(wanted) => self.answer_serve(wanted),
             MinionRequest::HeldFiles(files) => Ok(self.answer_held(files)),
+            MinionRequest::Commits(of) => {
+                let mut commits = Commits::default();
+                commits.insert(of.saltenv.clone(), self.commits(&of.saltenv));
+                Ok(commits.to_value())
+            }
             _ => return None,
         })
     }
 
     /// Whether files that a minion holds are those that are here, in their
     /// order.
-    fn answer_held(&self, files: &[Option<HeldFile>]) -> Value {
+    fn answer_held(&self, asked: &HeldFiles) -> Value {
         let is_held = |file: &HeldFile| {
-            let hash = self.find(&file.path, &file.saltenv)?.hash().ok()?;
+            let found = self.find_then(&file.path, &file.saltenv, &asked.commits)?;
+            let hash = found.hash().ok()?;
             Some(hash.hash_type.name() == file.hash_type && hash.hsum == file.hsum)
         };
-        let held = files
+        let held = asked
+            .files
             .iter()
             .map(|file| file.as_ref().and_then(is_held).unwrap_or_default());
         Value::List(held.map(Value::from).collect())
@@ -84,7 +92,7 @@ impl FileServer {
             return Value::List(Vec::new());
         };
         let meant = Backends::from_value(list.fsbackend.as_ref());
-        let lists = self.lists(saltenv, &meant);
+        let lists = self.lists_then(saltenv, &meant, &list.commits);
         texts(&below(kind(&lists), list.prefix.as_deref()))
     }
 
@@ -93,7 +101,7 @@ impl FileServer {
         let mut links = Map::new();
         if let Some(saltenv) = &list.saltenv {
             let meant = Backends::from_value(list.fsbackend.as_ref());
-            let lists = self.lists(saltenv, &meant);
+            let lists = self.lists_then(saltenv, &meant, &list.commits);
             let found = lists.links.iter();
             for (link, target) in found.filter(|(link, _)| link.starts_with(prefix)) {
                 links.insert(link.as_str(), target.as_str());
@@ -103,7 +111,7 @@ impl FileServer {
     }
 
     fn find_file(&self, file: &FilePath) -> Option<Found<'_>> {
-        self.find(&file.path, file.saltenv.as_ref()?)
+        self.find_then(&file.path, file.saltenv.as_ref()?, &file.commits)
     }
 
     fn answer_serve(&self, wanted: &ServeFile) -> Result<Value, ReadError> {

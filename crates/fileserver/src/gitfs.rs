@@ -9,7 +9,7 @@ mod complaints;
 mod fetching;
 mod listing;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,13 +17,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use halite_crypto::{HashType, Hasher};
 use halite_git::remote::is_commit_id;
 use halite_git::{Commit, GitError, Id, Remote, Repository, Snapshot, Tree, TreeFile};
+use halite_proto::request::Commits;
 use halite_proto::{Map, SaltEnv, Value};
+use tracing::debug;
 
 use self::complaints::Complaints;
 use self::fetching::Fetching;
 use self::listing::ListCache;
 use crate::file::Stat;
 use crate::limits::HASHES_MAX;
+use crate::server::UpdateWish;
 use crate::wanted::Wanted;
 use crate::{Lists, OptionsError};
 
@@ -109,6 +112,7 @@ pub(crate) struct GitFound {
 /// A remote as it was when it was looked at.
 struct Looked<'a> {
     remote: &'a Remote,
+    repository: &'a Repository,
     snapshot: Arc<Snapshot>,
     complaints: &'a Complaints,
 }
@@ -150,15 +154,16 @@ impl Gitfs {
     }
 
     /// Looks for a file.
-    pub(crate) fn find(&self, wanted: &Wanted) -> Option<GitFound> {
+    pub(crate) fn find(&self, wanted: &Wanted, begun: &Commits) -> Option<GitFound> {
         let saltenv = wanted.saltenv.as_str();
         let looked = self.look();
+        let begun = begun.of(&wanted.saltenv);
         let is_there = has_env(&looked, saltenv);
         for it in &looked {
             let Some(path) = within(it.remote.mountpoint(saltenv), &wanted.rel) else {
                 continue;
             };
-            let Some(commit) = it.commit(saltenv, is_there) else {
+            let Some(commit) = it.commit_then(saltenv, is_there, begun) else {
                 continue;
             };
             // From the top: a link may lead out of the root, not of the tree.
@@ -213,9 +218,16 @@ impl Gitfs {
         Ok(hsum)
     }
 
-    /// Fetches all remotes at once; whether one has changed.
-    pub(crate) fn update(&self) -> bool {
-        fetching::update_all(&self.repositories)
+    /// Fetches the remotes that are meant, all at once; whether one has changed.
+    pub(crate) fn update(&self, wish: &UpdateWish) -> bool {
+        let is_meant = |repository: &&Arc<Repository>| {
+            let remote = repository.remote();
+            let is_it =
+                |named: &String| remote.name.as_ref() == Some(named) || *named == remote.id();
+            wish.remotes.is_empty() || wish.remotes.iter().any(is_it)
+        };
+        let meant: Vec<_> = self.repositories.iter().filter(is_meant).cloned().collect();
+        fetching::update_all(&meant, &wish.stop)
     }
 
     fn hashes(&self) -> MutexGuard<'_, HashMap<Id, String>> {
@@ -234,6 +246,7 @@ impl Gitfs {
             let snapshot = complaints.logged(remote, snapshot)??;
             Some(Looked {
                 remote,
+                repository,
                 snapshot,
                 complaints,
             })
@@ -248,8 +261,31 @@ impl Looked<'_> {
         if !is_there && self.remote.fallback.is_none() {
             return None;
         }
-        self.logged(self.snapshot.commit(self.remote, saltenv))
-            .flatten()
+        let commit = self.snapshot.commit(self.remote, saltenv);
+        let commit = self.logged(commit).flatten()?;
+        // A minion has chosen it: not among those that a forced push took back.
+        let is_reached = !is_commit_id(saltenv)
+            || self.logged(self.repository.reaches(&self.snapshot, commit.id))?;
+        is_reached.then_some(commit)
+    }
+
+    /// The commit of an environment in a run that has begun with these; the one
+    /// of now where nobody says, or that one has gone.
+    fn commit_then(
+        &self,
+        saltenv: &str,
+        is_there: bool,
+        begun: Option<&BTreeMap<String, String>>,
+    ) -> Option<Commit> {
+        let Some(begun) = begun else {
+            return self.commit(saltenv, is_there);
+        };
+        let id = begun.get(&self.remote.dir())?;
+        let then = self.snapshot.commit_then(self.remote, saltenv, id);
+        self.logged(then).flatten().or_else(|| {
+            debug!(remote = %self.remote, saltenv, id, "a run began with a commit that is not here");
+            self.commit(saltenv, is_there)
+        })
     }
 
     fn logged<T>(&self, result: Result<T, GitError>) -> Option<T> {
@@ -284,13 +320,26 @@ fn within<'p>(mountpoint: &str, path: &'p str) -> Option<&'p str> {
 }
 
 impl Gitfs {
+    /// The commits of an environment, by the directories of their remotes.
+    pub(crate) fn commits(&self, saltenv: &SaltEnv) -> BTreeMap<String, String> {
+        let env = saltenv.as_str();
+        let looked = self.look();
+        let is_there = has_env(&looked, env);
+        let commits = looked.iter().filter_map(|it| {
+            let commit = it.commit(env, is_there)?;
+            Some((it.remote.dir(), commit.id.to_string()))
+        });
+        commits.collect()
+    }
+
     /// The names of what an environment holds.
-    pub(crate) fn lists(&self, saltenv: &SaltEnv) -> Arc<Lists> {
+    pub(crate) fn lists(&self, saltenv: &SaltEnv, begun: &Commits) -> Arc<Lists> {
+        let begun = begun.of(saltenv);
         let env = saltenv.as_str();
         let looked = self.look();
         let is_there = has_env(&looked, env);
         let trees = looked.iter().filter_map(|it| {
-            let commit = it.commit(env, is_there)?;
+            let commit = it.commit_then(env, is_there, begun)?;
             let tree = it
                 .logged(commit.tree.below(it.remote.root(env)))
                 .flatten()?;

@@ -44,5 +44,5 @@ pub use minionfs::MinionFsOptions;
 pub use receive::{Inbox, InboxOptions};
 pub use roots::RootsOptions;
 pub use serve::Chunk;
-pub use server::{FileServer, FileServerOptions, Updated};
+pub use server::{FileServer, FileServerOptions, UpdateWish, Updated};
 pub use source::Found;

@@ -4,10 +4,12 @@
 //! Invariant: where several sources have a file, the first one answers for it,
 //! whether it is found, hashed or read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use halite_git::Repository;
+use halite_proto::request::Commits;
 use halite_proto::{Map, SaltEnv};
 use tracing::debug;
 
@@ -96,6 +98,15 @@ pub struct Updated {
     pub changes: Result<Changes, UpdateError>,
 }
 
+/// What of the remotes is to be updated, and when no more.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateWish {
+    /// The names or addresses of remotes; all where none is named.
+    pub remotes: Vec<String>,
+    /// Ends it soon when it is set.
+    pub stop: Arc<AtomicBool>,
+}
+
 impl FileServer {
     /// Opens the sources that the options name.
     ///
@@ -141,8 +152,15 @@ impl FileServer {
 
     /// Looks for a file; `path` may have options behind a `?`.
     pub fn find(&self, path: &str, saltenv: &SaltEnv) -> Option<Found<'_>> {
+        self.find_then(path, saltenv, &Commits::default())
+    }
+
+    /// Looks for a file in the commits that a run has begun with; where it names
+    /// none, the file is the one of now.
+    pub fn find_then(&self, path: &str, saltenv: &SaltEnv, begun: &Commits) -> Option<Found<'_>> {
         let wanted = Wanted::parse(path, saltenv)?;
-        let found = self.sources.iter().find_map(|source| source.find(&wanted));
+        let mut sources = self.sources.iter();
+        let found = sources.find_map(|source| source.find(&wanted, begun));
         if found.is_none() {
             debug!(path, saltenv = %wanted.saltenv, "no source has this file");
         }
@@ -160,9 +178,14 @@ impl FileServer {
 
     /// The names of what an environment holds in the sources that are meant.
     pub fn lists(&self, saltenv: &SaltEnv, meant: &Backends) -> Arc<Lists> {
+        self.lists_then(saltenv, meant, &Commits::default())
+    }
+
+    /// The same in the commits that a run has begun with.
+    pub fn lists_then(&self, saltenv: &SaltEnv, meant: &Backends, begun: &Commits) -> Arc<Lists> {
         let mut lists: Vec<_> = self
             .meant(meant)
-            .map(|source| source.lists(saltenv))
+            .map(|source| source.lists(saltenv, begun))
             .collect();
         match lists.len() {
             0 => Arc::default(),
@@ -173,15 +196,31 @@ impl FileServer {
 
     /// Brings the sources that are meant up to date. What has changed is told
     /// by those sources that keep a record of it.
-    pub fn update(&self, meant: &Backends) -> Vec<Updated> {
+    pub fn update(&self, meant: &Backends, wish: &UpdateWish) -> Vec<Updated> {
         let updated = self.meant(meant).filter_map(|source| {
-            let changes = source.update()?;
+            let changes = source.update(wish)?;
             Some(Updated {
                 backend: source.name(),
                 changes,
             })
         });
         updated.collect()
+    }
+
+    /// The commits that an environment's files come from now, by the directories
+    /// of their remotes.
+    pub fn commits(&self, saltenv: &SaltEnv) -> BTreeMap<String, String> {
+        let of_source = |source: &Source| match source {
+            Source::Gitfs(git) => git.commits(saltenv),
+            _ => BTreeMap::new(),
+        };
+        self.sources.iter().flat_map(of_source).collect()
+    }
+
+    /// Whether files come from repositories.
+    pub fn has_repositories(&self) -> bool {
+        let is_git = |source: &Source| matches!(source, Source::Gitfs(git) if !git.repositories().is_empty());
+        self.sources.iter().any(is_git)
     }
 
     /// The repositories that files come from.

@@ -7,13 +7,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use halite_proto::SaltEnv;
+use halite_proto::request::Commits;
 
 use crate::file::Stat;
 use crate::gitfs::{self, GitFile, Gitfs};
 use crate::limits::WHOLE_FILE_BYTES_MAX;
 use crate::minionfs::{self, MinionFs};
 use crate::roots::{self, Roots};
-use crate::server::FileServerOptions;
+use crate::server::{FileServerOptions, UpdateWish};
 use crate::wanted::Wanted;
 use crate::{Changes, FileHash, Lists, OptionsError, ReadError, UpdateError};
 
@@ -112,12 +113,12 @@ impl Source {
         }
     }
 
-    /// Looks for a file.
-    pub(crate) fn find(&self, wanted: &Wanted) -> Option<Found<'_>> {
+    /// Looks for a file, in the commits that a run has begun with.
+    pub(crate) fn find(&self, wanted: &Wanted, begun: &Commits) -> Option<Found<'_>> {
         match self {
             Self::Roots(roots) => roots.find(wanted),
             Self::Gitfs(git) => {
-                let found = git.find(wanted)?;
+                let found = git.find(wanted, begun)?;
                 Some(Found {
                     path: found.path,
                     rel: wanted.rel.clone(),
@@ -133,10 +134,10 @@ impl Source {
     }
 
     /// The names of what an environment holds.
-    pub(crate) fn lists(&self, saltenv: &SaltEnv) -> Arc<Lists> {
+    pub(crate) fn lists(&self, saltenv: &SaltEnv, begun: &Commits) -> Arc<Lists> {
         match self {
             Self::Roots(roots) => roots.lists(saltenv),
-            Self::Gitfs(git) => git.lists(saltenv),
+            Self::Gitfs(git) => git.lists(saltenv, begun),
             Self::MinionFs(pushed) => pushed.lists(saltenv),
             #[cfg(test)]
             Self::Memory(memory) => memory.lists(saltenv),
@@ -144,11 +145,11 @@ impl Source {
     }
 
     /// Brings it up to date; `None` if it keeps no record of changes.
-    pub(crate) fn update(&self) -> Option<Result<Changes, UpdateError>> {
+    pub(crate) fn update(&self, wish: &UpdateWish) -> Option<Result<Changes, UpdateError>> {
         match self {
             Self::Roots(roots) => roots.update(),
             Self::Gitfs(git) => Some(Ok(Changes {
-                untold: Some(git.update()),
+                untold: Some(git.update(wish)),
                 ..Changes::default()
             })),
             // Pushed files are served as they are.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use halite_crypto::{HashType, hash_hex};
-use halite_fileserver::{Backends, FileServer, FileServerOptions, GitfsOptions};
+use halite_fileserver::{Backends, FileServer, FileServerOptions, GitfsOptions, UpdateWish};
 use halite_proto::{Map, SaltEnv, Value};
 use tempfile::TempDir;
 
@@ -91,7 +91,7 @@ fn listed(files: &FileServer, env: &str) -> Vec<String> {
 }
 
 fn update(files: &FileServer) -> Option<bool> {
-    let mut updated = files.update(&Backends::All);
+    let mut updated = files.update(&Backends::All, &UpdateWish::default());
     updated.remove(0).changes.unwrap().untold
 }
 

@@ -1,6 +1,7 @@
 //! What can go wrong with a remote.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use halite_crypto::files::FileError;
@@ -66,6 +67,18 @@ pub enum GitError {
     /// The lock was taken away while git ran.
     #[error("the lock of the update was lost")]
     LockLost,
+    /// A commit is not one that an environment may be held at.
+    #[error("{name} is no branch, tag or reachable commit of what was fetched")]
+    NoCommit {
+        /// How it was named.
+        name: String,
+    },
+    /// A file of `verify_signatures` is of another kind.
+    #[error("{} holds no public key of OpenPGP (with its BEGIN line) or of ssh", file.display())]
+    Signers {
+        /// The file.
+        file: PathBuf,
+    },
     /// A file beside the repository could not be read or written.
     #[error("could not keep the repository")]
     Files(#[from] FileError),

@@ -30,7 +30,7 @@ pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(20);
 pub const LOCK_POLL: Duration = Duration::from_millis(100);
 
 /// Remotes that are updated at once.
-pub const UPDATES_AT_ONCE: usize = 64;
+pub const UPDATES_AT_ONCE: usize = 128;
 
 /// A longer file is not a lock.
 pub const LOCK_BYTES_MAX: u64 = 4096;
@@ -40,6 +40,17 @@ pub const KEPT_FOR: Duration = Duration::from_secs(14 * 24 * 3600);
 /// See [`KEPT_FOR`].
 pub const KEPT_MAX: usize = 4096;
 
+/// How long whoever began with a commit may go on with it when its branch has
+/// moved.
+pub const EARLIER_FOR: Duration = Duration::from_secs(24 * 3600);
+
+/// How long git may look for the branches that reach a commit.
+pub const REACH_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Commits of which it is remembered whether a branch reaches them. When full,
+/// all are forgotten.
+pub const REACHED_MAX: usize = 4096;
+
 /// How long the copy of a large file may take.
 pub const COPY_TIME_MAX: Duration = Duration::from_secs(300);
 
@@ -48,6 +59,15 @@ pub const COPY_POLL: Duration = Duration::from_millis(10);
 
 /// Branches and tags of a remote; what is beyond is left out.
 pub const REFS_MAX: usize = 200_000;
+
+/// A larger file is no public key.
+pub const SIGNER_BYTES_MAX: u64 = 1 << 20;
+
+/// Environments of a remote that are held at a commit.
+pub const PROMOTED_MAX: usize = 256;
+
+/// A longer file about them is not read.
+pub const PROMOTIONS_BYTES_MAX: u64 = 1 << 20;
 
 /// A longer snapshot is not read.
 pub const SNAPSHOT_BYTES_MAX: u64 = 64 << 20;

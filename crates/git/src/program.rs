@@ -122,7 +122,12 @@ pub(crate) fn remove_secrets(dir: &Path) {
 
 /// A git that knows of no remote.
 pub(crate) fn bare_git(home: &Path) -> Command {
-    let mut git = command("git");
+    in_bare_surroundings("git", home)
+}
+
+/// A program that git runs too, with what git inherits.
+pub(crate) fn in_bare_surroundings(program: &str, home: &Path) -> Command {
+    let mut git = command(program);
     let path = std::env::var_os("PATH");
     git.env_clear()
         .env(

@@ -15,6 +15,7 @@ pub use environments::{PerSaltenv, is_commit_id};
 pub use url::{RemoteUrl, Scheme};
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use halite_crypto::{HashType, hash_hex};
@@ -101,6 +102,9 @@ pub struct Remote {
     pub depth: Option<u64>,
     /// `update_interval`: the time between two fetches.
     pub update_interval: Duration,
+    /// `verify_signatures`: files with the public keys one of which must have
+    /// signed what a branch or tag names; none for whatever comes.
+    pub verify_signatures: Vec<PathBuf>,
     /// Who fetches it.
     pub auth: Auth,
     /// What its directory is called after without a name.

@@ -4,6 +4,7 @@
 //! or is cut off by a kill or a power cut, leaves nothing that stops the next.
 
 mod copy;
+mod reach;
 mod update;
 
 use std::fs;
@@ -15,11 +16,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use halite_crypto::files::{WriteOptions, read_limited, write_atomic};
 use halite_proto::chain;
 
+use self::reach::Reached;
 use crate::limits::Limits;
 use crate::lock::{Lock, Taken};
 use crate::objects::Objects;
+use crate::promotion::Promotions;
+use crate::remote::RefType;
+use crate::signatures::Signers;
 use crate::snapshot::{Refs, Snapshot};
-use crate::{GitError, Remote, limits};
+use crate::{Commit, GitError, Remote, limits};
 
 /// A remote and its copy on this machine. May be shared between threads, and
 /// several processes may have the same one.
@@ -31,6 +36,7 @@ pub struct Repository {
     global_lock: bool,
     limits: Limits,
     loaded: Mutex<Option<Loaded>>,
+    reached: Mutex<Reached>,
 }
 
 /// Where its files are.
@@ -47,11 +53,12 @@ struct Places {
     run: PathBuf,
     records: PathBuf,
     lock: PathBuf,
+    promoted: PathBuf,
 }
 
 #[derive(Debug)]
 struct Loaded {
-    stamp: Stamp,
+    stamp: (Stamp, Option<Stamp>),
     snapshot: Arc<Snapshot>,
 }
 
@@ -91,12 +98,14 @@ impl Repository {
                 run: base.join("run"),
                 records: base.join("records"),
                 lock: root.join("work").join(remote.dir()).join("_/update.lk"),
+                promoted: root.join("work").join(remote.dir()).join("_/promoted"),
                 base,
             },
             remote,
             global_lock,
             limits: Limits::default(),
             loaded: Mutex::default(),
+            reached: Mutex::default(),
         }
     }
 
@@ -121,6 +130,7 @@ impl Repository {
             *self.loaded() = None;
             return Ok(None);
         };
+        let stamp = (stamp, self::stamp(&self.places.promoted));
         if let Some(loaded) = &*self.loaded()
             && loaded.stamp == stamp
         {
@@ -129,7 +139,20 @@ impl Repository {
         let Some(refs) = Refs::load(&self.places.snapshot) else {
             return Ok(None);
         };
-        let snapshot = Arc::new(Snapshot::new(Objects::open(&self.places.git_dir)?, refs));
+        if !self.remote.verify_signatures.is_empty() {
+            // One that was checked with other keys, or not at all, waits for the
+            // next update.
+            let signers = Signers::read(&self.remote.verify_signatures)?.mark();
+            if refs.signers() != Some(signers.as_str()) {
+                return Ok(None);
+            }
+        }
+        let promotions = Promotions::load(&self.places.promoted)?;
+        let snapshot = Arc::new(Snapshot::new(
+            Objects::open(&self.places.git_dir)?,
+            refs,
+            promotions,
+        ));
         *self.loaded() = Some(Loaded {
             stamp,
             snapshot: Arc::clone(&snapshot),
@@ -191,6 +214,39 @@ impl Repository {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The commit that a branch, a tag or an id names, which an environment may
+    /// be held at.
+    ///
+    /// # Errors
+    /// When there is none, or it is not reachable from a branch or tag.
+    pub fn promotable(&self, name: &str) -> Result<Commit, GitError> {
+        let none = || GitError::NoCommit {
+            name: name.to_owned(),
+        };
+        let snapshot = self.snapshot()?.ok_or_else(none)?;
+        let kinds = [RefType::Sha, RefType::Branch, RefType::Tag];
+        let commit = snapshot.resolve(kinds, name)?.ok_or_else(none)?;
+        match self.reaches(&snapshot, commit.id)? {
+            true => Ok(commit),
+            false => Err(none()),
+        }
+    }
+
+    /// Holds an environment at a commit, or follows its branch again. Every
+    /// process that has this copy serves it from then on.
+    ///
+    /// # Errors
+    /// When the commit may not be, or the file cannot be written.
+    pub fn promote(&self, saltenv: &str, commit: Option<&str>) -> Result<(), GitError> {
+        let commit = commit.map(|name| self.promotable(name)).transpose()?;
+        let mut promotions = Promotions::load(&self.places.promoted)?;
+        promotions.set(saltenv, commit.map(|commit| commit.id));
+        if let Some(dir) = self.places.promoted.parent() {
+            fs::create_dir_all(dir).map_err(GitError::disk("making its directory"))?;
+        }
+        promotions.store(&self.places.promoted)
     }
 
     fn take_lock(&self) -> Result<Taken, GitError> {

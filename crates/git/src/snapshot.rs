@@ -2,19 +2,29 @@
 //!
 //! Invariant: a snapshot never changes, and its file is replaced as a whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use halite_crypto::files::{WriteOptions, read_limited, write_atomic};
 
-use crate::limits::{REFS_MAX, SNAPSHOT_BYTES_MAX};
+use crate::limits::{EARLIER_FOR, KEPT_MAX, REFS_MAX, SNAPSHOT_BYTES_MAX};
 use crate::objects::{Id, Objects};
+use crate::promotion::Promotions;
 use crate::remote::{RefType, is_hex};
 use crate::tree::Tree;
 use crate::{GitError, Remote};
 
 const MODE: u32 = 0o600;
+const BRANCHES: &str = "refs/remotes/origin/";
+const TAGS: &str = "refs/tags/";
+
+/// What a line begins with that says what a reference was before.
+const EARLIER: &str = "earlier";
+
+/// What the line begins with that says which keys have signed all of it.
+const SIGNERS: &str = "signers";
+
 const FIRST_LINE: &str = "halite snapshot 1";
 
 /// The branches and tags of a remote when it was fetched.
@@ -22,6 +32,7 @@ const FIRST_LINE: &str = "halite snapshot 1";
 pub struct Snapshot {
     objects: Objects,
     refs: Refs,
+    promotions: Promotions,
 }
 
 /// Names and what they point to.
@@ -30,6 +41,20 @@ pub(crate) struct Refs {
     branches: BTreeMap<String, Id>,
     tags: BTreeMap<String, Id>,
     fetched_s: u64,
+    /// What branches and tags were before, the youngest first.
+    earlier: Vec<Earlier>,
+    /// The keys that all of it was checked with; `None` if it was not.
+    signers: Option<String>,
+}
+
+/// What a branch or tag was before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Earlier {
+    /// Until when, in seconds since 1970.
+    until_s: u64,
+    id: Id,
+    /// The reference, as git calls it.
+    name: String,
 }
 
 /// A commit and its files.
@@ -42,8 +67,12 @@ pub struct Commit {
 }
 
 impl Snapshot {
-    pub(crate) const fn new(objects: Objects, refs: Refs) -> Self {
-        Self { objects, refs }
+    pub(crate) const fn new(objects: Objects, refs: Refs, promotions: Promotions) -> Self {
+        Self {
+            objects,
+            refs,
+            promotions,
+        }
     }
 
     /// The names of the branches, sorted.
@@ -54,6 +83,17 @@ impl Snapshot {
     /// The names of the tags, sorted.
     pub fn tags(&self) -> impl Iterator<Item = &str> {
         self.refs.tags.keys().map(String::as_str)
+    }
+
+    /// Whether a branch or tag names this commit.
+    pub(crate) fn names(&self, id: Id) -> bool {
+        let mut commits = self.refs.ids().map(|named| self.objects.commit(named));
+        commits.any(|commit| matches!(commit, Ok(Some((commit, _))) if commit == id))
+    }
+
+    /// The environments that are held, and where.
+    pub fn held(&self) -> impl Iterator<Item = (&str, Id)> {
+        self.promotions.all()
     }
 
     /// When it was fetched.
@@ -76,7 +116,7 @@ impl Snapshot {
             let id = match kind {
                 RefType::Branch => self.refs.branches.get(name).copied(),
                 RefType::Tag => self.refs.tags.get(name).copied(),
-                RefType::Sha if is_hex(name) => self.objects.beginning_with(name)?,
+                RefType::Sha if is_hex(name) => self.named_commit(name)?,
                 RefType::Sha => None,
             };
             let Some(id) = id else { continue };
@@ -84,6 +124,22 @@ impl Snapshot {
                 let objects = self.objects.clone();
                 let tree = Tree { objects, id: tree };
                 return Ok(Some(Commit { id, tree }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The commit whose id begins so. Where signatures count it is one that a
+    /// branch or tag names: another one was not checked.
+    fn named_commit(&self, beginning: &str) -> Result<Option<Id>, GitError> {
+        if self.refs.signers.is_none() {
+            return self.objects.beginning_with(beginning);
+        }
+        for id in self.refs.ids() {
+            if let Some((commit, _)) = self.objects.commit(id)?
+                && commit.to_string().starts_with(beginning)
+            {
+                return Ok(Some(commit));
             }
         }
         Ok(None)
@@ -98,6 +154,9 @@ impl Snapshot {
         if !remote.exposed.shows(saltenv) {
             return Ok(None);
         }
+        if let Some(held) = self.promotions.now(saltenv) {
+            return self.expected(held).map(Some);
+        }
         let Some(reference) = remote.reference(saltenv) else {
             return Ok(None);
         };
@@ -108,6 +167,65 @@ impl Snapshot {
             Some(fallback) => self.resolve(remote.ref_types.iter().copied(), fallback),
             None => Ok(None),
         }
+    }
+
+    /// The commit `id` of an environment, if that is its commit now or was it
+    /// within [`EARLIER_FOR`]: whoever began with it goes on with it.
+    ///
+    /// # Errors
+    /// When an object is damaged.
+    pub fn commit_then(
+        &self,
+        remote: &Remote,
+        saltenv: &str,
+        id: &str,
+    ) -> Result<Option<Commit>, GitError> {
+        let now = self.commit(remote, saltenv)?;
+        let Some(id) = Id::parse(id).filter(|_| remote.exposed.shows(saltenv)) else {
+            return Ok(None);
+        };
+        if let Some(now) = now.filter(|now| now.id == id) {
+            return Ok(Some(now));
+        }
+        if self.promotions.was(saltenv, id) {
+            return self.expected(id).map(Some);
+        }
+        if let Some(reference) = remote.reference(saltenv)
+            && let Some(named) = self.resolve(remote.kinds(saltenv), reference)?
+            && named.id == id
+        {
+            // It was this before it was held elsewhere.
+            return Ok(Some(named));
+        }
+        let names = [remote.reference(saltenv), remote.fallback.as_deref()];
+        for name in names.into_iter().flatten() {
+            for earlier in self.refs.earlier.iter().filter(|it| it.is(name)) {
+                if let Some((known, tree)) = self.objects.commit(earlier.id)?
+                    && known == id
+                {
+                    let objects = self.objects.clone();
+                    let tree = Tree { objects, id: tree };
+                    return Ok(Some(Commit { id, tree }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A commit that is to be here.
+    fn expected(&self, id: Id) -> Result<Commit, GitError> {
+        self.objects.expect(id)?;
+        let Some((id, tree)) = self.objects.commit(id)? else {
+            return Err(GitError::Unfit {
+                id: id.to_string(),
+                why: "it is no commit",
+            });
+        };
+        let objects = self.objects.clone();
+        Ok(Commit {
+            id,
+            tree: Tree { objects, id: tree },
+        })
     }
 
     /// Whether it has an environment.
@@ -126,6 +244,25 @@ impl Snapshot {
     }
 }
 
+impl Earlier {
+    /// Reads what stands behind [`EARLIER`].
+    fn parse(text: &str) -> Option<Self> {
+        let (until_s, rest) = text.split_once(' ')?;
+        let (id, name) = rest.split_once(' ')?;
+        Some(Self {
+            until_s: until_s.parse().ok()?,
+            id: Id::parse(id)?,
+            name: name.to_owned(),
+        })
+    }
+
+    /// Whether it was the branch or the tag of that name.
+    fn is(&self, name: &str) -> bool {
+        let own = self.name.strip_prefix(BRANCHES);
+        own.or_else(|| self.name.strip_prefix(TAGS)) == Some(name)
+    }
+}
+
 impl Refs {
     /// Reads lines of an id, a space and the name of a reference.
     pub(crate) fn parse<'a>(lines: impl Iterator<Item = &'a str>, fetched: SystemTime) -> Self {
@@ -135,15 +272,23 @@ impl Refs {
             ..Self::default()
         };
         for (id, name) in lines.filter_map(|line| line.split_once(' ')) {
+            if id == SIGNERS {
+                refs.signers = Some(name.to_owned());
+                continue;
+            }
+            if id == EARLIER {
+                refs.earlier.extend(Earlier::parse(name));
+                continue;
+            }
             if refs.branches.len() + refs.tags.len() >= REFS_MAX {
                 break;
             }
             let Some(id) = Id::parse(id) else { continue };
-            if let Some(name) = name.strip_prefix("refs/remotes/origin/") {
+            if let Some(name) = name.strip_prefix(BRANCHES) {
                 if name != "HEAD" {
                     refs.branches.insert(name.to_owned(), id);
                 }
-            } else if let Some(name) = name.strip_prefix("refs/tags/") {
+            } else if let Some(name) = name.strip_prefix(TAGS) {
                 refs.tags.insert(name.to_owned(), id);
             }
         }
@@ -164,6 +309,45 @@ impl Refs {
         left_out
     }
 
+    /// What it was checked with.
+    pub(crate) fn signers(&self) -> Option<&str> {
+        self.signers.as_deref()
+    }
+
+    /// Only what `is_signed` stays; a branch or tag whose new commit is not is
+    /// what it was in `before`, which was checked with the same keys, or left
+    /// out. What is to be said about each.
+    pub(crate) fn only_signed(
+        &mut self,
+        signers: String,
+        signed: &BTreeSet<Id>,
+        before: Option<&Self>,
+    ) -> Vec<String> {
+        let mut said = Vec::new();
+        for (name, id) in self.names().collect::<Vec<_>>() {
+            if signed.contains(&id) {
+                continue;
+            }
+            let earlier = before.and_then(|before| before.get(&name));
+            said.push(match earlier {
+                Some(earlier) => {
+                    format!("{name} stays at {earlier}: {id} is not signed by a key of verify_signatures")
+                }
+                None => format!("{name} is left out: {id} is not signed by a key of verify_signatures"),
+            });
+            let (names, name) = match name.strip_prefix(BRANCHES) {
+                Some(name) => (&mut self.branches, name),
+                None => (&mut self.tags, name.trim_start_matches(TAGS)),
+            };
+            match earlier {
+                Some(earlier) => names.insert(name.to_owned(), earlier),
+                None => names.remove(name),
+            };
+        }
+        self.signers = Some(signers);
+        said
+    }
+
     /// All that they point to.
     pub(crate) fn ids(&self) -> impl Iterator<Item = Id> {
         self.branches.values().chain(self.tags.values()).copied()
@@ -172,6 +356,45 @@ impl Refs {
     /// When they were fetched, in seconds since 1970.
     pub(crate) const fn fetched_s(&self) -> u64 {
         self.fetched_s
+    }
+
+    /// Remembers what branches and tags were before.
+    pub(crate) fn follow(&mut self, before: &Self) {
+        if self.signers != before.signers {
+            // It was not checked with these keys.
+            return;
+        }
+        let replaced = before
+            .names()
+            .filter(|(name, id)| self.get(name) != Some(*id));
+        let replaced = replaced.map(|(name, id)| Earlier {
+            until_s: self.fetched_s,
+            id,
+            name,
+        });
+        let is_young =
+            |it: &Earlier| self.fetched_s.saturating_sub(it.until_s) <= EARLIER_FOR.as_secs();
+        let earlier = replaced.chain(before.earlier.iter().cloned());
+        self.earlier = earlier.filter(is_young).take(KEPT_MAX).collect();
+    }
+
+    /// All references with what they point to.
+    fn names(&self) -> impl Iterator<Item = (String, Id)> {
+        let branches = self.branches.iter();
+        let branches = branches.map(|(name, id)| (format!("{BRANCHES}{name}"), *id));
+        let tags = self
+            .tags
+            .iter()
+            .map(|(name, id)| (format!("{TAGS}{name}"), *id));
+        branches.chain(tags)
+    }
+
+    fn get(&self, name: &str) -> Option<Id> {
+        let branch = name
+            .strip_prefix(BRANCHES)
+            .and_then(|name| self.branches.get(name));
+        let tag = || self.tags.get(name.strip_prefix(TAGS)?);
+        branch.or_else(tag).copied()
     }
 
     /// Whether both name the same.
@@ -192,11 +415,14 @@ impl Refs {
         use std::fmt::Write;
 
         let mut text = format!("{FIRST_LINE} {}\n", self.fetched_s);
-        for (name, id) in &self.branches {
-            let _ = writeln!(text, "{id} refs/remotes/origin/{name}");
+        if let Some(signers) = &self.signers {
+            let _ = writeln!(text, "{SIGNERS} {signers}");
         }
-        for (name, id) in &self.tags {
-            let _ = writeln!(text, "{id} refs/tags/{name}");
+        for (name, id) in self.names() {
+            let _ = writeln!(text, "{id} {name}");
+        }
+        for Earlier { until_s, id, name } in &self.earlier {
+            let _ = writeln!(text, "{EARLIER} {until_s} {id} {name}");
         }
         write_atomic(path, WriteOptions::new(MODE), text.as_bytes())?;
         Ok(())

@@ -260,10 +260,10 @@ pub const LATE_JOBS_MAX: usize = 10_000;
 
 /// Remotes of `ext_pillar: git` that are fetched at once; others wait. Each is
 /// a process that mostly waits for another machine.
-pub const GIT_PILLAR_FETCHES_MAX: usize = 64;
+pub const GIT_PILLAR_FETCHES_MAX: usize = 128;
 
 /// Remotes of `gitfs_remotes` that are fetched at once; others wait.
-pub const GITFS_FETCHES_MAX: usize = 64;
+pub const GITFS_FETCHES_MAX: usize = 128;
 
 /// How long the first fetch of a remote that was fetched before the start may
 /// wait.

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use halite_call::{Cancel, Job, MinionContext, Outcome, Over, run_function};
 use halite_proto::publish::{FunSpec, PublishLoad};
+use halite_proto::request::COMMITS;
 use halite_proto::returns::{JobReturn, NOTES, ReturnJid, Several};
 use halite_proto::{Jid, Map, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -301,6 +302,10 @@ fn run_load(
     if !notes.is_empty() {
         let notes = notes.into_iter().map(Value::from).collect();
         result.extra.insert(NOTES, Value::List(notes));
+    }
+    let commits = job.commits.all();
+    if !commits.is_empty() {
+        result.extra.insert(COMMITS, commits.to_value());
     }
     debug!(elapsed = ?started.elapsed(), retcode = result.retcode, "done");
     result

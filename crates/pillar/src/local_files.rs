@@ -1,11 +1,12 @@
 //! The files of this machine in place of a master's file server.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use halite_call::{Ahead, ContextError, Files};
 use halite_fileserver::FileServer;
-use halite_proto::request::{HeldFile, MinionRequest};
-use halite_proto::{Map, Value};
+use halite_proto::request::{COMMITS, Commits, HeldFile, MinionRequest};
+use halite_proto::{Map, SaltEnv, Value};
 
 /// Files of this machine, asked for as a master is.
 pub struct LocalFiles(Arc<FileServer>);
@@ -26,12 +27,20 @@ impl Files for LocalFiles {
     }
 
     /// Pieces are for masters behind a network: what is here is read at once.
-    fn ask_beyond(&self, load: Map, _beyond: Map) -> Result<Value, ContextError> {
+    fn ask_beyond(&self, mut load: Map, mut beyond: Map) -> Result<Value, ContextError> {
+        if let Some(commits) = beyond.remove(COMMITS) {
+            load.insert(COMMITS, commits);
+        }
         self.ask(load)
     }
 
-    fn held(&self, _files: &[HeldFile]) -> Option<Vec<bool>> {
+    fn held(&self, _files: &[HeldFile], _commits: &Commits) -> Option<Vec<bool>> {
         None
+    }
+
+    fn commits(&self, saltenv: &SaltEnv) -> Option<BTreeMap<String, String>> {
+        let commits = self.0.commits(saltenv);
+        (!commits.is_empty()).then_some(commits)
     }
 
     fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {

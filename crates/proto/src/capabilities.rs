@@ -39,6 +39,9 @@ pub struct Capabilities {
     /// Processes: a minion says which process of it asks, and its master tells it
     /// of others with its id and key.
     pub processes: bool,
+    /// Commits: a minion asks which commits its files come from, and goes on with
+    /// them. A master without git remotes does not say so.
+    pub commits: bool,
 }
 
 impl Capabilities {
@@ -52,6 +55,7 @@ impl Capabilities {
         batches: true,
         return_pieces: true,
         processes: true,
+        commits: true,
     };
 
     /// What the sign-in of a peer says; a Salt peer says nothing.
@@ -69,6 +73,7 @@ impl Capabilities {
             batches: says("batches"),
             return_pieces: says("return_pieces"),
             processes: says("processes"),
+            commits: says("commits"),
         }
     }
 
@@ -83,6 +88,7 @@ impl Capabilities {
             ("batches", self.batches),
             ("return_pieces", self.return_pieces),
             ("processes", self.processes),
+            ("commits", self.commits),
         ]);
         Map::from([(FIELD, field)])
     }

@@ -9,6 +9,7 @@
 
 use crate::fields::{Fields, MessageError, Put};
 use crate::publish::FunSpec;
+use crate::request::COMMITS;
 use crate::{Jid, Map, Value};
 
 const RETURN: &str = "the job return";
@@ -23,7 +24,7 @@ pub const NOTES: &str = "halite_notes";
 
 /// What a master tells of a return beside the fields of [`JobReturn`]. What else
 /// a minion may add is nothing that a program believes a master for.
-pub const TOLD_BESIDE: [&str; 3] = ["_stamp", "pid", NOTES];
+pub const TOLD_BESIDE: [&str; 4] = ["_stamp", "pid", NOTES, COMMITS];
 
 /// Between Halite peers, in a return that goes to another master than the one
 /// that asked, and in what a master keeps of a job: the publisher that has drawn

@@ -11,7 +11,10 @@ use halite_call::{
     PillarRequest, Recall, Refresh, Registry, Runners, Upstream,
 };
 use halite_pillar::LocalFiles;
+use halite_proto::request::Commits;
 use halite_proto::{Map, Value};
+
+use crate::run_files::RunFiles;
 
 /// A minion context with a run's own options and pillar.
 pub struct StateContext<'m> {
@@ -20,6 +23,7 @@ pub struct StateContext<'m> {
     pillar: RwLock<Arc<Map>>,
     request: PillarRequest,
     package: Option<FromPackage<'m>>,
+    files: RunFiles<'m>,
 }
 
 /// What a run takes from an archive instead of the minion and its master.
@@ -37,7 +41,13 @@ impl<'m> StateContext<'m> {
             pillar: RwLock::new(pillar),
             request: PillarRequest::default(),
             package: None,
+            files: RunFiles::new(minion.files()),
         }
+    }
+
+    /// The commits that the run's files came from.
+    pub(crate) fn commits(&self) -> Commits {
+        self.files.commits_used()
     }
 
     /// The same with the files and grains of an archive and no master; what it
@@ -150,7 +160,7 @@ impl MinionContext for StateContext<'_> {
     fn files(&self) -> &dyn Files {
         match &self.package {
             Some(package) => package.files,
-            None => self.minion.files(),
+            None => &self.files,
         }
     }
 

@@ -16,6 +16,7 @@ mod limits;
 mod package;
 mod prepare;
 mod requirements;
+mod run_files;
 mod shell;
 mod source;
 mod states;

@@ -134,3 +134,141 @@ fn an_option_of_a_remote_that_cannot_be_used_has_its_place() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_run_goes_on_with_the_commit_it_began_with_and_its_return_names_it() -> Result<()> {
+    let fleet = Fleet::new("gitfs-begun")?;
+    let states = States::new(&fleet.path().join("states"))?;
+    let (begun, go) = (fleet.path().join("begun"), fleet.path().join("go"));
+    let (note, text) = (fleet.path().join("note"), fleet.path().join("text"));
+    let sls = format!(
+        "wait:\n  cmd.run:\n    - name: touch {} && while test ! -e {}; do sleep 0.05; done\n\
+         {}:\n  file.managed:\n    - source: salt://web/note\n\
+         {}:\n  file.managed:\n    - template: jinja\n    - source: salt://web/text\n",
+        begun.display(),
+        go.display(),
+        note.display(),
+        text.display(),
+    );
+    states.commit("web/init.sls", &sls)?;
+    states.commit("web/text", "{% include 'web/note' %}\n")?;
+    let first = states.commit("web/note", "one\n")?;
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .set("fileserver_backend", json!(["git"]))
+        .set("gitfs_base", "main")
+        .set("gitfs_update_interval", 3600)
+        .set(
+            "gitfs_remotes",
+            json!([{ states.url(): [{ "name": "states" }] }]),
+        )
+        .start()?;
+    let _minion = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    master.wait_minion("web1")?;
+    run(&master, &["fileserver.update"])?;
+    let texts = || -> Result<(String, String)> {
+        Ok((fs::read_to_string(&note)?, fs::read_to_string(&text)?))
+    };
+    let apply = ["web1", "state.apply", "web", "--async"];
+    master.tools(Kind::Ours).salt(&apply)?.ok()?;
+    until("the run's first state", START, || {
+        Ok(begun.exists().then_some(()))
+    })?;
+    // In the middle of it one file is another, and one has another name.
+    states.commit("web/note", "two\n")?;
+    states.git(&["mv", "web/text", "web/other"])?;
+    let second = states.commit("web/init.sls", "nothing: test.nop\n")?;
+    run(&master, &["fileserver.update"])?;
+    fs::write(&go, "")?;
+    let returned = |event: &halite_integration_tests::Event| {
+        event.tag.ends_with("/ret/web1") && event.data["fun"] == json!("state.apply")
+    };
+    let events = master.events()?;
+    let event = events.wait("the return", START, returned)?;
+    ensure!(
+        texts()? == ("one\n".to_owned(), "one\n".to_owned()),
+        "{:?} {event:?}",
+        texts()
+    );
+    let commits = &event.data["halite_commits"];
+    ensure!(
+        *commits == json!({ "base": { "states": first } }),
+        "{event:?}"
+    );
+    let mark = events.mark();
+    master.tools(Kind::Ours).salt(&apply)?.ok()?;
+    let event = events.wait_after(mark, "the next return", START, returned)?;
+    let commits = &event.data["halite_commits"];
+    ensure!(
+        *commits == json!({ "base": { "states": second } }),
+        "{event:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn all_masters_are_held_at_one_commit_or_none_is() -> Result<()> {
+    let fleet = Fleet::new("gitfs-held")?;
+    let states = States::new(&fleet.path().join("states"))?;
+    let first = states.commit("note", "one\n")?;
+    let plan = |name: &str| {
+        fleet
+            .master(name, Kind::Ours)
+            .set("fileserver_backend", json!(["git"]))
+            .set("gitfs_base", "main")
+            .set("gitfs_update_interval", 3600)
+            .set(
+                "gitfs_remotes",
+                json!([{ states.url(): [{ "name": "states" }] }]),
+            )
+    };
+    let one = plan("m1").start()?;
+    let two = plan("m2").key_pair_of(&one).start()?;
+    let address = two.address().request().to_string();
+    let update = |master: &Master| run(master, &["fileserver.update"]).map(drop);
+    update(&one)?;
+    update(&two)?;
+    let served = |master: &Master| -> Result<Value> {
+        let status = run(master, &["fileserver.status"])?;
+        Ok(status[states.url()]["envs"]["base"].clone())
+    };
+    let promote = |commit: &str| {
+        let words = ["fileserver.promote", commit, &address, "--out=json"];
+        one.tools(Kind::Ours).runner(&words)
+    };
+    let compared = || -> Result<Value> {
+        let words = ["masters.compare", &address, "--out=json"];
+        one.tools(Kind::Ours).runner(&words)?.json()
+    };
+    let second = states.commit("note", "two\n")?;
+    update(&one)?;
+    let rows = compared()?;
+    ensure!(rows[0]["topic"] == "commits", "{rows}");
+    let said = rows[0]["difference"].as_str().unwrap_or_default();
+    ensure!(said.contains(&first) && said.contains(&second), "{rows}");
+
+    // The other one does not have it yet.
+    let refused = promote(&second)?;
+    ensure!(refused.code != 0, "{refused}");
+    ensure!(refused.stdout.contains("nothing was moved"), "{refused}");
+    ensure!(served(&two)? == json!(first));
+    let done = promote(&first)?.ok()?.json()?;
+    ensure!(done == json!({ "m1": first, &address: first }), "{done}");
+    update(&two)?;
+    for master in [&one, &two] {
+        ensure!(served(master)? == json!(first), "{}", served(master)?);
+    }
+    ensure!(compared()?[0]["agree"] == json!(true), "{}", compared()?);
+    // A branch is the commit that it is here.
+    states.commit("note", "three\n")?;
+    update(&two)?;
+    promote("main")?.ok()?;
+    for master in [&one, &two] {
+        ensure!(served(master)? == json!(second), "{}", served(master)?);
+    }
+    promote("latest")?.ok()?;
+    ensure!(served(&one)? == json!(second));
+    ensure!(served(&two)? != json!(second), "it has a third one");
+    Ok(())
+}

@@ -1,8 +1,10 @@
 //! The facets of a context: what a minion has around it beyond its own data,
 //! each a trait of its own, so that a context implements only what it has.
 
-use halite_proto::request::HeldFile;
-use halite_proto::{Map, Value};
+use std::collections::BTreeMap;
+
+use halite_proto::request::{Commits, HeldFile};
+use halite_proto::{Map, SaltEnv, Value};
 
 use super::ContextError;
 
@@ -21,9 +23,14 @@ pub trait Files: Send + Sync {
     /// When no master answers, or the file cannot be read.
     fn ask_beyond(&self, load: Map, beyond: Map) -> Result<Value, ContextError>;
 
-    /// Whether each of these files is still the master's; `None` where several
-    /// cannot be asked about at once.
-    fn held(&self, files: &[HeldFile]) -> Option<Vec<bool>>;
+    /// Whether each of these files is still the master's, as of these commits;
+    /// `None` where several cannot be asked about at once.
+    fn held(&self, files: &[HeldFile], commits: &Commits) -> Option<Vec<bool>>;
+
+    /// The commits that the files of an environment come from now, by the
+    /// directories of their remotes; `None` where none is from git, or nobody
+    /// says so.
+    fn commits(&self, saltenv: &SaltEnv) -> Option<BTreeMap<String, String>>;
 
     /// For requests that need not wait for each other's answers; `None` where
     /// they are best sent one after the other.

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use halite_crypto::{HashType, Hasher};
-use halite_proto::request::{ChunkBeyond, FilePath, ServeBeyond, ServeFile, size_in_stat};
+use halite_proto::request::{ChunkBeyond, Commits, FilePath, ServeBeyond, ServeFile, size_in_stat};
 use halite_proto::{Map, Value};
 
 use super::partial::Partial;
@@ -328,6 +328,7 @@ impl Download<'_> {
             file: FilePath {
                 path: self.path.to_owned(),
                 saltenv: None,
+                commits: Commits::default(),
             },
             loc: at,
             gzip: self.gzip,

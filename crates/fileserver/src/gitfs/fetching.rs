@@ -7,21 +7,20 @@ use std::thread;
 use std::time::{Instant, SystemTime};
 
 use halite_git::limits::UPDATES_AT_ONCE;
-use halite_git::{Repository, Updated};
+use halite_git::{GitError, Repository, Updated};
 use halite_proto::chain;
 use tracing::error;
 
 /// Fetches remotes, each in a thread of its own; whether one has changed. What
 /// fails is logged.
-pub(super) fn update_all(repositories: &[Arc<Repository>]) -> bool {
-    let stop = Arc::new(AtomicBool::new(false));
+pub(super) fn update_all(repositories: &[Arc<Repository>], stop: &Arc<AtomicBool>) -> bool {
     let changed = AtomicBool::new(false);
     for some in repositories.chunks(UPDATES_AT_ONCE) {
         thread::scope(|scope| {
             for repository in some {
-                scope.spawn(|| match repository.update_behind_others(&stop) {
+                scope.spawn(|| match repository.update_behind_others(stop) {
                     Ok(Updated::Changed) => changed.store(true, Ordering::Relaxed),
-                    Ok(Updated::Same) => {}
+                    Ok(Updated::Same) | Err(GitError::Stopped) => {}
                     Err(failed) => {
                         let remote = repository.remote();
                         error!(%remote, "could not update a git remote: {}", chain(&failed));
@@ -60,7 +59,7 @@ impl Fetching {
             is_first || !age.is_some_and(|age| age.is_ok_and(|age| age < interval))
         };
         let due: Vec<_> = repositories.iter().filter(is_due).cloned().collect();
-        update_all(&due);
+        update_all(&due, &Arc::default());
         *last = Some(Instant::now());
     }
 }

@@ -4,7 +4,9 @@
 use std::fs;
 
 use halite_proto::Value;
-use halite_proto::request::{FileChunk, FileList, FilePath, HeldFile, MinionRequest, ServeFile};
+use halite_proto::request::{
+    Commits, FileChunk, FileList, FilePath, HeldFile, HeldFiles, MinionRequest, ServeFile,
+};
 use tempfile::TempDir;
 
 use super::*;
@@ -42,6 +44,7 @@ fn file(path: &str) -> FilePath {
     FilePath {
         path: path.to_owned(),
         saltenv: Some(SaltEnv::base()),
+        commits: Commits::default(),
     }
 }
 
@@ -99,7 +102,10 @@ fn the_hash_is_that_of_the_content_that_is_served() {
         })
     };
     let of_roots = crate::memory::hash(b"roots").hsum;
-    let asked = MinionRequest::HeldFiles(vec![held(&hash.hsum), held(&of_roots), None]);
+    let asked = MinionRequest::HeldFiles(HeldFiles {
+        files: vec![held(&hash.hsum), held(&of_roots), None],
+        ..HeldFiles::default()
+    });
     let expected = [true, false, false].map(Value::from).to_vec();
     assert_eq!(answer(&files, asked), Value::List(expected));
 }
@@ -157,6 +163,7 @@ fn a_request_may_name_the_sources_that_it_means() {
             saltenv: Some(SaltEnv::base()),
             prefix: None,
             fsbackend: Some(named.into()),
+            ..FileList::default()
         };
         let expected = expected.iter().copied().map(Value::from).collect();
         let listed = answer(&files, MinionRequest::FileList(list));
@@ -173,7 +180,7 @@ fn each_source_tells_of_its_own_changes() {
     let (dir, roots) = roots(&["base/one"]);
     let files = FileServer::new(vec![roots, Source::Memory(memory())]);
     let told = |meant: &Backends| -> Vec<(&'static str, Vec<String>)> {
-        let updated = files.update(meant).into_iter();
+        let updated = files.update(meant, &UpdateWish::default()).into_iter();
         updated
             .map(|updated| (updated.backend, updated.changes.unwrap().added))
             .collect()

@@ -5,7 +5,9 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 
 use halite_fileserver::{FileServer, FileServerOptions};
-use halite_proto::request::{FileChunk, FileList, FilePath, MinionRequest, ServeBeyond, ServeFile};
+use halite_proto::request::{
+    Commits, FileChunk, FileList, FilePath, MinionRequest, ServeBeyond, ServeFile,
+};
 use halite_proto::{Map, SaltEnv, Value};
 
 use crate::{Tree, answer, env, file, list, serve, texts};
@@ -149,10 +151,12 @@ fn what_is_not_there_has_salts_shapes_too() {
     let nowhere = FilePath {
         path: "hello.txt".to_owned(),
         saltenv: Some(env("nope")),
+        commits: Commits::default(),
     };
     let nameless = FilePath {
         path: "hello.txt".to_owned(),
         saltenv: None,
+        commits: Commits::default(),
     };
     for missing in [&file("nope"), &file("dir"), &nowhere, &nameless] {
         assert_eq!(

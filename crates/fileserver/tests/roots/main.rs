@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use halite_fileserver::{FileServer, RootsOptions};
-use halite_proto::request::{FileList, FilePath, MinionRequest, ServeFile};
+use halite_proto::request::{Commits, FileList, FilePath, MinionRequest, ServeFile};
 use halite_proto::{SaltEnv, Value};
 use tempfile::TempDir;
 
@@ -78,6 +78,7 @@ fn file(path: &str) -> FilePath {
     FilePath {
         path: path.to_owned(),
         saltenv: Some(SaltEnv::base()),
+        commits: Commits::default(),
     }
 }
 
@@ -85,7 +86,7 @@ fn list(prefix: &str) -> FileList {
     FileList {
         saltenv: Some(SaltEnv::base()),
         prefix: Some(prefix.to_owned()),
-        fsbackend: None,
+        ..FileList::default()
     }
 }
 

@@ -29,6 +29,7 @@ const GITFS: &[&str] = &[
     "saltenv_whitelist",
     "ssl_verify",
     "update_interval",
+    "verify_signatures",
 ];
 
 /// Options of a single remote that `git_pillar_*` has as well.
@@ -43,6 +44,7 @@ const GIT_PILLAR: &[&str] = &[
     "refspecs",
     "root",
     "ssl_verify",
+    "verify_signatures",
 ];
 
 const AUTH: &[&str] = &[
@@ -220,6 +222,7 @@ impl Options<'_> {
             update_interval: Duration::from_secs(
                 self.number("update_interval", UPDATE_INTERVAL_S)?.max(1),
             ),
+            verify_signatures: self.signers()?,
             auth,
             hash_type: self.hash_type(),
         };
@@ -338,6 +341,16 @@ impl Options<'_> {
             }
         }
         Ok(specs)
+    }
+
+    fn signers(&self) -> Result<Vec<PathBuf>, OptionsError> {
+        let name = "verify_signatures";
+        let files: Vec<PathBuf> = self.texts(name)?.into_iter().map(PathBuf::from).collect();
+        if !files.iter().all(|file| file.is_absolute()) {
+            let why = "each is the absolute path of a file with public keys";
+            return Err(wrong(name, None, why));
+        }
+        Ok(files)
     }
 
     fn auth(&self) -> Result<Auth, OptionsError> {

@@ -22,6 +22,7 @@ use crate::interrupted::remove_all_locks;
 use crate::limits::{KEPT_FOR, KEPT_MAX};
 use crate::objects::{Id, Objects};
 use crate::program::{bare_git, local, remove_secrets};
+use crate::promotion::Promotions;
 use crate::snapshot::Refs;
 use crate::watch::Watch;
 use crate::{GitError, running_gits};
@@ -115,18 +116,30 @@ impl LockedCopy<'_> {
         &self,
         before: Option<&Refs>,
         now: &Refs,
+        promotions: &Promotions,
         listed: &str,
     ) -> Result<(), GitError> {
         let objects = Objects::open(self.git_dir)?;
-        let current: BTreeSet<Id> = now.ids().collect();
-        let replaced = before.into_iter().flat_map(Refs::ids);
-        let replaced = replaced.filter(|id| !current.contains(id) && objects.expect(*id).is_ok());
-        let replaced: BTreeSet<Id> = replaced.take(KEPT_MAX).collect();
+        let named: BTreeSet<Id> = Refs::parse(listed.lines(), UNIX_EPOCH).ids().collect();
+        // A branch may stay at what git names no more, see `verify_signatures`,
+        // and an environment be held there.
+        let served = now.ids().chain(promotions.ids());
+        let served: BTreeSet<Id> = served.filter(|id| !named.contains(id)).collect();
+        let kept: BTreeSet<Id> = kept(listed).filter_map(|(_, id, _)| id).collect();
+        let replaced = before
+            .into_iter()
+            .flat_map(Refs::ids)
+            .chain(served.iter().copied());
+        let is_to_keep = |id: &Id| {
+            let is_kept = served.contains(id) && kept.contains(id);
+            !named.contains(id) && !is_kept && objects.expect(*id).is_ok()
+        };
+        let replaced: BTreeSet<Id> = replaced.filter(is_to_keep).take(KEPT_MAX).collect();
         let mut text = String::new();
         for id in &replaced {
             let _ = writeln!(text, "update {KEPT}{}/{id} {id}", now.fetched_s());
         }
-        for name in forgotten(listed, now.fetched_s(), KEPT_MAX - replaced.len()) {
+        for name in forgotten(listed, &served, now.fetched_s(), KEPT_MAX - replaced.len()) {
             let _ = writeln!(text, "delete {name}");
         }
         if text.is_empty() {
@@ -168,15 +181,24 @@ impl LockedCopy<'_> {
     }
 }
 
-/// The names of kept commits that are older than [`KEPT_FOR`], and the oldest of
-/// those that are more than `max`.
-fn forgotten(listed: &str, now_s: u64, max: usize) -> Vec<&str> {
+/// The kept commits: since when, the id, and the name of the reference.
+fn kept(listed: &str) -> impl Iterator<Item = (u64, Option<Id>, &str)> {
     let names = listed.lines().filter_map(|line| line.split_once(' '));
-    let kept = names.filter_map(|(_, name)| {
+    names.filter_map(|(id, name)| {
         let (seconds, _) = name.strip_prefix(KEPT)?.split_once('/')?;
-        Some((seconds.parse::<u64>().unwrap_or_default(), name))
-    });
-    let mut kept: Vec<(u64, &str)> = kept.collect();
+        Some((
+            seconds.parse::<u64>().unwrap_or_default(),
+            Id::parse(id),
+            name,
+        ))
+    })
+}
+
+/// The names of kept commits that are older than [`KEPT_FOR`], and the oldest of
+/// those that are more than `max`; none that are still served.
+fn forgotten<'l>(listed: &'l str, served: &BTreeSet<Id>, now_s: u64, max: usize) -> Vec<&'l str> {
+    let kept = kept(listed).filter(|(_, id, _)| id.is_none_or(|id| !served.contains(&id)));
+    let mut kept: Vec<(u64, &str)> = kept.map(|(since_s, _, name)| (since_s, name)).collect();
     kept.sort_unstable();
     kept.reverse();
     let is_old = |then_s: u64| now_s.saturating_sub(then_s) > KEPT_FOR.as_secs();
@@ -241,7 +263,7 @@ mod tests {
         let line = |days: u64| format!("id {KEPT}{}/x{days}\n", now - days * day);
         let listed: String = [1, 20, 3, 2].map(line).concat() + "id refs/tags/v1\n";
         let days = |max| {
-            let names = forgotten(&listed, now, max);
+            let names = forgotten(&listed, &BTreeSet::new(), now, max);
             let days = names.iter().map(|name| name.rsplit_once('x').unwrap().1);
             days.collect::<Vec<_>>().join(" ")
         };

@@ -4,6 +4,7 @@
 mod hostile;
 mod interrupted;
 mod servers;
+mod signatures;
 mod updates;
 
 use std::fs;

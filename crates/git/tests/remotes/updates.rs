@@ -233,6 +233,36 @@ fn what_was_served_before_a_forced_push_is_kept_for_a_while() {
 }
 
 #[test]
+fn who_began_with_a_commit_goes_on_with_it_and_nobody_gets_another_ones() {
+    let Some(tried) = Tried::new() else { return };
+    tried.commit("x", "zero");
+    let zero = tried.git(&["rev-parse", "HEAD"]);
+    tried.commit("x", "one");
+    let first = tried.git(&["rev-parse", "HEAD"]);
+    tried.git(&["branch", "dev"]);
+    let repository = tried.repository();
+    update(&repository).unwrap();
+    let then = |env: &str, id: &str| {
+        let snapshot = tried.repository().snapshot().unwrap().unwrap();
+        let commit = snapshot.commit_then(repository.remote(), env, id).unwrap();
+        commit.and_then(|commit| read(&commit, "x"))
+    };
+    assert_eq!(then("base", &first).as_deref(), Some("one"));
+    tried.commit("x", "two");
+    tried.git(&["commit", "-q", "--amend", "-m", "other"]);
+    update(&repository).unwrap();
+    tried.commit("x", "three");
+    update(&repository).unwrap();
+    assert_eq!(then("base", &first).as_deref(), Some("one"));
+    assert_eq!(then("dev", &first).as_deref(), Some("one"));
+    assert_eq!(then("base", &zero), None, "no snapshot has named it");
+    let second = tried.git(&["rev-parse", "HEAD~1"]);
+    assert_eq!(then("base", &second).as_deref(), Some("two"));
+    assert_eq!(then("dev", &second), None, "it was never there");
+    assert_eq!(then("none", &first), None);
+}
+
+#[test]
 fn lock_files_of_another_machine_stop_no_update() {
     let Some(tried) = Tried::new() else { return };
     tried.commit("x", "one");

@@ -54,6 +54,7 @@ pub(crate) fn gather(known: Known<'_>) -> Map {
         ),
         ("clock", now_micros().into()),
         ("keys", keys(known.keys).into()),
+        ("commits", commits(&known.files.server).into()),
         ("file_roots", content_hashes(&known.files.server).into()),
         ("pillar_roots", pillar_hashes(known).into()),
         ("options", options(known.general).into()),
@@ -109,14 +110,31 @@ fn pillar_hashes(known: Known<'_>) -> Map {
     }
 }
 
-/// One hash over names and contents for each environment.
-fn content_hashes(files: &FileServer) -> Map {
-    let mut hashes = Map::new();
-    for name in files.envs(&Backends::All) {
+/// The commits of files from git: of each environment and remote.
+fn commits(files: &FileServer) -> Map {
+    let gitfs = Backends::Only(vec!["gitfs".to_owned()]);
+    let mut all = Map::new();
+    for name in files.envs(&gitfs) {
         let Ok(env) = SaltEnv::parse(name.as_str()) else {
             continue;
         };
-        let lists = files.lists(&env, &Backends::All);
+        for (remote, commit) in files.commits(&env) {
+            all.insert(format!("{env} of {remote}"), commit);
+        }
+    }
+    all
+}
+
+/// One hash over names and contents for each environment.
+fn content_hashes(files: &FileServer) -> Map {
+    let mut hashes = Map::new();
+    // Of files from git the commits are compared.
+    let meant = Backends::Except(vec!["gitfs".to_owned()]);
+    for name in files.envs(&meant) {
+        let Ok(env) = SaltEnv::parse(name.as_str()) else {
+            continue;
+        };
+        let lists = files.lists(&env, &meant);
         let mut hasher = Hasher::new(HashType::Sha256);
         for path in &lists.files {
             let hash = files.hash(path, &env).ok().flatten();
@@ -176,6 +194,7 @@ pub(crate) fn differences(ours: &Map, theirs: &Map) -> Vec<(&'static str, String
         }
     }
     for (name, label) in [
+        ("commits", "commits"),
         ("file_roots", "file_roots"),
         ("pillar_roots", "pillar_roots"),
         ("options", "options"),
@@ -193,7 +212,9 @@ pub(crate) fn differences(ours: &Map, theirs: &Map) -> Vec<(&'static str, String
             let text = match (name, a, b) {
                 (_, None, _) => format!("{key}: only there"),
                 (_, _, None) => format!("{key}: only here"),
-                ("options", a, b) => format!("{key}: {} here, {} there", shown(a), shown(b)),
+                ("options" | "commits", a, b) => {
+                    format!("{key}: {} here, {} there", shown(a), shown(b))
+                }
                 _ => format!("{key}: other files"),
             };
             found.push((label, text));

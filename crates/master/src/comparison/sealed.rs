@@ -7,7 +7,6 @@ use halite_proto::msgpack::pack_modern;
 use halite_proto::{Map, PackError, Value};
 use thiserror::Error;
 
-use super::facts::{self, Known};
 use crate::clock::now_micros;
 use crate::keys::{KEY_MARK, Keys};
 
@@ -20,16 +19,16 @@ pub(crate) enum SealError {
     Key(#[from] KeyError),
 }
 
-/// Seals this master's facts for the master that asks, which has the same key.
+/// Seals what this master says for the master that asks, which has the same key.
 ///
 /// # Errors
 /// When they cannot be packed or sealed.
 pub(crate) fn seal(
-    known: Known<'_>,
+    keys: &Keys,
     request: &ComparisonRequest,
+    mut facts: Map,
 ) -> Result<SealedFacts, SealError> {
-    let private = known.keys.identity.private();
-    let mut facts = facts::gather(known);
+    let private = keys.identity.private();
     facts.insert("nonce", &request.nonce);
     facts.insert("clock_end", now_micros());
     let packed = pack_modern(&Value::Map(facts))?;

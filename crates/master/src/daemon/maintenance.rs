@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use halite_fileserver::Backends;
+use halite_fileserver::{Backends, UpdateWish};
 use halite_key::dropfile::take_rotation_request;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
@@ -14,6 +14,7 @@ use super::upkeep::Upkeep;
 use crate::clock::now_s;
 use crate::error::chain;
 use crate::files::file_changes;
+use crate::files::settings::GITFS;
 use crate::limits::{ALIVE_INTERVAL, DROP_FILE_INTERVAL};
 use crate::master::Master;
 
@@ -113,7 +114,9 @@ async fn on_disk(master: &Arc<Master>, job: impl FnOnce(&Master) + Send + 'stati
 }
 
 fn fire_file_changes(master: &Master) {
-    file_changes::update(&master.files, &master.bus, &Backends::All);
+    // Remotes have threads of their own, and events of their own updates.
+    let meant = Backends::Except(vec![GITFS.to_owned()]);
+    file_changes::update(&master.files, &master.bus, &meant, &UpdateWish::default());
 }
 
 fn look_for_drop_file(master: &Master) {

@@ -1,6 +1,6 @@
 //! `fileserver_events`: which files have changed, told on the event bus.
 
-use halite_fileserver::{Backends, Changes};
+use halite_fileserver::{Backends, Changes, UpdateWish};
 use halite_proto::{Map, Value};
 
 use crate::error::chain;
@@ -8,8 +8,8 @@ use crate::events::bus::Bus;
 use crate::files::Files;
 
 /// Brings the sources that are meant up to date, and fires what has changed.
-pub(crate) fn update(files: &Files, bus: &Bus, meant: &Backends) {
-    for updated in files.server.update(meant) {
+pub(crate) fn update(files: &Files, bus: &Bus, meant: &Backends, wish: &UpdateWish) {
+    for updated in files.server.update(meant, wish) {
         let backend = updated.backend;
         match updated.changes {
             Ok(changes) => fire(files, bus, backend, changes),

@@ -1,6 +1,7 @@
 //! The files for minions, and those that minions push.
 
 pub(crate) mod file_changes;
+pub(crate) mod promotion;
 pub(crate) mod remotes;
 pub(crate) mod settings;
 

@@ -107,7 +107,7 @@ fn keep_fetched(
                 }
             }
         }
-        if ended.recv_timeout(remote.update_interval) != TIMEOUT {
+        if ended.recv_timeout(spread(remote.update_interval)) != TIMEOUT {
             return;
         }
     }
@@ -119,7 +119,17 @@ const TIMEOUT: Result<(), RecvTimeoutError> = Err(RecvTimeoutError::Timeout);
 /// A random time before the first fetch of a remote whose files can be served
 /// already: masters that are started together do not all ask at once.
 fn first_delay(interval: Duration) -> Duration {
-    let most = interval.min(GITFS_FIRST_DELAY_MAX);
+    by_chance(interval.min(GITFS_FIRST_DELAY_MAX))
+}
+
+/// The interval, up to a tenth longer by chance: masters that were started
+/// together do not go on asking at once.
+pub(crate) fn spread(interval: Duration) -> Duration {
+    interval + by_chance(interval / 10)
+}
+
+/// A random time up to this.
+fn by_chance(most: Duration) -> Duration {
     let share = u32::from_le_bytes(random_bytes()) >> 16;
     most * share / (1 << 16)
 }
@@ -187,6 +197,11 @@ mod tests {
     #[test]
     fn a_first_fetch_is_delayed_by_less_than_the_interval() {
         for interval in [Duration::from_secs(1), Duration::from_secs(3600)] {
+            let spread = spread(interval);
+            assert!(
+                interval <= spread && spread < interval * 11 / 10,
+                "{spread:?}"
+            );
             assert!(first_delay(interval) < interval.min(GITFS_FIRST_DELAY_MAX));
         }
     }

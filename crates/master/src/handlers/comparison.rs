@@ -5,14 +5,15 @@ use std::sync::{Mutex, PoisonError};
 use halite_crypto::fingerprint_text;
 use halite_crypto::{HashType, SigAlgo};
 use halite_key::MasterKeys;
-use halite_proto::Value;
 use halite_proto::clear::{ComparisonReply, ComparisonRequest};
+use halite_proto::{Map, Value};
 
 use crate::clock::now_s;
-use crate::comparison::facts::Known;
+use crate::comparison::facts::{self, Known};
 use crate::comparison::sealed::seal;
 use crate::core::questions::{Questions, is_timely};
 use crate::error::chain;
+use crate::files::promotion::promote;
 
 /// Answers the question: with facts for who has this master's key.
 pub(crate) fn compare(
@@ -23,7 +24,7 @@ pub(crate) fn compare(
     let identity = &known.keys.identity;
     let fingerprint = fingerprint_text(identity.public_pem().as_bytes(), HashType::Sha256);
     let sealed = match is_asked_by_holder(identity, request) && is_new(questions, request) {
-        true => seal(known, request)
+        true => seal(known.keys, request, answer(known, request))
             .map_err(|error| tracing::error!("could not answer another master: {}", chain(&error)))
             .ok(),
         false => None,
@@ -35,6 +36,17 @@ pub(crate) fn compare(
     .to_value()
 }
 
+/// What it is told: facts, or what came of a promotion.
+fn answer(known: Known<'_>, request: &ComparisonRequest) -> Map {
+    let Some(promotion) = &request.promotion else {
+        return facts::gather(known);
+    };
+    match promote(known.files, promotion) {
+        Ok(commit) => Map::from([("promoted", commit)]),
+        Err(why) => Map::from([("refused", why)]),
+    }
+}
+
 fn is_asked_by_holder(identity: &MasterKeys, request: &ComparisonRequest) -> bool {
     if !is_timely(request.ts, now_s()) {
         return false;
@@ -42,7 +54,7 @@ fn is_asked_by_holder(identity: &MasterKeys, request: &ComparisonRequest) -> boo
     let Ok(public) = identity.private().public() else {
         return false;
     };
-    let signed = ComparisonRequest::signed(&request.nonce, request.ts);
+    let signed = ComparisonRequest::signed(&request.nonce, request.ts, request.promotion.as_ref());
     public.verify(SigAlgo::Pkcs1v15Sha224, &signed, &request.sig)
 }
 

@@ -138,6 +138,7 @@ fn handle_command(master: &Master, caller: &Caller, command: MinionRequest) -> H
         | MinionRequest::FileHashAndStat(_)
         | MinionRequest::ServeFile(_)
         | MinionRequest::HeldFiles(_)
+        | MinionRequest::Commits(_)
         | MinionRequest::FileFind(_)
         | MinionRequest::FileList(_)
         | MinionRequest::FileListEmptydirs(_)

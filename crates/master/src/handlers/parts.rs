@@ -22,6 +22,7 @@ impl Master {
             fleet: &self.fleet,
             publisher: &self.publishing.publisher,
             jobs: &self.jobs,
+            files: &self.files,
         }
     }
 

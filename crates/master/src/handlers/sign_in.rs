@@ -21,6 +21,7 @@ use crate::core::auth::{Act, Facts, Filing, KnownKey, Verdict, decide};
 use crate::core::text::python_text;
 use crate::error::chain;
 use crate::events::bus::Bus;
+use crate::files::Files;
 use crate::fleet::Fleet;
 use crate::jobs::Jobs;
 use crate::keys::{KEY_MARK, Keys};
@@ -56,6 +57,7 @@ pub(crate) struct SignIns<'a> {
     pub(super) fleet: &'a Fleet,
     pub(super) publisher: &'a Publisher,
     pub(super) jobs: &'a Jobs,
+    pub(super) files: &'a Files,
 }
 
 impl SignIns<'_> {
@@ -269,7 +271,11 @@ impl<'a> SignIn<'a> {
     /// that trusts another key hears which keys this master had.
     fn extra(&self, trusts_another: bool, serial: u64) -> Map {
         let keys = self.parts.keys;
-        let mut extra = Capabilities::OURS.to_reply(keys.sessions.number_sign_in());
+        let capabilities = Capabilities {
+            commits: self.parts.files.server.has_repositories(),
+            ..Capabilities::OURS
+        };
+        let mut extra = capabilities.to_reply(keys.sessions.number_sign_in());
         self.parts.jobs.publisher.add_to(&mut extra);
         if self.parts.jobs.missed.is_on() {
             publisher::add_published_before(&mut extra, serial);

@@ -18,6 +18,7 @@ use halite_pillar::{FileTree, RemotePlace, Repositories};
 use halite_proto::{Map, Value, chain};
 
 pub(crate) use self::fetching::Fetching;
+use crate::files::remotes::spread;
 use crate::limits::{GIT_PILLAR_FETCHES_MAX, GIT_PILLAR_FIRST_FETCH_MAX};
 
 /// The shortest time between two fetches of a remote.
@@ -92,7 +93,7 @@ impl GitPillars {
             let mut due = remote.due();
             let is_due = *due <= now;
             if is_due {
-                *due = now + remote.remote().update_interval.max(INTERVAL_MIN);
+                *due = now + spread(remote.remote().update_interval.max(INTERVAL_MIN));
             }
             is_due
         };

@@ -2,11 +2,13 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use halite_call::{Bound, Job, Signature};
 use halite_proto::{Jid, Map, MinionId, Value};
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
 use super::table::Found;
 use super::{Run, RunnerError, Runners};
@@ -47,6 +49,15 @@ pub(crate) struct Call<'a> {
     tag: &'a str,
     /// The return code, where the function sets one.
     pub(super) retcode: Cell<i64>,
+}
+
+/// Waits for the end of a call, see [`Call::stopping`].
+pub(super) struct Stopping(JoinHandle<()>);
+
+impl Drop for Stopping {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl<'a> Call<'a> {
@@ -102,6 +113,15 @@ impl<'a> Call<'a> {
             retcode: Cell::new(0),
             ..*self
         })
+    }
+
+    /// Sets a flag when this call is to end, until what is returned is dropped.
+    pub(super) fn stopping(&self, flag: &Arc<AtomicBool>) -> Stopping {
+        let (ordered, flag) = (self.stop.clone(), Arc::clone(flag));
+        Stopping(self.runtime.spawn(async move {
+            ordered.stopped().await;
+            flag.store(true, Ordering::Relaxed);
+        }))
     }
 
     /// What is around this call, for longer than it lasts.

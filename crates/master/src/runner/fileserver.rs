@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use halite_fileserver::{Backends, Lists};
+use halite_fileserver::{Backends, Lists, UpdateWish};
 use halite_git::Repository;
 use halite_proto::{Map, SaltEnv, Value};
 
 use super::error::{Ran, RunnerError};
+use super::promotion::PROMOTE;
 use super::table::Function;
 use super::{Call, git_locks};
 use crate::error::chain;
@@ -63,6 +64,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         lock,
         "Locks the files against an update.",
     ),
+    PROMOTE,
     Function::new(
         "fileserver.status",
         "()",
@@ -78,9 +80,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
     Function::new(
         "fileserver.update",
-        "(backend=None, **kwargs)",
+        "(backend=None, remotes=None, **kwargs)",
         update,
-        "Looks for changes of the files.",
+        "Looks for changes of the files. With remotes only those git remotes are fetched:\n\
+         names or addresses, a list or separated by commas.",
     ),
 ];
 
@@ -149,6 +152,12 @@ fn status(call: &Call<'_>) -> Ran {
         };
         let envs = snapshot.as_ref().map(|snapshot| snapshot.envs(remote));
         let envs: Map = envs.into_iter().flatten().filter_map(commit).collect();
+        let held = snapshot.as_ref().map(|snapshot| snapshot.held());
+        let held: Map = held
+            .into_iter()
+            .flatten()
+            .map(|(env, id)| (Value::from(env), Value::from(id.to_string())))
+            .collect();
         let status = repository.status();
         if let Some((_, why)) = status.failed {
             error = Some(why);
@@ -156,6 +165,8 @@ fn status(call: &Call<'_>) -> Ran {
         let age = status.fetched.and_then(|then| then.elapsed().ok());
         let shown = Map::from([
             ("name", Value::from(remote.name.clone())),
+            ("dir", remote.dir().into()),
+            ("held", held.into()),
             ("age", age.map_or(Value::Nil, |age| age.as_secs().into())),
             ("envs", envs.into()),
             ("error", Value::from(error)),
@@ -167,7 +178,33 @@ fn status(call: &Call<'_>) -> Ran {
 
 fn update(call: &Call<'_>) -> Ran {
     let runners = call.runners;
-    file_changes::update(&runners.files, &runners.bus, &meant(call));
+    let text = |value: &Value| halite_proto::python::str(value).trim().to_owned();
+    let remotes = match call.arg("remotes") {
+        Value::List(remotes) => remotes.iter().map(text).collect(),
+        Value::Nil => Vec::new(),
+        remotes => text(remotes)
+            .split(',')
+            .map(|it| it.trim().to_owned())
+            .collect(),
+    };
+    let wish = UpdateWish {
+        remotes,
+        ..UpdateWish::default()
+    };
+    let known = runners.files.server.repositories();
+    let is_known = |named: &&String| {
+        known
+            .iter()
+            .map(|it| it.remote())
+            .any(|it| it.name.as_ref() == Some(*named) || it.id() == **named)
+    };
+    if let Some(unknown) = wish.remotes.iter().find(|named| !is_known(named)) {
+        let why = format!("no remote of gitfs_remotes has the name or address {unknown:?}");
+        return Err(RunnerError::Failed(why));
+    }
+    let _stopping = call.stopping(&wish.stop);
+    file_changes::update(&runners.files, &runners.bus, &meant(call), &wish);
+    call.stop.check()?;
     Ok(true.into())
 }
 

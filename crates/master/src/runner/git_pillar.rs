@@ -2,7 +2,7 @@
 //! somebody asks for it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use halite_git::{Remote, Updated};
 use halite_proto::{Map, Value, chain};
@@ -44,13 +44,9 @@ fn update(call: &Call<'_>) -> Ran {
         return Err(RunnerError::Failed(why.to_owned()));
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let (ordered, flag) = (call.stop.clone(), Arc::clone(&stop));
-    let watching = call.runtime.spawn(async move {
-        ordered.stopped().await;
-        flag.store(true, Ordering::Relaxed);
-    });
+    let stopping = call.stopping(&stop);
     let updated = update_all(&meant, &stop);
-    watching.abort();
+    drop(stopping);
     call.stop.check()?;
     let mut told = Map::new();
     for (fetched, updated) in meant.iter().zip(updated) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use halite_crypto::{HashType, SigAlgo, fingerprint_text, random_bytes};
-use halite_proto::clear::{ComparisonReply, ComparisonRequest};
+use halite_proto::clear::{ComparisonReply, ComparisonRequest, Promotion};
 use halite_proto::envelope::RequestEnvelope;
 use halite_proto::msgpack::unpack_wire;
 use halite_proto::{Map, Nonce, Value};
@@ -29,7 +29,7 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
 )];
 
 /// What came of asking one master.
-enum Asked {
+pub(super) enum Asked {
     /// It has the same key.
     Facts { facts: Map, clock_off_ms: i64 },
     /// It has another key.
@@ -39,19 +39,7 @@ enum Asked {
 }
 
 fn compare(call: &Call<'_>) -> Ran {
-    let masters: Vec<String> = call
-        .bound
-        .varargs
-        .iter()
-        .flat_map(|arg| match arg {
-            Value::List(items) => items.iter().map(halite_proto::python::str).collect(),
-            one => halite_proto::python::str(one)
-                .split(',')
-                .map(|name| name.trim().to_owned())
-                .collect::<Vec<_>>(),
-        })
-        .filter(|name| !name.is_empty())
-        .collect();
+    let masters = named_masters(call);
     if masters.is_empty() {
         return Err(RunnerError::Failed(
             "name the other masters: salt-run masters.compare HOST[:PORT] ...".to_owned(),
@@ -67,7 +55,7 @@ fn compare(call: &Call<'_>) -> Ran {
     let ours = facts::gather(known);
     let mut rows = Vec::new();
     for name in &masters {
-        let asked = ask(call, name, timeout);
+        let asked = ask(call, name, timeout, None);
         rows.extend(rows_of(name, asked, &ours, skew));
     }
     let agree = rows
@@ -78,6 +66,22 @@ fn compare(call: &Call<'_>) -> Ran {
     }
     let rows = Value::List(rows.into_iter().map(Value::Map).collect());
     Ok(Map::from([("outputter", Value::from("nested")), ("data", rows)]).into())
+}
+
+/// The masters that the arguments name.
+pub(super) fn named_masters(call: &Call<'_>) -> Vec<String> {
+    call.bound
+        .varargs
+        .iter()
+        .flat_map(|arg| match arg {
+            Value::List(items) => items.iter().map(halite_proto::python::str).collect(),
+            one => halite_proto::python::str(one)
+                .split(',')
+                .map(|name| name.trim().to_owned())
+                .collect::<Vec<_>>(),
+        })
+        .filter(|name| !name.is_empty())
+        .collect()
 }
 
 /// The rows of one master: one if it agrees, else one for each difference.
@@ -121,7 +125,13 @@ fn rows_of(name: &str, asked: Asked, ours: &Map, skew: Duration) -> Vec<Map> {
     rows
 }
 
-fn ask(call: &Call<'_>, name: &str, timeout: Duration) -> Asked {
+/// Asks another master for its facts, or to do what is said.
+pub(super) fn ask(
+    call: &Call<'_>,
+    name: &str,
+    timeout: Duration,
+    promotion: Option<Promotion>,
+) -> Asked {
     let identity = &call.runners.keys.identity;
     let port = call.runners.settings.ret_port;
     let endpoint = match endpoint_of(name, port) {
@@ -130,7 +140,7 @@ fn ask(call: &Call<'_>, name: &str, timeout: Duration) -> Asked {
     };
     let nonce = Nonce::from_random(random_bytes());
     let ts = now_s();
-    let signed = ComparisonRequest::signed(&nonce, ts);
+    let signed = ComparisonRequest::signed(&nonce, ts, promotion.as_ref());
     let sig = match identity.private().sign(SigAlgo::Pkcs1v15Sha224, &signed) {
         Ok(sig) => sig,
         Err(error) => return Asked::Failed(error.to_string()),
@@ -138,6 +148,7 @@ fn ask(call: &Call<'_>, name: &str, timeout: Duration) -> Asked {
     let request = ComparisonRequest {
         nonce: nonce.clone(),
         ts,
+        promotion,
         sig,
     };
     let packed = match RequestEnvelope::clear(request.to_map()).encode() {

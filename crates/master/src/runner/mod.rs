@@ -30,6 +30,7 @@ mod network;
 mod orchestra;
 mod pillar;
 mod proc_files;
+mod promotion;
 mod python;
 mod queue;
 mod reactor;

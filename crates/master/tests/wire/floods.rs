@@ -118,9 +118,15 @@ async fn a_question_of_another_master_is_answered_once() {
     let key = PrivateKey::from_pem(&fs::read(fixture("master.pem")).unwrap(), None).unwrap();
     let question = || {
         let (nonce, ts) = (Nonce::from_random(random_bytes()), now());
-        let signed = ComparisonRequest::signed(&nonce, ts);
+        let signed = ComparisonRequest::signed(&nonce, ts, None);
         let sig = key.sign(SigAlgo::Pkcs1v15Sha224, &signed).unwrap();
-        ComparisonRequest { nonce, ts, sig }.to_map()
+        ComparisonRequest {
+            nonce,
+            ts,
+            promotion: None,
+            sig,
+        }
+        .to_map()
     };
     let is_answered = async |question: Map| master.ask_clear(question).await.get("data").is_some();
     let first = question();

@@ -9,7 +9,7 @@ use halite_proto::msgpack::{pack_wire, unpack_wire};
 use halite_proto::pillar::{PillarAnswer, PillarData, SignedPillar};
 use halite_proto::publish::FunSpec;
 use halite_proto::request::{
-    Batches, FileList, FilePath, FiredEvent, MasterOpts, MineGet, MineStore, MinionEvent,
+    Batches, Commits, FileList, FilePath, FiredEvent, MasterOpts, MineGet, MineStore, MinionEvent,
     MinionRequest, PillarRequest, ServeFile, Whereabouts,
 };
 use halite_proto::returns::{JobReturn, OWN_JOB, PUBLISHER, ReturnJid};
@@ -24,6 +24,7 @@ fn file(path: &str) -> FilePath {
     FilePath {
         path: path.to_owned(),
         saltenv: Some(SaltEnv::base()),
+        commits: Commits::default(),
     }
 }
 

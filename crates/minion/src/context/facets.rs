@@ -1,11 +1,12 @@
 //! What functions may ask a minion for beyond its data.
 
+use std::collections::BTreeMap;
 use std::sync::Weak;
 use std::time::Duration;
 
 use halite_call::{Ahead, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus, Upstream};
-use halite_proto::request::{HeldFile, MinionRequest};
-use halite_proto::{Jid, Map, Value};
+use halite_proto::request::{Commits, CommitsOf, HeldFile, HeldFiles, MinionRequest};
+use halite_proto::{Jid, Map, SaltEnv, Value};
 
 use super::{JobContext, event, event_request, stopping};
 use crate::daemon_bus;
@@ -23,13 +24,16 @@ impl Files for JobContext {
         self.request_beyond(load, beyond)
     }
 
-    fn held(&self, files: &[HeldFile]) -> Option<Vec<bool>> {
+    fn held(&self, files: &[HeldFile], commits: &Commits) -> Option<Vec<bool>> {
         let first = self.order(true).first().copied();
         let channel = &self.minion.masters.get(first?)?.channel;
         if files.is_empty() || !channel.capabilities().pieces {
             return None;
         }
-        let held = files.iter().cloned().map(Some).collect();
+        let held = HeldFiles {
+            files: files.iter().cloned().map(Some).collect(),
+            commits: commits.clone(),
+        };
         let held = MinionRequest::HeldFiles(held).to_map(&self.minion.id);
         // Should another master have to be asked, it tells nothing.
         let load = Map::from([("cmd", "_file_envs")]);
@@ -42,6 +46,22 @@ impl Files for JobContext {
             ),
             _ => None,
         }
+    }
+
+    fn commits(&self, saltenv: &SaltEnv) -> Option<BTreeMap<String, String>> {
+        let first = self.order(true).first().copied();
+        let channel = &self.minion.masters.get(first?)?.channel;
+        if !channel.capabilities().commits {
+            return None;
+        }
+        let of = CommitsOf {
+            saltenv: saltenv.clone(),
+        };
+        let asked = MinionRequest::Commits(of).to_map(&self.minion.id);
+        // Should another master have to be asked, it tells nothing.
+        let load = Map::from([("cmd", "_file_envs")]);
+        let answer = self.request_beyond(load, asked).ok()?;
+        Commits::from_value(&answer).of(saltenv).cloned()
     }
 
     fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use halite_proto::msgpack::{Packing, packed_len};
+use halite_proto::request::COMMITS;
 use halite_proto::returns::{NOTES, OWN_JOB};
 use halite_proto::{Map, Value};
 use tokio::sync::Semaphore;
@@ -78,7 +79,7 @@ impl Deliveries {
             return Delivery::NoAnswer;
         }
         let own_jobs = master.channel.capabilities().own_jobs;
-        let beyond = [OWN_JOB, NOTES];
+        let beyond = [OWN_JOB, NOTES, COMMITS];
         let is_beyond = beyond.iter().any(|field| load.get(field).is_some());
         let answer = if is_beyond && !own_jobs {
             let mut load = load.clone();

@@ -5,6 +5,7 @@
 
 use halite_proto::limits::{DEPTH_MAX, ITEMS_MAX};
 use halite_proto::msgpack::{Packing, packed_len};
+use halite_proto::request::COMMITS;
 use halite_proto::returns::NOTES;
 use halite_proto::{Map, Value};
 
@@ -45,7 +46,7 @@ fn fit_within(load: &mut Map, bytes_max: usize) -> bool {
     load.insert("return", text);
     load.insert("retcode", 1);
     load.insert("success", false);
-    for field in ["fun_args", "metadata", NOTES] {
+    for field in ["fun_args", "metadata", NOTES, COMMITS] {
         let is_beside = load.get(field).is_some();
         if is_beside && !Size::of(load).fits(bytes_max) {
             load.insert(field, Value::Nil);

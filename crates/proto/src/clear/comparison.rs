@@ -22,14 +22,62 @@ pub struct ComparisonRequest {
     pub nonce: Nonce,
     /// When it was asked, in seconds since 1970.
     pub ts: i64,
+    /// What it is to do instead of telling facts.
+    pub promotion: Option<Promotion>,
     /// The signature over [`ComparisonRequest::signed`].
     pub sig: Vec<u8>,
 }
 
+/// An environment of files from git is to be held at a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promotion {
+    /// The name or address of the remote; the only one where it is left out.
+    pub remote: Option<String>,
+    /// The environment.
+    pub saltenv: String,
+    /// The commit, or `latest`.
+    pub commit: String,
+    /// Do it; else only look whether it can be done.
+    pub sets: bool,
+}
+
+impl Promotion {
+    fn take(map: Map) -> Result<Self, MessageError> {
+        let mut fields = Fields::new("the promotion", map);
+        Ok(Self {
+            remote: fields.text("remote")?,
+            saltenv: fields.need("saltenv", Fields::text)?,
+            commit: fields.need("commit", Fields::text)?,
+            sets: fields.flag("sets").unwrap_or_default(),
+        })
+    }
+
+    fn to_map(&self) -> Map {
+        let mut map = Map::with_capacity(4);
+        map.put_some("remote", self.remote.as_deref());
+        map.put("saltenv", self.saltenv.as_str());
+        map.put("commit", self.commit.as_str());
+        map.put("sets", self.sets);
+        map
+    }
+
+    /// What is signed: each text with its length in front, so that no two say
+    /// the same.
+    fn signed(&self) -> String {
+        let remote = self.remote.as_deref();
+        let texts = [remote.unwrap_or_default(), &self.saltenv, &self.commit];
+        let texts = texts
+            .map(|text| format!("\n{} {text}", text.len()))
+            .concat();
+        format!("\npromote {} {}{texts}", self.sets, remote.is_some())
+    }
+}
+
 impl ComparisonRequest {
     /// What is signed.
-    pub fn signed(nonce: &Nonce, ts: i64) -> Vec<u8> {
-        format!("{CMD}\n{nonce}\n{ts}").into_bytes()
+    pub fn signed(nonce: &Nonce, ts: i64, promotion: Option<&Promotion>) -> Vec<u8> {
+        let promotion = promotion.map(Promotion::signed).unwrap_or_default();
+        format!("{CMD}\n{nonce}\n{ts}{promotion}").into_bytes()
     }
 
     /// Takes the request out of the load of a clear envelope.
@@ -41,6 +89,7 @@ impl ComparisonRequest {
         Ok(Self {
             nonce: fields.need("nonce", Fields::name)?,
             ts: fields.need("ts", Fields::int)?,
+            promotion: fields.map("promotion")?.map(Promotion::take).transpose()?,
             sig: fields.need("sig", Fields::bytes)?,
         })
     }
@@ -51,6 +100,7 @@ impl ComparisonRequest {
         map.put("cmd", CMD);
         map.put("nonce", &self.nonce);
         map.put("ts", self.ts);
+        map.put_some("promotion", self.promotion.as_ref().map(Promotion::to_map));
         map.put_bytes("sig", self.sig.clone());
         map
     }
@@ -121,12 +171,21 @@ mod tests {
 
     #[test]
     fn question_and_answer_survive() {
-        let request = ComparisonRequest {
-            nonce: Nonce::from_random([7; 16]),
-            ts: 1_795_000_000,
-            sig: vec![0xff; 256],
+        let promotion = Promotion {
+            remote: None,
+            saltenv: "base".to_owned(),
+            commit: "latest".to_owned(),
+            sets: true,
         };
-        assert_eq!(ComparisonRequest::from_map(request.to_map()), Ok(request));
+        for promotion in [None, Some(promotion)] {
+            let request = ComparisonRequest {
+                nonce: Nonce::from_random([7; 16]),
+                ts: 1_795_000_000,
+                promotion,
+                sig: vec![0xff; 256],
+            };
+            assert_eq!(ComparisonRequest::from_map(request.to_map()), Ok(request));
+        }
         for sealed in [
             None,
             Some(SealedFacts {

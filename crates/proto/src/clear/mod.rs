@@ -14,7 +14,7 @@ mod publish;
 pub mod standing;
 
 pub use batch::BatchRequest;
-pub use comparison::{ComparisonReply, ComparisonRequest};
+pub use comparison::{ComparisonReply, ComparisonRequest, Promotion};
 pub use credentials::Credentials;
 pub use low::{LowRequest, TokenRequest};
 pub use publish::{ErrorReply, PublishReply, PublishRequest};

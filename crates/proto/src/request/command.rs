@@ -1,12 +1,12 @@
 //! The closed set of commands that a minion may send.
 
 use crate::fields::{Fields, MessageError, Put};
+use crate::request::whereabouts;
 use crate::request::{
-    FileList, FilePath, FileRecv, HeldFile, MasterOpts, MasterTops, MineDelete, MineGet, MineStore,
-    MinionEvent, MinionRunner, PeerPublish, PillarRequest, PubRet, RegisterResources, Replay,
-    ReturnPiece, RevokeAuth, ServeFile, SyndicReturn, Whereabouts,
+    CommitsOf, FileList, FilePath, FileRecv, HeldFiles, MasterOpts, MasterTops, MineDelete,
+    MineGet, MineStore, MinionEvent, MinionRunner, PeerPublish, PillarRequest, PubRet,
+    RegisterResources, Replay, ReturnPiece, RevokeAuth, ServeFile, SyndicReturn, Whereabouts,
 };
-use crate::request::{held, whereabouts};
 use crate::returns::JobReturn;
 use crate::{Map, MinionId, Value};
 
@@ -78,7 +78,10 @@ pub enum MinionRequest {
     Whereabouts(Vec<Whereabouts>),
     /// `_halite_held`: whether files that this minion holds are still those of
     /// the master; what is no file is never. Only between Halite peers.
-    HeldFiles(Vec<Option<HeldFile>>),
+    HeldFiles(HeldFiles),
+    /// `_halite_commits`: the commits that the files of an environment come from
+    /// now. Only between Halite peers.
+    Commits(CommitsOf),
     /// `verify_minion`, which never succeeds in Salt.
     VerifyMinion(Map),
     /// Anything else, also nothing.
@@ -101,6 +104,9 @@ const WHEREABOUTS: &str = "_halite_whereabouts";
 
 /// The command of [`MinionRequest::HeldFiles`].
 const HELD_FILES: &str = "_halite_held";
+
+/// The command of [`MinionRequest::Commits`].
+const COMMITS_OF: &str = "_halite_commits";
 
 impl MinionRequest {
     /// The command in a load whose common fields are gone.
@@ -160,8 +166,9 @@ impl MinionRequest {
             Self::HeldFiles(files) => {
                 map.put("cmd", HELD_FILES);
                 map.put("id", id);
-                map.put("files", held::to_value(files));
+                files.put(&mut map);
             }
+            Self::Commits(of) => of.put(COMMITS_OF, &mut map),
             Self::VerifyMinion(fields) => {
                 map.put("cmd", "verify_minion");
                 map.extend(fields.clone());
@@ -208,6 +215,7 @@ impl MinionRequest {
             Self::ReturnPiece(_) => RETURN_PIECE,
             Self::Whereabouts(_) => WHEREABOUTS,
             Self::HeldFiles(_) => HELD_FILES,
+            Self::Commits(_) => COMMITS_OF,
             Self::VerifyMinion(_) => "verify_minion",
             Self::Unknown { cmd, .. } => cmd.as_deref().unwrap_or_default(),
         }
@@ -276,7 +284,8 @@ impl MinionRequest {
             REPLAY => Self::Replay(Replay::take(fields)?),
             RETURN_PIECE => Self::ReturnPiece(ReturnPiece::take(fields)?),
             WHEREABOUTS => Self::Whereabouts(whereabouts::take(fields)?),
-            HELD_FILES => Self::HeldFiles(held::take(fields)?),
+            HELD_FILES => Self::HeldFiles(HeldFiles::take(fields)?),
+            COMMITS_OF => Self::Commits(CommitsOf::take(fields)?),
             _ => return Ok(None),
         }))
     }

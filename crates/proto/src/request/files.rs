@@ -1,5 +1,6 @@
 //! Requests about the master's files, and a file for the master.
 
+use super::Commits;
 use crate::fields::{Fields, MessageError, Put};
 use crate::{Map, MinionId, SaltEnv, Value};
 
@@ -11,6 +12,8 @@ pub struct FilePath {
     /// The environment; `None` where none is named, or nothing that could be
     /// one: there are no files then.
     pub saltenv: Option<SaltEnv>,
+    /// The commits that the run began with, which it is to be served from.
+    pub commits: Commits,
 }
 
 /// The files of an environment.
@@ -23,6 +26,8 @@ pub struct FileList {
     pub prefix: Option<String>,
     /// Only of these backends: text or a list.
     pub fsbackend: Option<Value>,
+    /// The commits that the run began with, which it is to be served from.
+    pub commits: Commits,
 }
 
 /// A piece of a file.
@@ -82,6 +87,7 @@ impl FilePath {
         Ok(Self {
             path: fields.need("path", Fields::text)?,
             saltenv: take_saltenv(fields),
+            commits: Commits::take(fields),
         })
     }
 
@@ -89,6 +95,7 @@ impl FilePath {
         map.put("path", self.path.as_str());
         map.put_some("saltenv", self.saltenv.as_ref());
         map.put("cmd", cmd);
+        self.commits.put(map);
     }
 }
 
@@ -98,6 +105,7 @@ impl FileList {
             saltenv: take_saltenv(fields),
             prefix: fields.text("prefix")?,
             fsbackend: fields.value("fsbackend"),
+            commits: Commits::take(fields),
         })
     }
 
@@ -106,6 +114,7 @@ impl FileList {
         map.put_some("prefix", self.prefix.as_deref());
         map.put_some("fsbackend", self.fsbackend.clone());
         map.put("cmd", cmd);
+        self.commits.put(map);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Files that a minion holds, of which it asks whether they are still those of
 //! the master: one question in place of one for each.
 
+use super::Commits;
 use crate::fields::{Fields, MessageError, Put};
 use crate::{Map, SaltEnv, Value};
 
@@ -17,11 +18,34 @@ pub struct HeldFile {
     pub hsum: String,
 }
 
+/// The files of one request.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeldFiles {
+    /// The files; what is no file keeps its place.
+    pub files: Vec<Option<HeldFile>>,
+    /// The commits that the run began with, which the files are compared with.
+    pub commits: Commits,
+}
+
 /// Files in one request at most; what is beyond is not looked at.
 pub const HELD_FILES_MAX: usize = 1024;
 
+impl HeldFiles {
+    pub(super) fn take(fields: &mut Fields) -> Result<Self, MessageError> {
+        Ok(Self {
+            files: take(fields)?,
+            commits: Commits::take(fields),
+        })
+    }
+
+    pub(super) fn put(&self, map: &mut Map) {
+        map.put("files", to_value(&self.files));
+        self.commits.put(map);
+    }
+}
+
 /// The list as it travels.
-pub(super) fn to_value(files: &[Option<HeldFile>]) -> Value {
+fn to_value(files: &[Option<HeldFile>]) -> Value {
     let file = |file: &Option<HeldFile>| {
         let Some(file) = file else { return Value::Nil };
         let mut map = Map::with_capacity(4);
@@ -35,7 +59,7 @@ pub(super) fn to_value(files: &[Option<HeldFile>]) -> Value {
 }
 
 /// Reads the list; what is no such file has no place in the answer but `None`.
-pub(super) fn take(fields: &mut Fields) -> Result<Vec<Option<HeldFile>>, MessageError> {
+fn take(fields: &mut Fields) -> Result<Vec<Option<HeldFile>>, MessageError> {
     let files = fields.list("files")?.unwrap_or_default();
     let file = |file: &Value| {
         let text = |field| file.get(field).and_then(Value::as_str);
@@ -64,7 +88,10 @@ mod tests {
             hsum: "00".to_owned(),
         };
         let id = MinionId::parse("web1").unwrap();
-        let request = MinionRequest::HeldFiles(vec![Some(file.clone())]);
+        let request = MinionRequest::HeldFiles(HeldFiles {
+            files: vec![Some(file.clone())],
+            commits: Commits::default(),
+        });
         let mut map = request.to_map(&id);
         map.remove("id");
         assert_eq!(MinionRequest::from_map(map.clone()), Ok(request));
@@ -74,12 +101,14 @@ mod tests {
         }
         map.insert("files", odd);
         let read = MinionRequest::from_map(map.clone());
-        assert!(matches!(read, Ok(MinionRequest::HeldFiles(files))
-            if files.len() == 2 && files[0].is_none() && files[1].is_some()));
+        assert!(
+            matches!(read, Ok(MinionRequest::HeldFiles(HeldFiles { files, .. }))
+            if files.len() == 2 && files[0].is_none() && files[1].is_some())
+        );
         map.insert("files", Value::List(vec![Value::Nil; HELD_FILES_MAX + 1]));
         let read = MinionRequest::from_map(map);
         assert!(
-            matches!(read, Ok(MinionRequest::HeldFiles(files)) if files.len() == HELD_FILES_MAX)
+            matches!(read, Ok(MinionRequest::HeldFiles(HeldFiles { files, .. })) if files.len() == HELD_FILES_MAX)
         );
     }
 }

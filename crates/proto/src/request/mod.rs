@@ -8,6 +8,7 @@
 
 mod answers;
 mod command;
+mod commits;
 mod events;
 mod files;
 mod held;
@@ -22,9 +23,10 @@ mod whereabouts;
 
 pub use answers::{ChunkBeyond, FileChunk, FileFound, FileHash, PeerPublished, size_in_stat};
 pub use command::MinionRequest;
+pub use commits::{COMMITS, COMMITS_MAX, Commits, CommitsOf};
 pub use events::{BATCHES_MAX, Batches, EventBody, FiredEvent, MinionEvent};
 pub use files::{FileList, FilePath, FileRecv, PushId, ServeBeyond, ServeFile};
-pub use held::{HELD_FILES_MAX, HeldFile};
+pub use held::{HELD_FILES_MAX, HeldFile, HeldFiles};
 pub use meta::{RequestMeta, RequestSignature, signed_bytes};
 pub use mine::{MineDelete, MineGet, MineStore};
 pub use others::{MasterOpts, MasterTops, PillarRequest, RegisterResources, RevokeAuth};

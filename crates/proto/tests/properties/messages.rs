@@ -5,7 +5,7 @@ use halite_proto::msgpack::{pack_wire, unpack_wire};
 use halite_proto::pillar::{PillarData, PillarReply, SignedPillar};
 use halite_proto::publish::{Publication, PublishLoad};
 use halite_proto::request::{
-    Batches, EventBody, FileList, FilePath, FileRecv, FiredEvent, MasterOpts, MasterTops,
+    Batches, Commits, EventBody, FileList, FilePath, FileRecv, FiredEvent, MasterOpts, MasterTops,
     MineDelete, MineGet, MineStore, MinionEvent, MinionRequest, MinionRunner, PeerPublish,
     PillarRequest, PubRet, PushId, RegisterResources, Request, RequestMeta, RevokeAuth,
     ServeBeyond, ServeFile, SyndicJob, SyndicReturn,
@@ -114,8 +114,20 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn file_path()(path in text(), saltenv in of(saltenv())) -> FilePath {
-        FilePath { path, saltenv }
+    fn commits()(
+        envs in prop::collection::btree_map(saltenv(), prop::collection::btree_map(text(), text(), 0..3), 0..3),
+    ) -> Commits {
+        let mut commits = Commits::default();
+        for (env, of_env) in envs {
+            commits.insert(env, of_env);
+        }
+        commits
+    }
+}
+
+prop_compose! {
+    fn file_path()(path in text(), saltenv in of(saltenv()), commits in commits()) -> FilePath {
+        FilePath { path, saltenv, commits }
     }
 }
 
@@ -124,8 +136,9 @@ prop_compose! {
         saltenv in of(saltenv()),
         prefix in of(text()),
         fsbackend in of(present()),
+        commits in commits(),
     ) -> FileList {
-        FileList { saltenv, prefix, fsbackend }
+        FileList { saltenv, prefix, fsbackend, commits }
     }
 }
 

@@ -159,7 +159,9 @@ pub(super) fn with_turn(
         );
         return Ok(errors.into());
     }
-    let applied = run(&mut ctx)?;
+    let applied = run(&mut ctx);
+    call.job.commits.add(&ctx.commits());
+    let applied = applied?;
     call.set_retcode(applied.retcode());
     Ok(applied.into_value())
 }

@@ -11,7 +11,8 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Result;
 
 /// Programs that tests use, each with the Debian package that brings it.
-const PROGRAMS: [(&str, &str); 24] = [
+const PROGRAMS: [(&str, &str); 27] = [
+    ("apache2", "apache2-bin"),
     ("apt-get", "apt"),
     ("bzip2", "bzip2"),
     ("curl", "curl"),
@@ -31,6 +32,8 @@ const PROGRAMS: [(&str, &str); 24] = [
     ("redis-cli", "redis-tools"),
     ("redis-server", "redis-server"),
     ("setpriv", "util-linux"),
+    ("ssh", "openssh-client"),
+    ("sshd", "openssh-server"),
     ("unshare", "util-linux"),
     ("unzip", "unzip"),
     ("xz", "xz-utils"),

@@ -23,6 +23,7 @@
 //! killed; a test whose server is not installed says so and counts as skipped.
 
 mod etcd;
+mod git_http;
 mod install;
 mod mariadb;
 mod place;
@@ -31,15 +32,18 @@ mod redis;
 mod salt;
 mod server;
 mod spawner;
+mod sshd;
 mod tls;
 mod wanted;
 
 pub use etcd::Etcd;
+pub use git_http::GitHttp;
 pub use install::find_program;
 pub use mariadb::MariaDb;
 pub use postgres::Postgres;
 pub use redis::Redis;
 pub use salt::{CLIENTS, Salt};
 pub use server::{Launch, Ready, Server, StopSignal};
+pub use sshd::Sshd;
 pub use tls::Certificates;
 pub use wanted::Wanted;

@@ -254,7 +254,8 @@ fn all_masters_are_held_at_one_commit_or_none_is() -> Result<()> {
     ensure!(refused.stdout.contains("nothing was moved"), "{refused}");
     ensure!(served(&two)? == json!(first));
     let done = promote(&first)?.ok()?.json()?;
-    ensure!(done == json!({ "m1": first, &address: first }), "{done}");
+    let moved = done.as_object().map(|done| done.values().collect());
+    ensure!(moved == Some(vec![&json!(first); 2]), "{done}");
     update(&two)?;
     for master in [&one, &two] {
         ensure!(served(master)? == json!(first), "{}", served(master)?);

@@ -162,14 +162,7 @@ impl LockedCopy<'_> {
 
     /// Removes what a killed git has begun to write.
     pub(super) fn remove_unfinished(&self) {
-        let files = fs::read_dir(self.git_dir.join("objects/pack"));
-        for file in files.into_iter().flatten().flatten() {
-            let name = file.file_name();
-            let name = name.to_string_lossy();
-            if name.starts_with("tmp_") || name.starts_with(".tmp-") {
-                fs::remove_file(file.path()).ok();
-            }
-        }
+        remove_unfinished(self.git_dir);
     }
 
     fn git(&self, words: &[&str]) -> Command {
@@ -220,6 +213,7 @@ impl Repository {
         }
         remove_dir(&self.places.fresh)?;
         remove_dir(&self.places.old)?;
+        remove_unfinished(&self.places.git_dir);
         remove_all_locks(&self.places.git_dir);
         Ok(())
     }
@@ -239,6 +233,18 @@ impl Repository {
                 warn!(remote = %self.remote, pid, "a git of a killed update is still at work");
                 kill(Pid::from_raw(pid), Signal::SIGKILL).ok();
             }
+        }
+    }
+}
+
+/// Removes what a killed git has begun to write in a repository.
+fn remove_unfinished(git_dir: &Path) {
+    let files = fs::read_dir(git_dir.join("objects/pack"));
+    for file in files.into_iter().flatten().flatten() {
+        let name = file.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("tmp_") || name.starts_with(".tmp-") {
+            fs::remove_file(file.path()).ok();
         }
     }
 }

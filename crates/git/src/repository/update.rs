@@ -195,12 +195,16 @@ impl Repository {
             "fetch",
             "--prune",
             "--force",
-            "--no-tags",
             "--no-write-fetch-head",
             "--no-recurse-submodules",
             "--no-auto-gc",
             "--progress",
         ];
+        let names_tags = |spec: &String| spec.contains(":refs/tags/");
+        if self.remote.refspecs.iter().any(names_tags) {
+            // Else git adds those of what it fetches, as it does for Salt.
+            words.push("--no-tags");
+        }
         words.extend(depth.as_deref());
         words.push("origin");
         let owned: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
@@ -218,7 +222,9 @@ impl Repository {
         if let Some(tracked) = tracked {
             tracked.end(was_killed);
         }
-        if was_killed {
+        let is_whole = ran.as_ref().is_ok_and(|ran| ran.code == 0);
+        if was_killed || !is_whole {
+            // A disk that it has filled would stay full.
             copy.remove_unfinished();
         }
         if let Some(verdict) = verdict {

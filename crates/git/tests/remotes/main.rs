@@ -1,8 +1,10 @@
 //! Remotes that the git program has made, fetched and read.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod hard;
 mod hostile;
 mod interrupted;
+mod real;
 mod servers;
 mod signatures;
 mod updates;

@@ -60,5 +60,8 @@ fn is_asked_by_holder(identity: &MasterKeys, request: &ComparisonRequest) -> boo
 
 fn is_new(questions: &Mutex<Questions>, request: &ComparisonRequest) -> bool {
     let mut questions = questions.lock().unwrap_or_else(PoisonError::into_inner);
-    questions.admit(&request.nonce, request.ts, now_s())
+    match request.promotion {
+        Some(_) => questions.admit_order(&request.nonce, request.ts, now_s()),
+        None => questions.admit(&request.nonce, request.ts, now_s()),
+    }
 }

@@ -26,8 +26,8 @@ use self::fetching::Fetching;
 use self::listing::ListCache;
 use crate::file::Stat;
 use crate::limits::HASHES_MAX;
-use crate::server::UpdateWish;
 use crate::wanted::Wanted;
+use crate::wish::UpdateWish;
 use crate::{Lists, OptionsError};
 
 /// The names of this source.

@@ -32,6 +32,7 @@ mod server;
 mod source;
 mod walk;
 mod wanted;
+mod wish;
 
 pub use backends::Backends;
 pub use changes::Changes;
@@ -44,5 +45,6 @@ pub use minionfs::MinionFsOptions;
 pub use receive::{Inbox, InboxOptions};
 pub use roots::RootsOptions;
 pub use serve::Chunk;
-pub use server::{FileServer, FileServerOptions, UpdateWish, Updated};
+pub use server::{FileServer, FileServerOptions, Updated};
 pub use source::Found;
+pub use wish::UpdateWish;

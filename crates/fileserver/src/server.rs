@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use halite_git::Repository;
 use halite_proto::request::Commits;
@@ -17,6 +16,7 @@ use crate::merged::MergedLists;
 use crate::roots::Roots;
 use crate::source::{Found, Source};
 use crate::wanted::Wanted;
+use crate::wish::UpdateWish;
 use crate::{
     Backends, Changes, FileHash, GitfsOptions, Lists, MinionFsOptions, OptionsError, ReadError,
     RootsOptions, UpdateError, gitfs, limits, roots,
@@ -96,15 +96,6 @@ pub struct Updated {
     pub backend: &'static str,
     /// The files that are different since its last update.
     pub changes: Result<Changes, UpdateError>,
-}
-
-/// What of the remotes is to be updated, and when no more.
-#[derive(Clone, Debug, Default)]
-pub struct UpdateWish {
-    /// The names or addresses of remotes; all where none is named.
-    pub remotes: Vec<String>,
-    /// Ends it soon when it is set.
-    pub stop: Arc<AtomicBool>,
 }
 
 impl FileServer {

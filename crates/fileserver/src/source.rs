@@ -14,8 +14,9 @@ use crate::gitfs::{self, GitFile, Gitfs};
 use crate::limits::WHOLE_FILE_BYTES_MAX;
 use crate::minionfs::{self, MinionFs};
 use crate::roots::{self, Roots};
-use crate::server::{FileServerOptions, UpdateWish};
+use crate::server::FileServerOptions;
 use crate::wanted::Wanted;
+use crate::wish::UpdateWish;
 use crate::{Changes, FileHash, Lists, OptionsError, ReadError, UpdateError};
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod capabilities;
 mod chain;
 pub mod chance;
 pub mod clear;
+mod commits;
 pub mod envelope;
 pub mod event;
 mod fields;

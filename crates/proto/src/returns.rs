@@ -7,9 +7,9 @@
 //! function and the value have to be there; everything else has a meaning when
 //! it is missing or strange.
 
+use crate::commits::COMMITS;
 use crate::fields::{Fields, MessageError, Put};
 use crate::publish::FunSpec;
-use crate::request::COMMITS;
 use crate::{Jid, Map, Value};
 
 const RETURN: &str = "the job return";

@@ -1,14 +1,14 @@
 //! The names of what trees hold, remembered as long as the trees are the same.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use halite_git::{Entry, Id, Tree};
+use halite_git::{Entry, GitError, Id, Tree};
 use halite_proto::SaltEnv;
 use tracing::warn;
 
 use crate::Lists;
-use crate::limits::LISTS_MAX;
+use crate::limits::{COMPLAINTS_MAX, LISTS_MAX};
 
 /// Trees with their mount points, in the order of their remotes.
 type Mounted = Vec<(String, Id)>;
@@ -16,6 +16,8 @@ type Mounted = Vec<(String, Id)>;
 #[derive(Debug, Default)]
 pub(super) struct ListCache {
     envs: Mutex<HashMap<SaltEnv, (Mounted, Arc<Lists>)>>,
+    /// What the log says already.
+    told: Mutex<HashSet<String>>,
 }
 
 impl ListCache {
@@ -28,8 +30,19 @@ impl ListCache {
         {
             return Arc::clone(lists);
         }
-        let Some(lists) = list(trees).map(Arc::new) else {
-            return Arc::default();
+        let lists = match list(trees) {
+            Ok((lists, is_whole)) => {
+                if !is_whole {
+                    self.tell(format!(
+                        "{saltenv} of git remotes holds more than can be listed"
+                    ));
+                }
+                Arc::new(lists)
+            }
+            Err(error) => {
+                self.tell(format!("could not list {saltenv} of git remotes: {error}"));
+                return Arc::default();
+            }
         };
         let mut envs = self.lock();
         if envs.len() >= LISTS_MAX && !envs.contains_key(saltenv) {
@@ -39,13 +52,26 @@ impl ListCache {
         lists
     }
 
+    /// Once, however many minions ask.
+    fn tell(&self, text: String) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() >= COMPLAINTS_MAX {
+            told.clear();
+        }
+        if !told.contains(&text) {
+            warn!("{text}");
+            told.insert(text);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<SaltEnv, (Mounted, Arc<Lists>)>> {
         self.envs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Walks through all trees; `None` if one cannot be read.
-fn list(trees: &[(String, Tree)]) -> Option<Lists> {
+/// Walks through all trees, and says whether nothing was left out.
+fn list(trees: &[(String, Tree)]) -> Result<(Lists, bool), GitError> {
+    let mut is_whole = true;
     let mut files = BTreeSet::new();
     let mut dirs = BTreeSet::new();
     let mut links = BTreeMap::new();
@@ -72,20 +98,14 @@ fn list(trees: &[(String, Tree)]) -> Option<Lists> {
                 }
             }
         });
-        match walked {
-            Ok(true) => {}
-            Ok(false) => warn!("a git remote holds more than can be listed"),
-            Err(error) => {
-                warn!("could not list the files of a git remote: {error}");
-                return None;
-            }
-        }
+        is_whole &= walked?;
     }
-    Some(Lists {
+    let lists = Lists {
         files: files.into_iter().collect(),
         dirs: dirs.into_iter().collect(),
         // Git has none.
         empty_dirs: Vec::new(),
         links: links.into_iter().collect(),
-    })
+    };
+    Ok((lists, is_whole))
 }

@@ -103,14 +103,20 @@ impl Repository {
             fetched.refs.follow(before);
         }
         fetched.refs.store(&self.places.snapshot)?;
-        match kept.and_then(|()| copy.tidy()) {
+        let is_same = before.is_some_and(|before| before.is_same(&fetched.refs));
+        // Where nothing came there is nothing to put together.
+        let tidied = kept.and_then(|()| match is_same {
+            true => Ok(()),
+            false => copy.tidy(),
+        });
+        match tidied {
             Ok(()) | Err(GitError::Stopped) => {}
             // Nothing is lost: it is tried again after the next fetch.
             Err(error) => {
                 warn!(remote = %self.remote, "could not put packs together: {error}");
             }
         }
-        if before.is_some_and(|before| before.is_same(&fetched.refs)) {
+        if is_same {
             return Ok(Updated::Same);
         }
         for left_out in &fetched.left_out {

@@ -1,6 +1,6 @@
 //! Requests about the master's files, and a file for the master.
 
-use super::Commits;
+use crate::commits::Commits;
 use crate::fields::{Fields, MessageError, Put};
 use crate::{Map, MinionId, SaltEnv, Value};
 

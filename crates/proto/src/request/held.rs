@@ -1,7 +1,7 @@
 //! Files that a minion holds, of which it asks whether they are still those of
 //! the master: one question in place of one for each.
 
-use super::Commits;
+use crate::commits::Commits;
 use crate::fields::{Fields, MessageError, Put};
 use crate::{Map, SaltEnv, Value};
 

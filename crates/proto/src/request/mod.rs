@@ -8,7 +8,6 @@
 
 mod answers;
 mod command;
-mod commits;
 mod events;
 mod files;
 mod held;
@@ -21,9 +20,9 @@ mod return_pieces;
 mod syndic;
 mod whereabouts;
 
+pub use crate::commits::{COMMITS, COMMITS_MAX, Commits, CommitsOf};
 pub use answers::{ChunkBeyond, FileChunk, FileFound, FileHash, PeerPublished, size_in_stat};
 pub use command::MinionRequest;
-pub use commits::{COMMITS, COMMITS_MAX, Commits, CommitsOf};
 pub use events::{BATCHES_MAX, Batches, EventBody, FiredEvent, MinionEvent};
 pub use files::{FileList, FilePath, FileRecv, PushId, ServeBeyond, ServeFile};
 pub use held::{HELD_FILES_MAX, HeldFile, HeldFiles};

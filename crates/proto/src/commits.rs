@@ -81,12 +81,12 @@ impl Commits {
         this
     }
 
-    pub(super) fn take(fields: &mut Fields) -> Self {
+    pub(crate) fn take(fields: &mut Fields) -> Self {
         let value = fields.value(COMMITS);
         value.as_ref().map(Self::from_value).unwrap_or_default()
     }
 
-    pub(super) fn put(&self, map: &mut Map) {
+    pub(crate) fn put(&self, map: &mut Map) {
         if !self.is_empty() {
             map.put(COMMITS, self.to_value());
         }
@@ -94,13 +94,13 @@ impl Commits {
 }
 
 impl CommitsOf {
-    pub(super) fn take(fields: &mut Fields) -> Result<Self, MessageError> {
+    pub(crate) fn take(fields: &mut Fields) -> Result<Self, MessageError> {
         Ok(Self {
             saltenv: fields.need("saltenv", Fields::name)?,
         })
     }
 
-    pub(super) fn put(&self, cmd: &'static str, map: &mut Map) {
+    pub(crate) fn put(&self, cmd: &'static str, map: &mut Map) {
         map.put("cmd", cmd);
         map.put("saltenv", &self.saltenv);
     }

@@ -299,7 +299,9 @@ impl LocalClient {
     /// Asks some minions whether they work on the job; the job that asks, or
     /// nothing where nobody could be asked.
     async fn ask_working(&self, jid: &Jid, minions: &[String]) -> Option<Jid> {
-        let keys = KeyStore::open_existing(&self.settings.pki_dir).ok();
+        let keys =
+            KeyStore::open_existing_at(&self.settings.pki_dir, self.settings.places.keys.as_ref())
+                .ok();
         let accepted: Vec<Value> = minions
             .iter()
             .filter(|id| is_accepted(keys.as_ref(), id))

@@ -8,7 +8,7 @@ use std::time::Duration;
 use halite_crypto::HashType;
 use halite_proto::{Map, Value};
 use halite_range::RangeServer;
-use halite_store::{Store, StoreOptions};
+use halite_store::{Places, Store};
 use halite_transport::Endpoint;
 use halite_transport::fleet::Transport;
 use thiserror::Error;
@@ -20,6 +20,8 @@ pub struct ClientSettings {
     pub user: String,
     /// `cachedir`.
     pub cachedir: PathBuf,
+    /// Where the master keeps things.
+    pub places: Places,
     /// `sock_dir`.
     pub sock_dir: PathBuf,
     /// `pki_dir`.
@@ -76,7 +78,7 @@ pub struct SettingsError {
 impl ClientSettings {
     /// The master's store, opened as the master opens it.
     pub fn store(&self) -> Store {
-        halite_store::open(&StoreOptions::local_fs(&self.cachedir, self.hash_type))
+        halite_store::open(&self.places.store)
     }
 
     /// Reads the merged options of the master's configuration, paths already
@@ -108,6 +110,16 @@ impl ClientSettings {
             SYNDIC_DIR => cachedir.join("syndics"),
             other => PathBuf::from(other),
         };
+        let hash_type =
+            HashType::parse(options.text("hash_type", "sha256")).map_err(|_| SettingsError {
+                name: "hash_type",
+                value: options.text("hash_type", "").to_owned(),
+            })?;
+        let places = Places::from_opts(opts, &cachedir, hash_type);
+        let places = places.map_err(|error| SettingsError {
+            name: error.option,
+            value: error.to_string(),
+        })?;
         Ok(Self {
             user: options.text("user", "root").to_owned(),
             pki_dir: options.path("pki_dir", "/etc/salt/pki/master"),
@@ -125,12 +137,8 @@ impl ClientSettings {
             syndic_wait: options.flag("order_masters", false).then_some(syndic_wait),
             minion_data_cache: options.flag("minion_data_cache", true),
             targets_uncached: options.flag("target_uncached_minions", false),
-            hash_type: HashType::parse(options.text("hash_type", "sha256")).map_err(|_| {
-                SettingsError {
-                    name: "hash_type",
-                    value: options.text("hash_type", "").to_owned(),
-                }
-            })?,
+            hash_type,
+            places,
             ext_job_cache: options.text("ext_job_cache", "").to_owned(),
             nodegroups: opts
                 .get("nodegroups")

@@ -79,6 +79,9 @@ const BOTH: &[(&str, Shape)] = &[
 ];
 
 const MASTER: &[(&str, Shape)] = &[
+    ("cache", of::<String>()),
+    ("eauth_tokens", of::<String>()),
+    ("eauth_tokens.cache_driver", of::<String>()),
     ("enforce_mine_cache", of::<bool>()),
     ("git_pillar_base", of::<String>()),
     ("git_pillar_branch", of::<String>()),
@@ -99,6 +102,7 @@ const MASTER: &[(&str, Shape)] = &[
     ("git_pillar_ssl_verify", of::<bool>()),
     ("git_pillar_update_interval", of::<Count>()),
     ("git_pillar_user", of::<String>()),
+    ("keys.cache_driver", of::<String>()),
     ("git_pillar_verify_config", of::<bool>()),
     ("git_pillar_verify_signatures", of::<OneOrMany>()),
     ("pillar_cache", of::<bool>()),

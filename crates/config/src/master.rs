@@ -188,6 +188,9 @@ options! {
         /// MiB that one minion may make this master keep of jobs that it has not
         /// begun (schedules, `salt-call`), while jobs are kept; 0 for no bound.
         own_jobs_max_size: Count = 2048,
+        /// Where keys of minions, their data, jobs and tokens are kept: a URL such as
+        /// `redis://host/0`; nothing: in files. Not an option of Salt's.
+        store: String = String::new(),
         /// Keep jobs at all.
         job_cache: bool = true,
         /// Where jobs are kept.

@@ -33,8 +33,10 @@ const REASONS: &[(&str, &str)] = &[
     ("worker_pools", "requests have two lanes, one for sign-ins"),
     ("con_cache", "the master knows who is connected"),
     ("key_cache", "the master always keeps the list of keys"),
-    ("keys.cache_driver", "keys are files"),
-    ("eauth_tokens", "tokens are files"),
+    (
+        "eauth_tokens.cluster_id",
+        "masters that share tokens need no name for it",
+    ),
     (
         "memcache_",
         "data caches are files, read as they are needed",

@@ -18,12 +18,10 @@ const REFUSED: &[(&str, &str)] = &[
         "masters form no cluster: behind one address, each would show minions a key of its own; \
          list the masters in the minions' `master` instead",
     ),
-    ("cache", "minions' data is kept in files (localfs)"),
     (
-        "keys.cache_driver",
-        "minions' keys are kept in files (localfs_key)",
+        "eauth_tokens.cluster_id",
+        "masters that share tokens need no name for it",
     ),
-    ("eauth_tokens", "tokens are kept in files (localfs)"),
     ("winrepo_branch", WINREPO),
     ("winrepo_depth", WINREPO),
     ("winrepo_fallback", WINREPO),
@@ -56,7 +54,6 @@ pub(crate) fn why(name: &str) -> Option<&'static str> {
     let is_meant = |part: &str| match part {
         // Families, with their common beginning.
         "cluster_" => name.starts_with(part),
-        "eauth_tokens" => name == part || name.starts_with("eauth_tokens."),
         part => name == part,
     };
     let mut refused = REFUSED.iter();

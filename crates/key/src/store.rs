@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use halite_crypto::files::ensure_private_dir;
 use halite_crypto::{HashType, PublicKey, clean_key};
 use halite_proto::MinionId;
-use halite_store::Cache;
+use halite_store::BackendOptions;
 
 use crate::backend::{Backend, KeyVersion};
 use crate::cached::CachedKeys;
@@ -63,17 +63,21 @@ impl KeyStore {
         Ok(Self { pki, backend })
     }
 
-    /// The same with the keys of minions in Salt's cache on a server. A mirror of
-    /// them, for when it is away, is kept in `mirror`, if there is one.
+    /// As [`open`](Self::open), with the keys of minions where the options say. A
+    /// mirror of those on a server, for when it is away, is kept in `mirror`, if
+    /// there is one.
     ///
     /// # Errors
     /// When a directory can neither be found nor made. The server is not asked.
-    pub fn on_server(
+    pub fn open_at(
         dir: impl Into<PathBuf>,
         owner: Option<u32>,
-        cache: Cache,
+        place: Option<&BackendOptions>,
         mirror: Option<&Path>,
     ) -> Result<Self, KeyStoreError> {
+        let Some(cache) = place.and_then(BackendOptions::cache) else {
+            return Self::open(dir, owner);
+        };
         let pki = PkiDir::open(dir, owner)?;
         let mirror = mirror.map(|dir| {
             ensure_private_dir(dir, owner)?;
@@ -81,6 +85,23 @@ impl KeyStore {
             mirror.make().map(|()| mirror)
         });
         let backend = Backend::Cached(CachedKeys::new(cache, mirror.transpose()?));
+        Ok(Self { pki, backend })
+    }
+
+    /// As [`open_existing`](Self::open_existing), with the keys of minions where
+    /// the options say.
+    ///
+    /// # Errors
+    /// When the directory is not there, or whether it is cannot be seen.
+    pub fn open_existing_at(
+        dir: impl Into<PathBuf>,
+        place: Option<&BackendOptions>,
+    ) -> Result<Self, KeyStoreError> {
+        let Some(cache) = place.and_then(BackendOptions::cache) else {
+            return Self::open_existing(dir);
+        };
+        let pki = PkiDir::open_existing(dir)?;
+        let backend = Backend::Cached(CachedKeys::new(cache, None));
         Ok(Self { pki, backend })
     }
 

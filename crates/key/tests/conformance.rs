@@ -35,8 +35,9 @@ fn on_each(test: impl Fn(&str, &KeyStore)) {
 fn on_redis(dir: &Path, redis: &halite_test_services::Redis) -> KeyStore {
     let address = Address::parse(&redis.url()).unwrap();
     let options = RedisOptions::new(address, Duration::ZERO);
-    let cache = BackendOptions::Redis(Box::new(options)).cache().unwrap();
-    KeyStore::on_server(dir.join("pki2"), None, cache, Some(&dir.join("mirror"))).unwrap()
+    let place = BackendOptions::Redis(Box::new(options));
+    let mirror = dir.join("mirror");
+    KeyStore::open_at(dir.join("pki2"), None, Some(&place), Some(&mirror)).unwrap()
 }
 
 /// While the server is away the keys are those that were seen last, for a master

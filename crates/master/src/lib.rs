@@ -10,7 +10,8 @@
 //! - `error`, `limits`, `clock`: what every part uses.
 //! - `core`: decisions, without sockets, files, clocks or randomness.
 //! - `workers`: threads that answer what waits.
-//! - `settings`: the options that concern the whole master.
+//! - `settings`, `places`: the options that concern the whole master, and where
+//!   they say that things are kept.
 //! - `events`: the event bus, the events of minions, the reactor's rules.
 //! - `telemetry`: counts and statistics of requests, and what may be logged.
 //! - `functions`: the functions that the master runs itself.
@@ -54,6 +55,7 @@ mod master;
 #[cfg(test)]
 mod module_order;
 mod pillar;
+mod places;
 mod publishing;
 mod reactor;
 mod runner;
@@ -70,3 +72,4 @@ pub use error::{StartError, chain};
 pub use keys::odd_ids::odd_ids;
 pub use pillar::externals::unknown_external_pillars;
 pub use pillar::remotes::unusable_remotes;
+pub use places::unusable_places;

@@ -33,6 +33,7 @@ mod mysql;
 mod mysql_tables;
 mod open;
 mod packing;
+mod places;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
@@ -64,6 +65,7 @@ pub use minion_data::MinionData;
 pub use mysql::MysqlOptions;
 pub use open::{Store, open};
 pub use packing::load_of_return;
+pub use places::{PlaceError, Places, is_own_job_cache};
 #[cfg(feature = "postgres")]
 pub use postgres::{JobTables, PostgresOptions};
 #[cfg(feature = "redis")]

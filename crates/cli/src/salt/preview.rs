@@ -111,8 +111,8 @@ pub(super) fn matching(
         kind,
         parsed,
     } = understand(command, settings, delimiter)?;
-    let accepted =
-        KeyStore::open_existing(&settings.pki_dir).and_then(|keys| keys.list(KeyState::Accepted));
+    let accepted = KeyStore::open_existing_at(&settings.pki_dir, settings.places.keys.as_ref())
+        .and_then(|keys| keys.list(KeyState::Accepted));
     let ids = accepted.map_err(|error| Stop {
         exit: Exit::Failure,
         ..refused(&chain(&error))

@@ -6,7 +6,6 @@ use halite_crypto::PublicKey;
 use halite_key::dropfile::request_rotation;
 use halite_key::{Change, KeyState, KeyStore, Listing};
 use halite_proto::{Map, MinionId};
-use halite_store::StoreOptions;
 
 use super::keys::Keys;
 use super::{ActionError, Program, STATES, ids, notice, sorted};
@@ -84,7 +83,7 @@ impl Program<'_> {
             let done = asked.change(kind, &listing, &states).await?;
             return Ok(tell(kind, &listing, &done, screen));
         }
-        let store = KeyStore::open(&self.settings.pki_dir, self.settings.owner)?;
+        let store = self.settings.open_keys()?;
         let (changes, all_done) = apply(kind, &store, &listing, &states, screen)?;
         notice::fire(&self.settings.events, &changes).await;
         if kind != Kind::Accept {
@@ -140,8 +139,7 @@ impl Program<'_> {
             let is_kept = |change: &Change| settings.keeps_data_of_deleted && change.id == *id;
             known.entries().any(|(_, known)| known == id) || changes.iter().any(is_kept)
         };
-        let store = StoreOptions::local_fs(&settings.cachedir, settings.hash_type);
-        halite_store::open(&store)
+        halite_store::open(&settings.places.store)
             .data
             .retain(is_known)
             .map_err(ActionError::Data)?;

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use halite_crypto::{HashType, Secret};
+use halite_key::{KeyStore, KeyStoreError};
 use halite_proto::{Map, Value};
+use halite_store::Places;
 use halite_transport::Endpoint;
 use nix::unistd::{User, geteuid};
 
@@ -13,6 +15,8 @@ use halite_client::ClientSettings;
 
 /// The options that `salt-key` reads.
 pub(super) struct KeySettings {
+    /// Where the master keeps things.
+    pub(super) places: Places,
     pub(super) pki_dir: PathBuf,
     pub(super) cachedir: PathBuf,
     /// The user whose the files are to be, where root makes them for another.
@@ -90,10 +94,21 @@ impl KeySettings {
             key_pass: text("key_pass").map(|text| Secret::new(text.to_owned())),
             stored_signature: flag("master_sign_pubkey", false)
                 && flag("master_use_pubkey_signature", false),
+            places: client.places,
             pki_dir: client.pki_dir,
             cachedir: client.cachedir,
             events: client.event_pull,
         })
+    }
+}
+
+impl KeySettings {
+    /// The keys of minions, to be changed.
+    ///
+    /// # Errors
+    /// When a directory can neither be found nor made.
+    pub(super) fn open_keys(&self) -> Result<KeyStore, KeyStoreError> {
+        KeyStore::open_at(&self.pki_dir, self.owner, self.places.keys.as_ref(), None)
     }
 }
 

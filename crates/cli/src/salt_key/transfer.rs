@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use halite_crypto::Secret;
 use halite_crypto::files::{FileError, MODE_SECRET, create_private, read_limited};
 use halite_crypto::passphrase::{self, PassphraseError};
-use halite_key::KeyStore;
 use halite_proto::msgpack::{pack_modern, unpack_modern};
 use thiserror::Error;
 
@@ -95,7 +94,7 @@ impl Program<'_> {
             .ok()
             .and_then(KeySet::from_value)
             .ok_or_else(|| TransferError::Content(file.to_owned()))?;
-        let store = KeyStore::open(&self.settings.pki_dir, self.settings.owner)?;
+        let store = self.settings.open_keys()?;
         let done = set.write(&store, &self.settings.master_id)?;
         for line in &done.lines {
             screen.line(line);

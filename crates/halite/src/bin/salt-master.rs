@@ -33,6 +33,7 @@ impl Daemon for Master {
     fn faults(config: &MasterConfig) -> Vec<ConfigError> {
         let mut faults = halite_master::unknown_external_pillars(config);
         faults.extend(halite_master::unusable_remotes(config));
+        faults.extend(halite_master::unusable_places(config));
         faults
     }
 

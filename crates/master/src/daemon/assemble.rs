@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use halite_crypto::files;
-use halite_store::{Store, StoreOptions};
+use halite_store::{BackendOptions, Places, Store};
 use halite_transport::fleet::PublishPort;
 use halite_transport::ipc::EventBus;
 
@@ -91,13 +91,19 @@ pub(super) fn local_keys(settings: &Settings) -> Result<LocalKeys, StartError> {
     })
 }
 
-/// The store that the configuration names.
-pub(super) fn store_options(general: &General) -> StoreOptions {
-    StoreOptions::local_fs(&general.cachedir, general.hash_type)
+/// Where the configuration says that things are kept.
+pub(super) fn places(general: &General) -> Result<Places, StartError> {
+    let places = Places::from_opts(&general.opts, &general.cachedir, general.hash_type);
+    places.map_err(|error| StartError::Option {
+        option: error.option,
+        why: error.to_string(),
+    })
 }
 
 /// What was opened before the parts are put together.
 pub(super) struct Opened {
+    /// Where minions' keys are, if not in files.
+    pub(super) keys: Option<BackendOptions>,
     pub(super) publish_port: PublishPort,
     pub(super) bus: EventBus,
     pub(super) attendance: Arc<Attendance>,
@@ -120,7 +126,12 @@ pub(super) fn assemble(
         event_bytes_max: settings.event_bytes_max,
     };
     let bus = Arc::new(Bus::new(opened.bus, style));
-    let keys = Arc::new(Keys::open(&general, settings.keys, Arc::clone(&bus))?);
+    let keys = Arc::new(Keys::open(
+        &general,
+        opened.keys.as_ref(),
+        settings.keys,
+        Arc::clone(&bus),
+    )?);
     let private = keys.identity.private().clone();
     let publisher = Publisher::new(opened.publish_port, private, settings.publishing.clone())?;
     if !settings.access.publisher_acl.is_empty() {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use halite_config::MasterConfig;
-use halite_store::StoreOptions;
+use halite_store::{Places, StoreOptions};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{LocalPublishSocket, PublishPort, RequestPort};
 use tokio::runtime::Handle;
@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
-use self::assemble::{Opened, assemble, local_keys, make_dirs, store_options};
+use self::assemble::{Opened, assemble, local_keys, make_dirs, places};
 use self::event_returns::{Plan, return_events};
 use self::maintenance::{Health, maintain};
 use self::scheduler::keep_schedule;
@@ -74,8 +74,8 @@ impl Daemon {
     /// used.
     pub fn start(config: &MasterConfig) -> Result<Self, StartError> {
         let settings = Settings::from_config(config)?;
-        let store = store_options(&settings.general);
-        Self::start_on(settings, &store)
+        let places = places(&settings.general)?;
+        Self::start_on(settings, &places)
     }
 
     /// As [`start`](Self::start), on another store than that of the
@@ -87,10 +87,14 @@ impl Daemon {
         config: &MasterConfig,
         store: &StoreOptions,
     ) -> Result<Self, StartError> {
-        Self::start_on(Settings::from_config(config)?, store)
+        let places = Places {
+            store: store.clone(),
+            keys: None,
+        };
+        Self::start_on(Settings::from_config(config)?, &places)
     }
 
-    fn start_on(mut settings: Settings, store: &StoreOptions) -> Result<Self, StartError> {
+    fn start_on(mut settings: Settings, places: &Places) -> Result<Self, StartError> {
         make_dirs(&settings.general)?;
         // Before the sockets: programs read their key when they see them.
         let local_keys = local_keys(&settings)?;
@@ -116,7 +120,8 @@ impl Daemon {
             bus,
             attendance,
             local_keys,
-            store: halite_store::open(store),
+            store: halite_store::open(&places.store),
+            keys: places.keys.clone(),
         };
         let (serving, tasks) = assemble(settings, opened)?;
         let master = Arc::clone(&serving.master);

@@ -68,6 +68,8 @@ impl Complained {
 pub(crate) fn configured(opts: &Map) -> Option<&str> {
     let name = opts.get("master_job_cache").and_then(Value::as_str);
     name.filter(|name| !matches!(*name, "" | JobCacheName::LOCAL))
+        // One that the store itself is on.
+        .filter(|name| !halite_store::is_own_job_cache(name))
 }
 
 impl JobMirror {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use halite_crypto::{EncAlgo, SigAlgo, UnknownAlgorithm};
 use halite_key::{Autosign, KeyState, KeyStore, MasterKeys};
 use halite_proto::{Map, MinionId, Value};
+use halite_store::BackendOptions;
 use halite_transport::fleet::Origin;
 
 use self::accepted::AcceptedKeys;
@@ -32,6 +33,9 @@ pub(crate) const KEY_MARK: &[u8] = b"halite.compare:";
 
 /// Directory below `cachedir` that sessions are kept in.
 pub(crate) const SESSIONS_DIR: &str = "sessions";
+
+/// Directory below `cachedir` with what was last seen of keys on a server.
+const MIRROR_DIR: &str = "mirrored_keys";
 
 /// The keys and what is granted by them.
 pub(crate) struct Keys {
@@ -62,10 +66,12 @@ impl Keys {
     /// When a key cannot be read or made.
     pub(crate) fn open(
         general: &General,
+        place: Option<&BackendOptions>,
         settings: KeySettings,
         bus: Arc<Bus>,
     ) -> Result<Self, StartError> {
-        let store = KeyStore::open(&general.pki_dir, None)?;
+        let mirror = general.cachedir.join(MIRROR_DIR);
+        let store = KeyStore::open_at(&general.pki_dir, None, place, Some(&mirror))?;
         let identity =
             MasterKeys::load_or_generate(store.pki(), &settings.master_keys(&general.id))?;
         let keys = Self {

@@ -3,8 +3,10 @@
 //! They are of a time when the master, or Salt's before it, took any id.
 
 use halite_config::{MasterConfig, Warning};
+use halite_crypto::HashType;
 use halite_key::{KeyState, KeyStore};
 use halite_proto::NewIds;
+use halite_store::Places;
 
 use super::settings::new_ids;
 
@@ -13,7 +15,9 @@ const NAMED_MAX: usize = 20;
 
 /// What to say about the keys of a master that has this configuration.
 pub fn odd_ids(config: &MasterConfig) -> Option<Warning> {
-    let store = KeyStore::open_existing(&config.pki_dir).ok()?;
+    let hash_type = HashType::parse(&config.hash_type.0).ok()?;
+    let places = Places::from_opts(config.opts(), &config.cachedir, hash_type).ok()?;
+    let store = KeyStore::open_existing_at(&config.pki_dir, places.keys.as_ref()).ok()?;
     let text = odd_ids_of(&store, new_ids(config))?;
     let path = config.pki_dir.clone();
     Some(Warning::Found { path, text })

@@ -40,7 +40,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// Options that nobody is told.
-const SECRET: [&str; 3] = ["key_pass", "signing_key_pass", "sharedsecret"];
+const SECRET: [&str; 6] = [
+    "cache.redis.password",
+    "key_pass",
+    "redis.password",
+    "sharedsecret",
+    "signing_key_pass",
+    // A URL may have a password.
+    "store",
+];
 
 fn values(wheel: &Wheel, _: &Bound) -> Done {
     let mut opts = wheel.general.opts.clone();

@@ -1,0 +1,14 @@
+//! Where a configuration says that things are kept, before a start.
+
+use halite_config::{ConfigError, MasterConfig};
+use halite_crypto::HashType;
+use halite_store::Places;
+
+/// The option that names no place to keep things, with where it stands.
+pub fn unusable_places(config: &MasterConfig) -> Option<ConfigError> {
+    // Another check finds a hash that is none.
+    let hash_type = HashType::parse(&config.hash_type.0).ok()?;
+    let places = Places::from_opts(config.opts(), &config.cachedir, hash_type);
+    let error = places.err()?;
+    Some(config.unusable(error.option, None, "", error.to_string()))
+}

@@ -1,0 +1,310 @@
+//! Where the options of a master say that things are kept.
+//!
+//! `store` is a URL and names the place of all; Salt's own options (`cache`,
+//! `keys.cache_driver`, `eauth_tokens.cache_driver`, `master_job_cache`) name it
+//! for one role, and win where they are set to something else than files.
+
+use std::path::Path;
+use std::time::Duration;
+
+use halite_crypto::{HashType, Secret};
+use halite_proto::{Map, Value};
+use halite_store_servers::{Address, AddressError, Kind};
+use thiserror::Error;
+
+use crate::backend::{BackendOptions, StoreOptions};
+#[cfg(feature = "redis")]
+use crate::cache::CacheNames;
+#[cfg(feature = "mysql")]
+use crate::mysql::MysqlOptions;
+#[cfg(feature = "postgres")]
+use crate::postgres::{JobTables, PostgresOptions};
+#[cfg(feature = "redis")]
+use crate::redis::RedisOptions;
+
+/// Where things are kept.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The roles of the store.
+    pub store: StoreOptions,
+    /// The keys of minions; `None`: in files of the pki directory.
+    pub keys: Option<BackendOptions>,
+}
+
+/// Why an option names no place.
+#[derive(Debug, Error)]
+#[error("{why}")]
+pub struct PlaceError {
+    /// The option.
+    pub option: &'static str,
+    /// What is wrong with its value, and what to do.
+    pub why: String,
+    /// What is wrong with an address.
+    #[source]
+    pub source: Option<AddressError>,
+}
+
+/// The option that names the place of everything.
+const STORE: &str = "store";
+
+/// Names of returners that this build has itself.
+const OWN_JOB_CACHES: &[&str] = &["redis", "redis_return"];
+
+/// Whether a `master_job_cache` is kept by this program itself, not in Python.
+pub fn is_own_job_cache(name: &str) -> bool {
+    cfg!(feature = "redis") && OWN_JOB_CACHES.contains(&name)
+}
+
+impl Places {
+    /// Reads the merged options of a master.
+    ///
+    /// # Errors
+    /// When an option names a place that is not one, or that this build lacks.
+    pub fn from_opts(opts: &Map, cachedir: &Path, hash_type: HashType) -> Result<Self, PlaceError> {
+        let reader = Reader { opts };
+        let all = reader.url()?;
+        let files = BackendOptions::LocalFs {
+            cachedir: cachedir.to_owned(),
+            hash_type,
+        };
+        let data = reader.cache("cache")?.or_else(|| all.clone());
+        // As Salt: who names no other place for tokens has them in the cache.
+        let tokens = reader.cache("eauth_tokens.cache_driver")?;
+        reader.refuse_old_tokens()?;
+        let jobs = reader.job_cache()?.or_else(|| all.clone());
+        let keys = reader.cache("keys.cache_driver")?.or(all);
+        let or_files = |place: Option<BackendOptions>| place.unwrap_or_else(|| files.clone());
+        Ok(Self {
+            store: StoreOptions {
+                jobs: or_files(jobs),
+                banks: or_files(data.clone()),
+                tokens: or_files(tokens.or_else(|| data.clone())),
+                data: or_files(data),
+            },
+            keys,
+        })
+    }
+}
+
+struct Reader<'o> {
+    opts: &'o Map,
+}
+
+impl Reader<'_> {
+    fn text(&self, name: &str) -> Option<String> {
+        let value = self.opts.get(name)?;
+        let text = (!value.is_nil()).then(|| halite_proto::python::str(value))?;
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn url(&self) -> Result<Option<BackendOptions>, PlaceError> {
+        let Some(url) = self.text(STORE) else {
+            return Ok(None);
+        };
+        let address = Address::parse(&url).map_err(|source| PlaceError {
+            option: STORE,
+            why: format!("it names no place: {source}"),
+            source: Some(source),
+        })?;
+        self.at(STORE, address).map(Some)
+    }
+
+    /// The place that a driver of Salt's cache is for; `None` for files.
+    fn cache(&self, option: &'static str) -> Result<Option<BackendOptions>, PlaceError> {
+        let name = self.text(option).unwrap_or_default();
+        match name.as_str() {
+            "" | "localfs" | "localfs_key" => Ok(None),
+            "redis" | "redis_cache" => {
+                let address = self.redis(option, "cache.redis", "localhost")?;
+                self.at(option, address).map(Some)
+            }
+            other => Err(wrong(
+                option,
+                format!("there is no cache {other} here; there are localfs and redis"),
+            )),
+        }
+    }
+
+    fn job_cache(&self) -> Result<Option<BackendOptions>, PlaceError> {
+        const OPTION: &str = "master_job_cache";
+        match self.text(OPTION) {
+            Some(name) if is_own_job_cache(&name) => {
+                let address = self.redis(OPTION, "redis", "salt")?;
+                self.at(OPTION, address).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Tokens of 3006 on a Redis cluster, which 3008 gives up too.
+    fn refuse_old_tokens(&self) -> Result<(), PlaceError> {
+        const OPTION: &str = "eauth_tokens";
+        match self.text(OPTION).as_deref() {
+            None | Some("localfs") => Ok(()),
+            Some(_) => Err(wrong(
+                OPTION,
+                "tokens are in files or in a cache: set eauth_tokens.cache_driver".to_owned(),
+            )),
+        }
+    }
+
+    fn redis(&self, option: &'static str, family: &str, host: &str) -> Result<Address, PlaceError> {
+        let text = |name: &str| self.text(&format!("{family}.{name}"));
+        let is_cluster = self.opts.get(format!("{family}.cluster_mode").as_str());
+        if is_cluster.is_some_and(Value::is_true) {
+            return Err(wrong(
+                option,
+                format!("{family}.cluster_mode: a Redis cluster is not spoken to; use one server"),
+            ));
+        }
+        let mut address =
+            Address::new(Kind::Redis, text("host").unwrap_or_else(|| host.to_owned()));
+        if let Some(port) = text("port") {
+            let number = port.parse();
+            address.port =
+                number.map_err(|_| wrong(option, format!("{family}.port: {port} is no port")))?;
+        }
+        address.socket = text("unix_socket_path").map(Into::into);
+        address.database = text("db");
+        address.password = text("password").map(Secret::new);
+        Ok(address)
+    }
+
+    fn at(&self, option: &'static str, address: Address) -> Result<BackendOptions, PlaceError> {
+        match address.kind {
+            #[cfg(feature = "redis")]
+            Kind::Redis => {
+                let mut options = RedisOptions::new(address, self.keep_jobs());
+                options.names = self.names(option)?;
+                Ok(BackendOptions::Redis(Box::new(options)))
+            }
+            #[cfg(feature = "postgres")]
+            Kind::Postgres => Ok(BackendOptions::Postgres(Box::new(PostgresOptions {
+                address,
+                tables: JobTables::Jsonb,
+            }))),
+            #[cfg(feature = "mysql")]
+            Kind::Mysql => Ok(BackendOptions::Mysql(Box::new(MysqlOptions::new(address)))),
+            kind => Err(wrong(
+                option,
+                format!("this build keeps nothing on {}", kind.scheme()),
+            )),
+        }
+    }
+
+    #[cfg(feature = "redis")]
+    fn names(&self, option: &'static str) -> Result<CacheNames, PlaceError> {
+        let own = |name: &str, by_itself: &str| {
+            let text = self.text(name).unwrap_or_else(|| by_itself.to_owned());
+            match text.contains('/') {
+                true => Err(wrong(
+                    option,
+                    format!("{name}: it must not contain a slash"),
+                )),
+                false => Ok(text),
+            }
+        };
+        let separator = own("cache.redis.separator", "_")?;
+        Ok(CacheNames {
+            banks: own("cache.redis.banks_prefix", "$BANKS")? + &separator,
+            keys: own("cache.redis.keys_prefix", "$KEYS")? + &separator,
+            stamps: own("cache.redis.timestamp_prefix", "$TSTAMP")? + &separator,
+        })
+    }
+
+    fn keep_jobs(&self) -> Duration {
+        const DAY_S: i64 = 86_400;
+        let seconds = self.opts.get("keep_jobs_seconds").and_then(Value::as_i64);
+        Duration::from_secs(u64::try_from(seconds.unwrap_or(DAY_S)).unwrap_or(0))
+    }
+}
+
+fn wrong(option: &'static str, why: String) -> PlaceError {
+    PlaceError {
+        option,
+        why,
+        source: None,
+    }
+}
+
+#[cfg(all(test, feature = "redis"))]
+mod tests {
+    use super::*;
+
+    fn places(opts: &[(&str, &str)]) -> Result<Places, PlaceError> {
+        let opts: Map = opts
+            .iter()
+            .map(|(name, text)| (Value::from(*name), Value::from(*text)))
+            .collect();
+        Places::from_opts(&opts, Path::new("/cache"), HashType::Sha256)
+    }
+
+    fn redis_of(place: &BackendOptions) -> Option<String> {
+        match place {
+            BackendOptions::Redis(options) => Some(options.address.to_string()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn files_are_the_default() {
+        let places = places(&[("cache", "localfs"), ("keys.cache_driver", "localfs_key")]).unwrap();
+        let store = &places.store;
+        for place in [&store.jobs, &store.data, &store.banks, &store.tokens] {
+            assert_eq!(redis_of(place), None);
+        }
+        assert!(places.keys.is_none());
+    }
+
+    #[test]
+    fn one_url_sets_all_and_salts_options_win_for_theirs() {
+        let url = ("store", "redis://one/1");
+        let all = places(&[url]).unwrap();
+        let store = &all.store;
+        for place in [&store.jobs, &store.data, &store.banks, &store.tokens] {
+            assert_eq!(redis_of(place).unwrap(), "redis://one:6379/1");
+        }
+        assert_eq!(redis_of(&all.keys.unwrap()).unwrap(), "redis://one:6379/1");
+        let mixed = places(&[
+            url,
+            ("cache", "redis"),
+            ("cache.redis.host", "two"),
+            ("cache.redis.keys_prefix", "#K"),
+            ("master_job_cache", "redis"),
+            ("redis.host", "three"),
+            ("redis.port", "6380"),
+        ])
+        .unwrap();
+        assert_eq!(redis_of(&mixed.store.data).unwrap(), "redis://two:6379");
+        assert_eq!(redis_of(&mixed.store.tokens).unwrap(), "redis://two:6379");
+        assert_eq!(redis_of(&mixed.store.jobs).unwrap(), "redis://three:6380");
+        assert_eq!(
+            redis_of(&mixed.keys.unwrap()).unwrap(),
+            "redis://one:6379/1"
+        );
+        let BackendOptions::Redis(data) = &mixed.store.data else {
+            panic!()
+        };
+        assert_eq!(data.names.keys, "#K_");
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused_with_the_reason() {
+        for (name, text, why) in [
+            ("store", "sqlite:///x", "names no server"),
+            ("store", "nonsense", "like redis://host"),
+            ("cache", "consul", "there is no cache consul"),
+            (
+                "eauth_tokens",
+                "rediscluster",
+                "set eauth_tokens.cache_driver",
+            ),
+        ] {
+            let error = places(&[(name, text)]).unwrap_err();
+            assert_eq!(error.option, name);
+            assert!(error.to_string().contains(why), "{error}");
+        }
+        let error = places(&[("cache", "redis"), ("cache.redis.port", "x")]).unwrap_err();
+        assert!(error.to_string().contains("is no port"), "{error}");
+    }
+}

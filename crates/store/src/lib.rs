@@ -42,6 +42,7 @@ mod redis;
 mod return_queue;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod salt_json;
+mod sql_places;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod stored_jobs;
 pub mod tokens;

@@ -21,6 +21,7 @@ use crate::mysql::MysqlOptions;
 use crate::postgres::{JobTables, PostgresOptions};
 #[cfg(feature = "redis")]
 use crate::redis::RedisOptions;
+use crate::sql_places;
 
 /// Where things are kept.
 #[derive(Clone, Debug)]
@@ -52,7 +53,8 @@ const OWN_JOB_CACHES: &[&str] = &["redis", "redis_return"];
 
 /// Whether a `master_job_cache` is kept by this program itself, not in Python.
 pub fn is_own_job_cache(name: &str) -> bool {
-    cfg!(feature = "redis") && OWN_JOB_CACHES.contains(&name)
+    let is_redis = cfg!(feature = "redis") && OWN_JOB_CACHES.contains(&name);
+    is_redis || sql_places::is_returner(name)
 }
 
 impl Places {
@@ -118,9 +120,20 @@ impl Reader<'_> {
                 let address = self.redis(option, "cache.redis", "localhost")?;
                 self.at(option, address).map(Some)
             }
+            #[cfg(feature = "mysql")]
+            "mysql" | "mysql_cache" => {
+                let found = sql_places::of_mysql_cache(&|name| self.text(name));
+                found.map(Some).map_err(|why| wrong(option, why))
+            }
+            "etcd" | "etcd_cache" => Err(wrong(
+                option,
+                "there is no cache etcd here: Salt's is in the version 2 of etcd, which new \
+                 servers lack; there are localfs, redis and mysql, and store: postgres://..."
+                    .to_owned(),
+            )),
             other => Err(wrong(
                 option,
-                format!("there is no cache {other} here; there are localfs and redis"),
+                format!("there is no cache {other} here; there are localfs, redis and mysql"),
             )),
         }
     }
@@ -128,6 +141,10 @@ impl Reader<'_> {
     fn job_cache(&self) -> Result<Option<BackendOptions>, PlaceError> {
         const OPTION: &str = "master_job_cache";
         match self.text(OPTION) {
+            Some(name) if sql_places::is_returner(&name) => {
+                let found = sql_places::of_returner(&name, &|name| self.text(name));
+                found.map_err(|why| wrong(OPTION, why))
+            }
             Some(name) if is_own_job_cache(&name) => {
                 let address = self.redis(OPTION, "redis", "salt")?;
                 self.at(OPTION, address).map(Some)

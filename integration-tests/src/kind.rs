@@ -67,6 +67,8 @@ pub enum Program {
     Run,
     /// `salt-cp`
     Cp,
+    /// `salt-api`
+    Api,
     /// The Python interpreter that real Salt is installed for.
     Python,
 }
@@ -82,6 +84,7 @@ impl Program {
             Self::Call => "salt-call",
             Self::Run => "salt-run",
             Self::Cp => "salt-cp",
+            Self::Api => "salt-api",
             Self::Python => "python",
         }
     }

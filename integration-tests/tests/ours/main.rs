@@ -26,6 +26,7 @@ mod pushed_files;
 mod python_worker;
 mod ranges;
 mod reactions;
+mod rest_api;
 mod returners;
 mod runners;
 mod schedules;

@@ -38,7 +38,8 @@ pub use file_backends::FILE_BACKENDS;
 pub use halite_yaml::place::Place;
 pub use host_names::HostNames;
 pub use load::{
-    Draft, LoadOptions, Loaded, draft_client, draft_master, draft_minion, load_client, load_master, load_minion,
+    Draft, LoadOptions, Loaded, draft_client, draft_master, draft_minion, load_client, load_master,
+    load_minion,
 };
 pub use logging::{LineForm, Logging};
 pub use master::MasterConfig;

@@ -77,10 +77,7 @@ const REASONS: &[(&str, &str)] = &[
     ("thorium", "there is no thorium"),
     ("spm_", "there is no spm"),
     ("saltpip_", "there is no Python of Salt's own"),
-    (
-        "netapi_",
-        "there is no ssh client in salt-api",
-    ),
+    ("netapi_", "there is no ssh client in salt-api"),
     (
         "rest_",
         "salt-api serves rest_cherrypy; that of an installed Salt heeds it",

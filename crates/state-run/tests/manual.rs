@@ -102,8 +102,8 @@ fn examples_of_states_are_states() {
                 "{state}: {key} is not documented"
             );
         }
-        let shown = minion.call("sys.state_doc", &[state]).ret;
-        let shown = shown.as_map().unwrap().get(state).cloned().unwrap();
-        assert!(shown.as_str().unwrap().contains("    Example:\n\n        "));
+        // `sys.state_doc` leaves out those whose programs are missing here.
+        let shown = function.state_doc_text();
+        assert!(shown.contains("    Example:\n\n        "), "{shown}");
     }
 }

@@ -184,15 +184,28 @@ pub const CLONE_DOUBLES_WITHIN: Duration = Duration::from_secs(600);
 pub const CLONE_DOUBLES_MIN: usize = 3;
 
 /// A wrong password or token takes this long to be refused, and up to
-/// `SLOW_ANSWER_SPREAD` more.
+/// `SLOW_ANSWER_SPREAD` more; longer where a way to log in has taken longer.
 pub const SLOW_ANSWER_MIN: Duration = Duration::from_millis(750);
 
 /// See `SLOW_ANSWER_MIN`.
 pub const SLOW_ANSWER_SPREAD: Duration = Duration::from_millis(500);
 
+/// A way to log in that takes longer than this for a refusal makes others take
+/// no longer.
+pub const SLOW_ANSWER_MAX: Duration = Duration::from_secs(4);
+
+/// Longest name of a user who logs in. A longer one is refused.
+pub const LOGIN_NAME_BYTES_MAX: usize = 256;
+
+/// Longest password of a user who logs in. A longer one is refused.
+pub const LOGIN_PASSWORD_BYTES_MAX: usize = 4096;
+
 /// Threads that judge passwords: what is asked may take seconds (PAM, a web
 /// server, a directory), and nothing else is to wait for it.
-pub const LOGIN_THREADS_MAX: usize = 4;
+pub const LOGIN_THREADS_MAX: usize = 32;
+
+/// Those threads that one address may keep busy. Its further logins wait.
+pub const LOGIN_THREADS_PER_ORIGIN_MAX: usize = 2;
 
 /// Logins that may wait. Further ones get no answer.
 pub const LOGINS_WAITING_MAX: usize = 256;
@@ -200,9 +213,14 @@ pub const LOGINS_WAITING_MAX: usize = 256;
 /// Bytes of the logins that may wait; same behaviour.
 pub const LOGIN_BYTES_WAITING_MAX: usize = 64 * 1024 * 1024;
 
-/// Refusals that take their time at once, with the logins that are judged.
-/// Beyond it no password is judged: this bounds how many can be tried.
+/// Refusals of passwords that take their time at once, with the logins that are
+/// judged. Beyond it no password is judged: this bounds how many can be tried.
+/// Refusals of tokens have as many places of their own; beyond them they get no
+/// answer.
 pub const SLOW_ANSWERS_MAX: usize = 256;
+
+/// Those places that one address may have; same behaviour.
+pub const SLOW_ANSWERS_PER_ORIGIN_MAX: usize = 8;
 
 /// The largest `ping` that is told back.
 pub const PING_BYTES_MAX: usize = 64 * 1024;

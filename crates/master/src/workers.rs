@@ -5,6 +5,7 @@
 //! is dropped, not answered: answering late would make everything behind it late
 //! as well.
 
+use std::collections::HashMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,6 +21,9 @@ use crate::core::fair_queue::FairQueue;
 pub(crate) struct LaneLimits {
     /// Threads that serve it.
     pub(crate) threads: usize,
+    /// Threads that one sender may keep busy; its further requests wait, and
+    /// those of others go before.
+    pub(crate) busy_per_origin_max: usize,
     /// Requests that may wait. Beyond it one of whom the most waits from is
     /// given up; where that is the new one's sender, the new one is refused.
     pub(crate) waiting_max: usize,
@@ -61,6 +65,8 @@ struct Queue<W> {
 
 struct State<W> {
     waiting: FairQueue<Origin, (Instant, W)>,
+    /// How many threads each sender keeps busy, none of those without any.
+    busy: HashMap<Origin, usize>,
     bytes: usize,
     /// Threads that have not ended. An idle one counts: it holds what `work`
     /// and `late` hold until it is gone.
@@ -83,6 +89,7 @@ impl<W: Work> Workers<W> {
         let queue = Arc::new(Queue {
             state: Mutex::new(State {
                 waiting: FairQueue::default(),
+                busy: HashMap::new(),
                 bytes: 0,
                 threads: limits.threads.max(1),
                 closed: false,
@@ -166,6 +173,7 @@ impl<W> State<W> {
 impl<W: Work> Queue<W> {
     fn serve(&self, work: &(dyn Fn(W) + Send + Sync), late: &(dyn Fn(W) + Send + Sync)) {
         while let Some((since, item)) = self.take() {
+            let from = item.origin();
             let is_late = since.elapsed() > self.limits.wait_max;
             let outcome = catch_unwind(AssertUnwindSafe(|| {
                 if is_late { late(item) } else { work(item) }
@@ -173,16 +181,22 @@ impl<W: Work> Queue<W> {
             if outcome.is_err() {
                 tracing::error!("a request handler panicked; its sender gets no answer");
             }
+            self.release(from);
         }
     }
 
     fn take(&self) -> Option<(Instant, W)> {
         let mut state = self.lock();
         loop {
-            if let Some((since, item)) = state.waiting.pop() {
+            let State { waiting, busy, .. } = &mut *state;
+            let max = self.limits.busy_per_origin_max;
+            let next = waiting.pop_of(|from| busy.get(from).is_none_or(|busy| *busy < max));
+            if let Some((since, item)) = next {
+                *busy.entry(item.origin()).or_default() += 1;
                 state.bytes = state.bytes.saturating_sub(item.bytes());
                 return Some((since, item));
             }
+            // What a sender has to wait with is done by the threads it keeps busy.
             if state.closed {
                 return None;
             }
@@ -190,6 +204,21 @@ impl<W: Work> Queue<W> {
                 .changed
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A thread is no longer busy with work of `from`.
+    fn release(&self, from: Origin) {
+        let mut state = self.lock();
+        match state.busy.get_mut(&from) {
+            Some(busy) if *busy > 1 => *busy -= 1,
+            _ => drop(state.busy.remove(&from)),
+        }
+        let has_more = !state.waiting.is_empty();
+        drop(state);
+        if has_more {
+            // It may be what an idle thread had to leave.
+            self.changed.notify_one();
         }
     }
 
@@ -238,6 +267,7 @@ mod tests {
 
     const LIMITS: LaneLimits = LaneLimits {
         threads: 1,
+        busy_per_origin_max: usize::MAX,
         waiting_max: 3,
         bytes_max: 100,
         wait_max: Duration::from_secs(60),
@@ -276,6 +306,23 @@ mod tests {
             gate,
             done,
         }
+    }
+
+    #[test]
+    fn one_sender_keeps_so_many_threads_busy() {
+        let test = setup(LaneLimits {
+            threads: 2,
+            busy_per_origin_max: 1,
+            ..LIMITS
+        });
+        test.workers.submit((1, "blocks")).unwrap();
+        assert_eq!(test.done.recv_timeout(PATIENCE), Ok("blocks"));
+        test.workers.submit((1, "behind it")).unwrap();
+        test.workers.submit((1, "of another")).unwrap();
+        assert_eq!(test.done.recv_timeout(PATIENCE), Ok("of another"));
+        test.gate.send(()).unwrap();
+        assert_eq!(test.done.recv_timeout(PATIENCE), Ok("behind it"));
+        assert!(test.workers.drain(Instant::now() + PATIENCE));
     }
 
     #[test]

@@ -143,6 +143,9 @@ impl Access {
     fn by_login(&self, eauth: &str, credentials: &Credentials) -> Option<LocalUser> {
         let name = credentials.username.as_deref()?;
         let password = credentials.password.as_deref().unwrap_or_default();
+        if !logins::are_short(name, password) || !logins::could_serve(self, eauth, name) {
+            return None;
+        }
         let login = logins::log_in(self, eauth, name, password)?;
         let said = logins::acl(self, eauth, name, password).ok()?;
         let only_now = said.is_some() || logins::says_rights(eauth);
@@ -154,6 +157,10 @@ impl Access {
                 perms
             }
         };
+        // Who may do nothing learns nothing, not even that the password is right.
+        if perms.is_empty() && !only_now {
+            return None;
+        }
         let perms = logins::processed(self, eauth, perms);
         Some(LocalUser {
             rights: Rights::Listed(perms),

@@ -49,6 +49,19 @@ impl Grants {
         Self(entries.collect())
     }
 
+    /// Whether they could permit anything to `user`, a member of `groups`;
+    /// `None` if the groups are not known.
+    pub fn could_permit(&self, user: &str, groups: Option<&[String]>) -> bool {
+        self.0.iter().any(|(whom, granted)| {
+            let is_meant = match whom {
+                Whom::Everybody => true,
+                Whom::Group(group) => groups.is_none_or(|groups| groups.contains(group)),
+                Whom::User(pattern) => pattern.names(user),
+            };
+            is_meant && !granted.is_empty()
+        })
+    }
+
     /// What they permit to `user`, a member of `groups`.
     pub fn permitted(&self, user: &str, groups: &[String], is_permissive: bool) -> Vec<Perm> {
         let mut perms = Vec::new();
@@ -150,6 +163,23 @@ mod tests {
         // A group does not name the user.
         assert_eq!(perms(&entries, "bob", &["ops"], false), ["g", "all"]);
         assert_eq!(perms(&entries, "alice", &[], true), ["a", "b", "all"]);
+    }
+
+    #[test]
+    fn nobody_is_asked_about_whom_no_entry_could_mean() {
+        let may = |entries: &[(&str, &[&str])], user: &str, groups: Option<&[String]>| {
+            Grants::new(&self::entries(entries)).could_permit(user, groups)
+        };
+        let ops = ["ops".to_owned()];
+        let named: &[(&str, &[&str])] = &[("al.*", &["a"]), ("bob", &[])];
+        assert!(may(named, "alice", Some(&[])));
+        assert!(!may(named, "root", Some(&[])));
+        assert!(!may(named, "bob", Some(&[])), "without any right");
+        assert!(may(&[("*", &["a"])], "root", Some(&[])));
+        let grouped: &[(&str, &[&str])] = &[("ops%", &["a"])];
+        assert!(may(grouped, "root", Some(&ops)));
+        assert!(!may(grouped, "root", Some(&[])));
+        assert!(may(grouped, "root", None), "only the way to log in knows");
     }
 
     #[test]

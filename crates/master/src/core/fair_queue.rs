@@ -62,7 +62,13 @@ impl<K: Copy + Eq + Hash + Ord, T> FairQueue<K, T> {
 
     /// The next in turn.
     pub fn pop(&mut self) -> Option<T> {
-        let from = self.turns.pop_front()?;
+        self.pop_of(|_| true)
+    }
+
+    /// The next in turn of those whose turn it may be; the others keep theirs.
+    pub fn pop_of(&mut self, may: impl Fn(&K) -> bool) -> Option<T> {
+        let at = self.turns.iter().position(may)?;
+        let from = self.turns.remove(at)?;
         self.turns.push_back(from);
         self.take(from, VecDeque::pop_front)
     }
@@ -119,6 +125,19 @@ mod tests {
         assert_eq!(taken[..5], [0, 1000, 1, 1001, 2]);
         assert_eq!(taken.len(), 102);
         assert!(queue.is_empty() && queue.turns.is_empty() && queue.by_weight.is_empty());
+    }
+
+    #[test]
+    fn who_may_not_yet_keeps_the_turn() {
+        let mut queue = FairQueue::default();
+        for (from, item) in [("a", 1), ("b", 2), ("a", 3)] {
+            queue.push(from, 1, item);
+        }
+        assert_eq!(queue.pop_of(|from| *from == "b"), Some(2));
+        assert_eq!(queue.pop_of(|from| *from == "b"), None);
+        assert_eq!(queue.pop(), Some(1));
+        assert_eq!(queue.pop(), Some(3));
+        assert!(queue.is_empty());
     }
 
     #[test]

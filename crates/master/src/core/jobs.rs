@@ -83,12 +83,17 @@ pub fn too_large(request: &PublishRequest) -> Option<String> {
 }
 
 /// What a request asks for beside its functions, that no list of functions
-/// speaks of: where a returner writes, and through what a function is run.
+/// speaks of: how and where a returner writes, and through what a function is run.
 /// Either would turn the right to one function into the right to all.
 pub fn beyond_functions(request: &PublishRequest) -> Option<&'static str> {
-    ["ret_kwargs", "module_executors", "executor_opts"]
-        .into_iter()
-        .find(|name| request.kwargs.get(name).is_some_and(Value::is_true))
+    [
+        "ret_config",
+        "ret_kwargs",
+        "module_executors",
+        "executor_opts",
+    ]
+    .into_iter()
+    .find(|name| request.kwargs.get(name).is_some_and(Value::is_true))
 }
 
 /// The field by which a program asks to be told how far state runs are.

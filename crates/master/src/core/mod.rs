@@ -25,6 +25,7 @@ pub mod perms;
 pub mod presence;
 pub mod questions;
 pub mod reactions;
+pub mod refusal_pace;
 pub mod replay;
 pub mod resources;
 pub mod returns;

@@ -14,6 +14,9 @@ pub struct NamePattern {
     glob: Glob,
     /// `None` if it cannot be understood as one.
     whole: Option<Pcre>,
+    /// As Salt puts it together, where that is another: of `cmd|state` the
+    /// beginning `cmd` is enough. For rules that forbid.
+    parted: Option<Pcre>,
 }
 
 impl NamePattern {
@@ -23,6 +26,10 @@ impl NamePattern {
             text: text.to_owned(),
             glob: Glob::new(text),
             whole: Pcre::new(&format!(r"(?:{text})\Z")).ok(),
+            parted: match text.contains('|') {
+                true => Pcre::new(&format!(r"\A{text}\Z")).ok(),
+                false => None,
+            },
         }
     }
 
@@ -32,10 +39,11 @@ impl NamePattern {
         self.matches(name, false)
     }
 
-    /// Whether it may name this: what takes too long to tell counts as named,
-    /// for rules that forbid.
+    /// Whether it may name this, by either reading: what takes too long to tell
+    /// counts as named. For rules that forbid.
     pub fn may_name(&self, name: &str) -> bool {
-        self.matches(name, true)
+        let begins = |parted: &Pcre| parted.matches_start(name).unwrap_or(true);
+        self.matches(name, true) || self.parted.as_ref().is_some_and(begins)
     }
 
     fn matches(&self, name: &str, otherwise: bool) -> bool {
@@ -80,6 +88,20 @@ mod tests {
         ] {
             assert_eq!(NamePattern::new(pattern).names(name), is_named, "{pattern}");
         }
+    }
+
+    #[test]
+    fn alternatives_forbid_what_salt_forbids_and_grant_no_more() {
+        let pattern = NamePattern::new("cmd|state");
+        for (name, is_forbidden) in [
+            ("cmd", true),
+            ("state", true),
+            ("cmd.run", true),
+            ("test.ping", false),
+        ] {
+            assert_eq!(pattern.may_name(name), is_forbidden, "{name}");
+        }
+        assert!(!pattern.names("cmd.run"));
     }
 
     #[test]

@@ -1,30 +1,32 @@
-//! How many things of one kind are being done for each minion at once.
+//! How many things of one kind are being done for each minion, or each address,
+//! at once.
 //!
-//! Invariant: no minion takes more places than are meant for one, so that it
-//! cannot take all of them.
+//! Invariant: nobody takes more places than are meant for one, so that nobody
+//! can take all of them.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use halite_proto::MinionId;
 
 /// The places of one kind.
 #[derive(Debug)]
-pub struct Turns {
-    taken: Arc<Mutex<HashMap<MinionId, usize>>>,
+pub struct Turns<K = MinionId> {
+    taken: Arc<Mutex<HashMap<K, usize>>>,
     of_one_max: usize,
     of_all_max: usize,
 }
 
 /// A place that is taken until this is dropped.
 #[derive(Debug)]
-pub struct Turn {
-    taken: Arc<Mutex<HashMap<MinionId, usize>>>,
-    id: MinionId,
+pub struct Turn<K: Eq + Hash = MinionId> {
+    taken: Arc<Mutex<HashMap<K, usize>>>,
+    id: K,
 }
 
-impl Turns {
-    /// So many places for one minion, and for all of them.
+impl<K: Clone + Eq + Hash> Turns<K> {
+    /// So many places for one, and for all of them.
     pub fn new(of_one_max: usize, of_all_max: usize) -> Self {
         Self {
             taken: Arc::default(),
@@ -33,11 +35,11 @@ impl Turns {
         }
     }
 
-    /// Takes a place; `None` if there is none for this minion.
-    pub fn take(&self, id: &MinionId) -> Option<Turn> {
+    /// Takes a place; `None` if there is none for this one.
+    pub fn take(&self, id: &K) -> Option<Turn<K>> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let of_one = taken.get(id).copied().unwrap_or(0);
-        // Sums up few minions: those that something is being done for.
+        // Sums up few: those that something is being done for.
         let of_all: usize = match self.of_all_max {
             usize::MAX => 0,
             _ => taken.values().sum(),
@@ -53,7 +55,7 @@ impl Turns {
     }
 }
 
-impl Drop for Turn {
+impl<K: Eq + Hash> Drop for Turn<K> {
     fn drop(&mut self) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         match taken.get_mut(&self.id) {

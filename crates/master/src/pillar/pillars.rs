@@ -116,6 +116,7 @@ impl Pillars {
         };
         let limits = LaneLimits {
             threads: threads.clamp(1, busy_max),
+            busy_per_origin_max: usize::MAX,
             waiting_max: PILLARS_WAITING_MAX,
             bytes_max: usize::MAX,
             wait_max: REQUEST_WAIT_MAX,

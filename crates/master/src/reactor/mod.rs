@@ -157,6 +157,7 @@ fn say_dropped(storms: &mut Storms) {
 fn start(reactor: &Arc<Reactor>) -> io::Result<Workers<Called>> {
     let limits = LaneLimits {
         threads: reactor.settings.threads.clamp(1, THREADS_MAX),
+        busy_per_origin_max: usize::MAX,
         waiting_max: reactor.settings.waiting_max.max(1),
         bytes_max: WAITING_BYTES_MAX,
         wait_max: WAIT_MAX,

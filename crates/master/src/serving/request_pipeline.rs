@@ -7,9 +7,8 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use halite_crypto::{Crypticle, Opened, random_bytes};
+use halite_crypto::{Crypticle, Opened};
 use halite_proto::clear::ClearCommand;
 use halite_proto::envelope::{RequestEnvelope, large_head, sealed_head};
 use halite_proto::msgpack::{pack_wire, pack_wire_parts};
@@ -23,7 +22,7 @@ use crate::core::lane::{Lane, lane_of_command, lane_of_envelope};
 use crate::error::chain;
 use crate::handlers::{self, Caller, Handled, batch, comparison, low, publish};
 use crate::keys::sessions::Session;
-use crate::limits::{PING_BYTES_MAX, SLOW_ANSWER_MIN, SLOW_ANSWER_SPREAD};
+use crate::limits::PING_BYTES_MAX;
 use crate::master::Master;
 use crate::serving::Serving;
 use crate::serving::old_versions;
@@ -310,13 +309,6 @@ fn answer_clear(
         true => Answer::Slow(bytes),
         false => Answer::Now(bytes),
     }
-}
-
-/// How long a wrong password or token takes to be refused: about a second,
-/// never exactly.
-pub(crate) fn slow_answer_time() -> Duration {
-    let [random] = random_bytes::<1>();
-    SLOW_ANSWER_MIN + SLOW_ANSWER_SPREAD * u32::from(random) / 256
 }
 
 fn refuse(master: &Master, id: Option<&MinionId>, denied: &Denied) -> Vec<u8> {

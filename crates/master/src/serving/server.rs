@@ -6,20 +6,24 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::available_parallelism;
 use std::time::Instant;
 
+use halite_crypto::random_bytes;
 use halite_transport::fleet::{Incoming, Origin, Replies, RequestPort};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 use super::Serving;
 use crate::core::gate::Cause;
 use crate::core::lane::{Lane, lane_of_packed};
+use crate::core::refusal_pace::RefusalPace;
+use crate::core::turns::Turns;
 use crate::limits::{
-    LATER_ANSWERS_MAX, LOGIN_BYTES_WAITING_MAX, LOGIN_THREADS_MAX, LOGINS_WAITING_MAX,
-    REQUEST_BYTES_WAITING_MAX, REQUEST_WAIT_MAX, REQUESTS_WAITING_MAX, SIGN_IN_WAIT_MAX,
-    SLOW_ANSWERS_MAX, WORKER_THREADS_MAX,
+    LATER_ANSWERS_MAX, LOGIN_BYTES_WAITING_MAX, LOGIN_THREADS_MAX, LOGIN_THREADS_PER_ORIGIN_MAX,
+    LOGINS_WAITING_MAX, REQUEST_BYTES_WAITING_MAX, REQUEST_WAIT_MAX, REQUESTS_WAITING_MAX,
+    SIGN_IN_WAIT_MAX, SLOW_ANSWER_MAX, SLOW_ANSWER_MIN, SLOW_ANSWER_SPREAD, SLOW_ANSWERS_MAX,
+    SLOW_ANSWERS_PER_ORIGIN_MAX, WORKER_THREADS_MAX,
 };
-use crate::serving::request_pipeline::{Answer, answer, slow_answer_time};
+use crate::serving::request_pipeline::{Answer, answer};
 use crate::telemetry::Telemetry;
 use crate::workers::{LaneLimits, NoRoom, Work, Workers};
 
@@ -78,7 +82,13 @@ impl Server {
             replies: replies.clone(),
             runtime: Handle::current(),
             later: Arc::new(Semaphore::new(LATER_ANSWERS_MAX)),
-            slow: Arc::new(Semaphore::new(SLOW_ANSWERS_MAX)),
+            slow_logins: Arc::new(slow_places()),
+            slow_tokens: Arc::new(slow_places()),
+            pace: Arc::new(RefusalPace::new(
+                SLOW_ANSWER_MIN,
+                SLOW_ANSWER_SPREAD,
+                SLOW_ANSWER_MAX,
+            )),
             lanes: Arc::downgrade(&lanes),
             serving,
         };
@@ -117,6 +127,7 @@ fn limits_of(lane: Lane, serving: &Serving) -> LaneLimits {
         threads: available_parallelism()
             .map_or(1, usize::from)
             .min(WORKER_THREADS_MAX),
+        busy_per_origin_max: usize::MAX,
         waiting_max: REQUESTS_WAITING_MAX,
         bytes_max: REQUEST_BYTES_WAITING_MAX,
         wait_max: SIGN_IN_WAIT_MAX,
@@ -141,6 +152,7 @@ fn limits_of(lane: Lane, serving: &Serving) -> LaneLimits {
                 true => 1,
                 false => LOGIN_THREADS_MAX,
             },
+            busy_per_origin_max: LOGIN_THREADS_PER_ORIGIN_MAX,
             waiting_max: LOGINS_WAITING_MAX,
             bytes_max: LOGIN_BYTES_WAITING_MAX,
             ..limits
@@ -155,7 +167,11 @@ struct Responder {
     replies: Replies,
     runtime: Handle,
     later: Arc<Semaphore>,
-    slow: Arc<Semaphore>,
+    /// Places of the passwords that are judged and of refused ones.
+    slow_logins: Arc<Turns<Origin>>,
+    /// Places of refused tokens.
+    slow_tokens: Arc<Turns<Origin>>,
+    pace: Arc<RefusalPace>,
     /// Where a request goes that another lane has to answer.
     lanes: Weak<Lanes>,
 }
@@ -173,12 +189,13 @@ impl Responder {
     }
 
     fn handle(&self, incoming: Incoming, lane: Lane) {
-        let permit = match lane {
+        let begun = Instant::now();
+        let place = match lane {
             Lane::SignIn | Lane::General => None,
             // Before the password is checked: a missing answer would tell that
             // it is wrong, without the delay of a refusal.
-            Lane::Logins => match self.may_be_slow() {
-                Some(permit) => Some(permit),
+            Lane::Logins => match self.slow_logins.take(&incoming.from) {
+                Some(place) => Some(place),
                 None => return self.refuse_overload(),
             },
         };
@@ -195,14 +212,17 @@ impl Responder {
                 }
             }
             Answer::Slow(reply) => {
-                let Some(permit) = permit.or_else(|| self.may_be_slow()) else {
+                let place = place.or_else(|| self.slow_tokens.take(&incoming.from));
+                let Some(place) = place else {
                     return self.refuse_overload();
                 };
+                let random = u32::from_ne_bytes(random_bytes());
+                let wait = self.pace.wait(begun.elapsed(), random);
                 let replies = self.replies.clone();
                 self.runtime.spawn(async move {
-                    sleep(slow_answer_time()).await;
+                    sleep(wait).await;
                     let _ = replies.send(peer, reply);
-                    drop(permit);
+                    drop(place);
                 });
             }
             Answer::Later(reply) => {
@@ -226,10 +246,10 @@ impl Responder {
         let telemetry = &self.serving.master.telemetry;
         telemetry.count_refusal(Cause::Overload, None);
     }
+}
 
-    fn may_be_slow(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.slow).try_acquire_owned().ok()
-    }
+fn slow_places() -> Turns<Origin> {
+    Turns::new(SLOW_ANSWERS_PER_ORIGIN_MAX, SLOW_ANSWERS_MAX)
 }
 
 fn thread_name(lane: Lane) -> &'static str {

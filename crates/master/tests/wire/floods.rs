@@ -1,17 +1,20 @@
 //! What strangers cost others.
 
 use std::fs;
+use std::net::TcpListener;
 use std::time::Duration;
 
 use halite_crypto::{PrivateKey, SigAlgo, random_bytes};
-use halite_master::limits::REFUSALS_PER_ORIGIN_MAX;
+use halite_master::limits::{
+    LOGIN_THREADS_PER_ORIGIN_MAX, REFUSALS_PER_ORIGIN_MAX, SLOW_ANSWERS_MAX,
+};
 use halite_proto::auth::{AuthRefusal, AuthReply, AuthRequest};
 use halite_proto::clear::ComparisonRequest;
 use halite_proto::envelope::RequestEnvelope;
 use halite_proto::msgpack::pack_wire;
 use halite_proto::{Map, MinionId, Nonce, Value};
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::stranger::Stranger;
 use crate::support::{Master, Minion, fixture, now};
@@ -154,5 +157,100 @@ async fn a_sign_in_with_many_grains_is_handed_to_its_lane() {
         matches!(reply, AuthReply::Refused(AuthRefusal::Pending, _)),
         "{reply:?}"
     );
+    master.stop().await;
+}
+
+/// A server that is asked about passwords and never answers is waited for by few
+/// threads of each address.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_logins_of_many_addresses_hold_up_nobody_elses() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let dir = tempfile::TempDir::new().unwrap();
+    let passwords = dir.path().join("passwords");
+    fs::write(&passwords, "bob:right\n").unwrap();
+    let options = format!(
+        "external_auth:\n  rest: {{^url: '{url}', bob: ['.*']}}\n  \
+         file: {{^filename: {}, bob: ['.*']}}\n",
+        passwords.display()
+    );
+    let master = Master::start_in(dir, &options);
+    let login = |eauth: &str| {
+        Map::from([
+            ("cmd", "mk_token"),
+            ("eauth", eauth),
+            ("username", "bob"),
+            ("password", "right"),
+        ])
+    };
+    let slow = RequestEnvelope::clear(login("rest")).encode().unwrap();
+    let mut strangers = Vec::new();
+    for n in 0..15 {
+        let from = [127, 0, 0, 30 + n];
+        let mut stranger = Stranger::connect(&master.requests, from, "DEALER").await;
+        stranger.send_all(&vec![slow.clone(); 8]).await;
+        strangers.push(stranger);
+    }
+    // All of them have begun when this many wait for the server.
+    silent.set_nonblocking(true).unwrap();
+    let mut waiting = Vec::new();
+    while waiting.len() < 15 * LOGIN_THREADS_PER_ORIGIN_MAX {
+        match silent.accept() {
+            Ok(connection) => waiting.push(connection),
+            Err(_) => sleep(Duration::from_millis(20)).await,
+        }
+    }
+    let answer = timeout(Duration::from_secs(5), master.ask_clear(login("file")));
+    let answer = answer.await.unwrap();
+    assert!(answer.get("token").is_some(), "{answer:?}");
+    drop((waiting, strangers, silent));
+    master.stop().await;
+}
+
+/// One address that guesses tokens and passwords, as fast as it can, keeps
+/// nobody at another address from logging in.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn guesses_from_one_address_keep_nobody_else_from_logging_in() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let passwords = dir.path().join("passwords");
+    fs::write(&passwords, "bob:right\n").unwrap();
+    let options = format!(
+        "external_auth: {{file: {{^filename: {}, bob: ['.*']}}}}\n",
+        passwords.display()
+    );
+    let master = Master::start_in(dir, &options);
+    let login = |password: &str| {
+        Map::from([
+            ("cmd", Value::from("mk_token")),
+            ("eauth", "file".into()),
+            ("username", "bob".into()),
+            ("password", password.into()),
+        ])
+    };
+    let token = Map::from([
+        ("cmd", "runner"),
+        ("fun", "a.b"),
+        ("token", "0123456789abcdef"),
+    ]);
+    let packed = |load: Map| RequestEnvelope::clear(load).encode().unwrap();
+    let (token, wrong) = (packed(token), packed(login("wrong")));
+    let burst: Vec<_> = (0..SLOW_ANSWERS_MAX)
+        .flat_map(|_| [token.clone(), wrong.clone()])
+        .collect();
+    let mut stranger = Stranger::connect(&master.requests, [127, 0, 0, 9], "DEALER").await;
+    stranger.send_all(&burst).await;
+    // Its refusals are delayed: they hold their places meanwhile. Who has none
+    // left gets no answer.
+    stranger.answer().await;
+    for n in 0..5 {
+        stranger.send_all(&burst).await;
+        for _ in 0..4 {
+            let answer = timeout(Duration::from_secs(10), master.ask_clear(login("right")));
+            let answer = answer
+                .await
+                .unwrap_or_else(|_| panic!("no answer, round {n}"));
+            assert!(answer.get("token").is_some(), "{answer:?}");
+        }
+    }
     master.stop().await;
 }

@@ -2,10 +2,13 @@
 //! passwords, and questions that only cost.
 
 use std::fs;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use halite_crypto::EncAlgo;
-use halite_master::limits::SLOW_ANSWER_MIN;
+use halite_master::limits::{LOGIN_PASSWORD_BYTES_MAX, SLOW_ANSWER_MIN};
 use halite_proto::auth::AuthRequest;
 use halite_proto::clear::PublishReply;
 use halite_proto::request::MinionRequest;
@@ -93,6 +96,7 @@ async fn a_listed_user_gains_nothing_beside_the_function() {
     let file = Value::from(Map::from([("filename", "/etc/cron.d/evil")]));
     let docker = Value::from(vec![Value::from("docker")]);
     let beside = [
+        ("ret_config", "evil".into()),
         ("ret_kwargs", file.clone()),
         ("module_executors", docker),
         ("executor_opts", file.clone()),
@@ -168,6 +172,57 @@ async fn guessed_passwords_hold_up_nobody_and_large_pings_are_not_told_back() {
             .get("sealed")
             .is_none_or(|sealed| *sealed == Value::Nil)
     );
+    master.stop().await;
+}
+
+/// Of an account that no entry means nobody is asked, so that no stranger tries
+/// its passwords by way of this master, or has it locked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_asked_about_accounts_that_no_entry_means() {
+    let directory = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = directory.local_addr().unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for _hung_up in directory.incoming() {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let dir = tempfile::TempDir::new().unwrap();
+    let passwords = dir.path().join("passwords");
+    fs::write(&passwords, "root:toor\ncyd:right\n").unwrap();
+    let options = format!(
+        "external_auth:\n  ldap: {{bob: ['.*']}}\n  \
+         file: {{^filename: {}, bob: ['.*'], cyd: []}}\n\
+         auth.ldap.uri: ldap://{address}\nauth.ldap.basedn: dc=x\n\
+         auth.ldap.binddn: 'uid={{{{ username }}}},dc=x'\n",
+        passwords.display()
+    );
+    let master = Master::start_in(dir, &options);
+    let login = |eauth: &str, name: &str, password: &str| {
+        Map::from([
+            ("cmd", "mk_token"),
+            ("eauth", eauth),
+            ("username", name),
+            ("password", password),
+        ])
+    };
+    let begun = Instant::now();
+    let refused = master.ask_clear(login("ldap", "root", "x")).await;
+    assert_eq!(refused.as_str(), Some(""));
+    assert!(begun.elapsed() >= SLOW_ANSWER_MIN);
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    master.ask_clear(login("ldap", "bob", "x")).await;
+    assert!(asked.load(Ordering::SeqCst) > 0);
+    // A right password of who may do nothing is not told from a wrong one.
+    for (name, password) in [("root", "toor"), ("cyd", "right")] {
+        let answer = master.ask_clear(login("file", name, password)).await;
+        assert_eq!(answer.as_str(), Some(""), "{name}");
+    }
+    let long = "x".repeat(LOGIN_PASSWORD_BYTES_MAX + 1);
+    asked.store(0, Ordering::SeqCst);
+    master.ask_clear(login("ldap", "bob", &long)).await;
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
     master.stop().await;
 }
 

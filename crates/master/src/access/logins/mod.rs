@@ -18,7 +18,7 @@ use crate::access::Access;
 use crate::core::eauth;
 use crate::core::perms::Perm;
 use crate::error::chain;
-use crate::limits::SHOWN_CHARS_MAX;
+use crate::limits::{LOGIN_NAME_BYTES_MAX, LOGIN_PASSWORD_BYTES_MAX, SHOWN_CHARS_MAX};
 
 /// What came of a login.
 #[derive(Debug, Default)]
@@ -54,6 +54,39 @@ const OURS: &[&str] = &["auto", "file", "ldap", "pam", "rest", "sharedsecret"];
 /// Whether a way says itself what a user may do, so that only the login knows.
 pub(crate) fn says_rights(eauth: &str) -> bool {
     eauth == "rest"
+}
+
+/// Whether somebody of this name could do anything after logging in, as far as
+/// that is known without the password. If not, nobody is asked about it: else
+/// strangers would learn the passwords of accounts that have nothing to do with
+/// this master, and have them locked.
+pub(crate) fn could_serve(access: &Access, eauth: &str, name: &str) -> bool {
+    let external = &access.settings.external_auth;
+    let is_python = !OURS.contains(&eauth);
+    let may_say_rights = says_rights(eauth) || is_python && python::has(access, eauth, "acl");
+    if may_say_rights || !external.acl_module.is_empty() {
+        return true;
+    }
+    let (Some(grants), Some(entries)) = (
+        external.grants.get(eauth),
+        eauth::backend(&external.rules, eauth),
+    ) else {
+        // The login itself says that there are no entries.
+        return true;
+    };
+    match eauth {
+        "ldap" => grants.could_permit(name, None),
+        "pam" => grants.could_permit(name, Some(&groups::of(entries, name))),
+        module if is_python && python::has(access, module, "groups") => {
+            grants.could_permit(name, None)
+        }
+        _ => grants.could_permit(name, Some(&[])),
+    }
+}
+
+/// Whether a name and a password are short enough to be judged.
+pub(crate) fn are_short(name: &str, password: &str) -> bool {
+    name.len() <= LOGIN_NAME_BYTES_MAX && password.len() <= LOGIN_PASSWORD_BYTES_MAX
 }
 
 /// What a module says that somebody who has logged in may do, in place of the

@@ -30,6 +30,11 @@ struct LoginAttempt<'a> {
     password: &'a str,
 }
 
+/// Whether the module of a way to log in has a function of this name.
+pub(super) fn has(access: &Access, way: &str, name: &str) -> bool {
+    function(access, way, name).is_some()
+}
+
 /// Shows a module a name and a password.
 ///
 /// # Errors

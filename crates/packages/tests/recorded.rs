@@ -73,10 +73,18 @@ fn a_name_for_git_is_never_an_option() {
         ("git.branch", "name"),
         ("git.tag", "name"),
         ("git.config_get", "key"),
+        ("git.config_unset", "value_regex"),
+        ("git.merge_base", "refs"),
+        ("git.merge_tree", "ref1"),
+        ("git.merge_tree", "ref2"),
+        ("git.worktree_add", "worktree_path"),
     ] {
         let mut kwargs = serde_json::json!({"cwd": "/repo"});
         for (needed, value) in [
             (("git.archive", "output"), "/a.tar"),
+            (("git.config_unset", "key"), "a.b"),
+            (("git.merge_tree", "ref1"), "HEAD"),
+            (("git.merge_tree", "ref2"), "HEAD"),
             (("git.push", "remote"), "origin"),
             (("git.push", "ref"), "HEAD"),
         ] {

@@ -75,7 +75,7 @@ pub(crate) fn with_auth(
 }
 
 /// Parameters that name something.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "base",
     "branch",
     "filter",
@@ -85,6 +85,7 @@ const NAMES: [&str; 15] = [
     "name",
     "ref",
     "ref1",
+    "ref2",
     "refs",
     "refspecs",
     "remote",

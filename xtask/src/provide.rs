@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Result;
 
 /// Programs that tests use, each with the Debian package that brings it.
-const PROGRAMS: [(&str, &str); 27] = [
+const PROGRAMS: [(&str, &str); 28] = [
     ("apache2", "apache2-bin"),
     ("apt-get", "apt"),
     ("bzip2", "bzip2"),
@@ -32,6 +32,7 @@ const PROGRAMS: [(&str, &str); 27] = [
     ("redis-cli", "redis-tools"),
     ("redis-server", "redis-server"),
     ("setpriv", "util-linux"),
+    ("slapd", "slapd"),
     ("ssh", "openssh-client"),
     ("sshd", "openssh-server"),
     ("unshare", "util-linux"),

@@ -83,7 +83,7 @@ pub const STATE_EXAMPLES: &[(&str, &str)] = &[
     ),
     (
         "service.running",
-        "nginx:\n  service.running:\n    - enable: true\n    - reload: true\n    - watch:\n      - file: /etc/nginx/nginx.conf\n",
+        "nginx:\n  service.running:\n    - enable: true\n    - reload: true\n",
     ),
     (
         "ssh_auth.present",

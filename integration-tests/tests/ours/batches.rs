@@ -161,8 +161,9 @@ fn who_logs_in_may_do_what_the_rules_say() -> Result<()> {
     salt("alice", &["web1", "test.ping"])?.ok()?;
     let denied = salt("alice", &["web1", "cmd.run", "id"])?.exit(1)?;
     assert_eq!(denied.stdout, "Authorization error occurred.\n");
+    // Whom no entry means is told nothing.
     let denied = salt("mallory", &["web1", "test.ping"])?.exit(1)?;
-    assert_eq!(denied.stdout, "Authorization error occurred.\n");
+    assert_eq!(denied.stdout, "Authentication error occurred.\n");
     let unknown = three
         .master
         .salt(&[

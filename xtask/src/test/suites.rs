@@ -25,6 +25,8 @@ pub(crate) enum Suite {
     MixedMasters,
     /// The programs and the Python interface of real Salt beside our master
     PythonTools,
+    /// Who may do what, as real Salt's master judges
+    AccessRules,
     /// The grains of this machine, as real Salt sees them
     PythonGrains,
     /// Users' Python code, beside real Salt
@@ -35,7 +37,7 @@ pub(crate) enum Suite {
 
 impl Suite {
     /// All of them, the quick ones first.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Unit,
         Self::Vectors,
         Self::Ours,
@@ -46,6 +48,7 @@ impl Suite {
         Self::PythonMasters,
         Self::MixedMasters,
         Self::PythonTools,
+        Self::AccessRules,
         Self::PythonGrains,
         Self::PythonModules,
         Self::BigTree,
@@ -64,6 +67,7 @@ impl Suite {
             Self::PythonMasters => "python-masters",
             Self::MixedMasters => "mixed-masters",
             Self::PythonTools => "python-tools",
+            Self::AccessRules => "access-rules",
             Self::PythonGrains => "python-grains",
             Self::PythonModules => "python-modules",
             Self::BigTree => "big-tree",

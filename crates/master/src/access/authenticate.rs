@@ -10,7 +10,7 @@ use halite_proto::{Map, Value};
 
 use super::{Access, logins};
 use crate::clock::now_s;
-use crate::core::acl::Rights;
+use crate::core::acl::{Rights, SUDO};
 use crate::core::eauth::{Office, may_run};
 use crate::core::gate::Cause;
 use crate::core::perms::Perm;
@@ -73,6 +73,12 @@ impl LocalUser {
     /// Who they are, as far as that is proven.
     pub(crate) fn proven(&self) -> Option<&str> {
         self.name.as_deref().or(self.key_owner.as_deref())
+    }
+
+    /// Whether a program that says it runs for `user` runs for somebody behind
+    /// sudo: only who shows a key of the master's own users may say so.
+    pub(crate) fn is_behind_sudo(&self, user: Option<&str>) -> bool {
+        self.name.is_none() && user.is_some_and(|user| user.starts_with(SUDO))
     }
 
     /// Whether they may run a function of the master. Key files of other users

@@ -17,6 +17,9 @@ use super::perms::{Asked, Perm, Rule};
 /// so: the answer tells of others' jobs.
 pub const ALWAYS_ALLOWED: &str = "saltutil.find_job";
 
+/// What the name of a user behind sudo begins with.
+pub const SUDO: &str = "sudo_";
+
 /// `publisher_acl`.
 #[derive(Clone, Debug, Default)]
 pub struct PublisherAcl(Vec<(NamePattern, Vec<Perm>)>);
@@ -110,7 +113,7 @@ impl Users<'_> {
         match user {
             None if privileged => Some(Rights::Full),
             None => self.publisher_acl.listed(owner),
-            Some(user) => match user.strip_prefix("sudo_") {
+            Some(user) => match user.strip_prefix(SUDO) {
                 Some(person) if privileged => {
                     if self.sudo_acl && !self.publisher_acl.is_empty() {
                         self.publisher_acl.listed(person)
@@ -355,5 +358,46 @@ mod tests {
         assert!(blacklist.forbids_fun("cmd.run") && !blacklist.forbids_fun("test.ping"));
         let none = Blacklist::new(&Map::new());
         assert!(!none.forbids_user("root") && !none.forbids_fun("cmd.run"));
+    }
+
+    #[test]
+    fn an_entry_that_is_no_rule_of_salts_permits_nothing() {
+        let map = |pairs: &[(&str, Value)]| {
+            let pairs = pairs.iter().cloned();
+            Value::from(
+                pairs
+                    .map(|(name, value)| (Value::from(name), value))
+                    .collect::<Map>(),
+            )
+        };
+        let anything = || Value::from(Map::new());
+        let ping = || map(&[("test.ping", anything())]);
+        for (funs, is_permitted) in [
+            (ping(), true),
+            (Value::List(vec![ping()]), true),
+            // Of two functions it is not certain that both were meant.
+            (
+                map(&[("test.ping", anything()), ("test.arg", anything())]),
+                false,
+            ),
+            (map(&[("test.ping", Value::Nil)]), false),
+            (Value::List(vec![list(&["test.ping"])]), false),
+            (
+                map(&[(
+                    "test.ping",
+                    Value::List(vec![Value::List(vec![anything()])]),
+                )]),
+                false,
+            ),
+        ] {
+            let args = part_surely(&[]);
+            let asked = Asked {
+                fun: "test.ping",
+                args: args.as_ref(),
+            };
+            let perms = perms(&[map(&[("*", funs.clone())])]);
+            let verdict = authorise(&perms, &[asked], &mut |_| true);
+            assert_eq!(verdict.is_some(), is_permitted, "{funs:?}");
+        }
     }
 }

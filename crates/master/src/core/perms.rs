@@ -48,8 +48,8 @@ pub enum Funs {
     Named(StartPattern),
     /// Those of a list.
     Any(Vec<Self>),
-    /// Those whose arguments fit too.
-    Where(Vec<(StartPattern, Condition)>),
+    /// Those that a pattern matches, where the arguments fit too.
+    Where(StartPattern, Condition),
     /// None.
     Nothing,
 }
@@ -57,8 +57,6 @@ pub enum Funs {
 /// What arguments must be.
 #[derive(Debug)]
 pub enum Condition {
-    /// Anything.
-    Always,
     /// What fits one of these.
     Any(Vec<Self>),
     /// Each of these by its position or name.
@@ -130,17 +128,22 @@ impl Eq for Perm {}
 impl Funs {
     fn new(given: &Value) -> Self {
         match given {
+            Value::List(funs) => Self::Any(funs.iter().map(Self::one).collect()),
+            one => Self::one(one),
+        }
+    }
+
+    /// Reads what is no list. A map names one function: of two it would not be
+    /// certain that both were meant to be permitted.
+    fn one(given: &Value) -> Self {
+        match given {
             Value::Str(pattern) => Self::Named(StartPattern::new(pattern)),
-            Value::List(funs) => Self::Any(funs.iter().map(Self::new).collect()),
-            Value::Map(conditions) => Self::Where(
-                conditions
-                    .iter()
-                    .filter_map(|(pattern, condition)| {
-                        let pattern = StartPattern::new(pattern.as_str()?);
-                        Some((pattern, Condition::new(condition)))
-                    })
-                    .collect(),
-            ),
+            Value::Map(conditions) if conditions.len() == 1 => match conditions.iter().next() {
+                Some((Value::Str(pattern), condition)) => {
+                    Self::Where(StartPattern::new(pattern), Condition::new(condition))
+                }
+                _ => Self::Nothing,
+            },
             _ => Self::Nothing,
         }
     }
@@ -150,9 +153,9 @@ impl Funs {
         match self {
             Self::Named(pattern) => pattern.matches(asked.fun),
             Self::Any(funs) => funs.iter().any(|funs| funs.list(asked)),
-            Self::Where(conditions) => conditions.iter().any(|(pattern, condition)| {
+            Self::Where(pattern, condition) => {
                 pattern.matches(asked.fun) && condition.holds(asked.args)
-            }),
+            }
             Self::Nothing => false,
         }
     }
@@ -161,11 +164,14 @@ impl Funs {
 impl Condition {
     fn new(given: &Value) -> Self {
         match given {
-            Value::List(choices) => Self::Any(choices.iter().map(Self::new).collect()),
-            Value::Map(condition) => Self::each(condition).unwrap_or(Self::Never),
-            Value::Nil => Self::Always,
-            _ => Self::Never,
+            Value::List(choices) => Self::Any(choices.iter().map(Self::one).collect()),
+            one => Self::one(one),
         }
+    }
+
+    fn one(given: &Value) -> Self {
+        let condition = given.as_map().and_then(Self::each);
+        condition.unwrap_or(Self::Never)
     }
 
     fn each(given: &Map) -> Option<Self> {
@@ -187,7 +193,6 @@ impl Condition {
 
     fn holds(&self, given: Option<&Parted>) -> bool {
         match self {
-            Self::Always => true,
             Self::Any(choices) => choices.iter().any(|choice| choice.holds(given)),
             Self::Each { args, kwargs } => {
                 let Some(Parted { positional, named }) = given else {

@@ -1,0 +1,35 @@
+# What a running master says to the requests of one set of rules.
+import json
+import os
+import sys
+
+import msgpack
+import zmq
+
+here = os.path.dirname(sys.argv[1])
+asks = json.load(open(os.path.join(here, "asks.json")))
+context = zmq.Context()
+
+
+def outcome(door, load):
+    socket = context.socket(zmq.REQ)
+    socket.setsockopt(zmq.RCVTIMEO, 20000)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.connect(asks["address"])
+    load = dict(load, cmd=door)
+    socket.send(msgpack.packb({"enc": "clear", "load": load, "version": 3}))
+    reply = msgpack.unpackb(socket.recv(), strict_map_key=False)
+    socket.close()
+    if not isinstance(reply, dict) or "error" in reply:
+        return "refused"
+    if door != "publish":
+        return "allowed" if "tag" in reply else repr(reply)
+    load = reply.get("load", {})
+    error = str(load.get("error", ""))
+    if "jid" in load and (not error or error.startswith("Master could not resolve")):
+        return "allowed"
+    return repr(reply)
+
+
+print(json.dumps([outcome(one["door"], one["load"]) for one in asks["asks"]]), flush=True)
+os._exit(0)

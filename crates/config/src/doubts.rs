@@ -30,13 +30,34 @@ const OWN_DIRS: [&str; 11] = [
     "wheel_dirs",
 ];
 
+/// What a pattern has, and hardly a name.
+const PATTERN_SIGNS: [char; 10] = ['*', '?', '[', ']', '(', ')', '|', '^', '$', '\\'];
+
 impl MasterConfig {
     /// What an administrator should look at before a start.
     pub fn doubts(&self) -> Vec<Warning> {
         let mut doubts = missing_dirs(&self.raw);
         doubts.extend(self.groups_that_mean_nobody());
         doubts.extend(self.reactions_without_files());
+        doubts.extend(self.names_that_look_like_patterns());
         doubts
+    }
+
+    /// Entries of `external_auth` that name nobody whom they seem to name.
+    fn names_that_look_like_patterns(&self) -> Vec<Warning> {
+        let Some((source, node)) = self.raw.in_file("external_auth") else {
+            return Vec::new();
+        };
+        let users = entries_of(node)
+            .iter()
+            .flat_map(|(_, users)| entries_of(users));
+        let odd_name = |(user, _): &(Node, Node)| {
+            let name = user.as_str()?;
+            let is_odd = name != "*" && !name.starts_with('^') && name.contains(PATTERN_SIGNS);
+            let text = format!("external_auth: {name} is compared as it is: names are no patterns");
+            is_odd.then(|| odd(source, user, text))
+        };
+        users.filter_map(odd_name).collect()
     }
 
     /// A warning about what stands in an option under the keys of `path`.

@@ -1,6 +1,6 @@
 //! The time of day, for the shell around the pure core.
 
-pub(crate) use halite_process::clock::unix_micros as now_micros;
+pub(crate) use halite_process::clock::{thread_time, unix_micros as now_micros};
 
 /// Seconds since 1970.
 pub(crate) fn now_s() -> i64 {

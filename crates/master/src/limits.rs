@@ -18,6 +18,18 @@ pub const REFUSALS_MAX: usize = 6_000;
 /// See `REFUSALS_PER_ORIGIN_MAX`, in seconds.
 pub const REFUSALS_INTERVAL_S: i64 = 60;
 
+/// Processor time that it may take to tell whom a target means, over the whole
+/// fleet. Beyond it the target is an error, and means nobody: its expressions
+/// come from whoever may ask anything.
+pub const TARGET_TIME_MAX: Duration = Duration::from_millis(500);
+
+/// Minions beyond the accepted ones that one question about minions may name;
+/// further ones are not looked up.
+pub const STANDING_STRANGERS_MAX: usize = 1_000;
+
+/// Jobs whose returns one question may ask for; further ones are left out.
+pub const STANDING_JOBS_MAX: usize = 100;
+
 /// Requests that may wait in one lane. Beyond it the last one of the address
 /// that has the most there gets no answer: its sender tries again.
 pub const REQUESTS_WAITING_MAX: usize = 20_000;

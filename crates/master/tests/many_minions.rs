@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use halite_master::core::targets::{Asked, Minions, resolve};
 use halite_proto::{Map, MinionId, Value};
@@ -41,6 +42,10 @@ impl Minions for Fleet {
 
     fn keeps_data(&self) -> bool {
         true
+    }
+
+    fn processor_time(&self) -> Duration {
+        Duration::ZERO
     }
 
     fn nodegroups(&self) -> Option<&Map> {

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use nix::time::{ClockId, clock_gettime};
+
 /// Microseconds since 1970.
 pub fn unix_micros() -> u64 {
     u64::try_from(since_1970().as_micros()).unwrap_or(u64::MAX)
@@ -15,6 +17,12 @@ pub fn unix_seconds() -> u64 {
 /// Seconds since 1970, with their fraction.
 pub fn unix_seconds_f64() -> f64 {
     since_1970().as_secs_f64()
+}
+
+/// The processor time that this thread has used so far.
+pub fn thread_time() -> Duration {
+    // There is always one for the thread that asks.
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
 fn since_1970() -> Duration {

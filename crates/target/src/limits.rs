@@ -6,7 +6,7 @@ pub const EXPRESSION_BYTES_MAX: usize = 1024 * 1024;
 
 /// Steps that matching one regular expression against one text may take; past
 /// it the match is an error and no minion matches.
-pub const REGEX_STEPS_MAX: usize = 200_000;
+pub const REGEX_STEPS_MAX: usize = 20_000;
 
 /// Memory of one compiled regular expression, in bytes; a larger one is an
 /// error.

@@ -14,6 +14,7 @@ mod first_day;
 mod git_files;
 mod git_pillar;
 mod grains;
+mod limited_users;
 mod logins;
 mod long_day;
 mod main_job;

@@ -446,7 +446,8 @@ fn what_is_hardly_meant_is_told_with_its_place() {
          pillar_roots: {base: [DIR/here]}\nmodule_dirs: DIR/mods\n\
          nodegroups:\n  good: 'G@os:Debian or web*'\n  bad: 'N@good and ('\n  lost: N@nobody\n\
          reactor:\n  - 'a/*': [DIR/here/x.sls, DIR/here/y.sls, 'salt://z.sls']\n\
-         schedule:\n  j: {function: test.ping, second: 3}\n",
+         schedule:\n  j: {function: test.ping, second: 3}\n\
+         external_auth:\n  pam:\n    j.doe: [test.*]\n    'ops.*': [test.*]\n    '*': []\n    'ops%': []\n",
     );
     let text = std::fs::read_to_string(dir.path("master")).unwrap();
     let here = dir.path("");
@@ -475,6 +476,7 @@ fn what_is_hardly_meant_is_told_with_its_place() {
             "DIR/master:8: nodegroups: bad: in the node group: `)` where a target is expected",
             "DIR/master:9: nodegroups: lost: there is no node group \"nobody\"",
             "DIR/master:11: reactor: DIR/here/y.sls is no file",
+            "DIR/master:17: external_auth: ops.* is compared as it is: names are no patterns",
             "DIR/master:13: schedule: no such option",
             "DIR/master:13: schedule: lacks something",
         ]

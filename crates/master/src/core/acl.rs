@@ -20,6 +20,9 @@ pub const ALWAYS_ALLOWED: &str = "saltutil.find_job";
 /// What the name of a user behind sudo begins with.
 pub const SUDO: &str = "sudo_";
 
+/// The target of a rule that is about all minions.
+const EVERY_MINION: &str = "*";
+
 /// `publisher_acl`.
 #[derive(Clone, Debug, Default)]
 pub struct PublisherAcl(Vec<(NamePattern, Vec<Perm>)>);
@@ -139,8 +142,9 @@ impl Users<'_> {
 pub enum Allowed {
     /// For every minion.
     Anywhere,
-    /// Because all minions it was resolved to are within the user's own: it may
-    /// only go to those, whatever else the target might match.
+    /// Because all minions it was resolved to are within the user's own. It may
+    /// only go to those, by their ids: minions read targets for themselves, and
+    /// no two readers of globs and patterns agree about every one of them.
     OnlyResolved,
 }
 
@@ -186,7 +190,9 @@ fn allowed<'a>(
 ) -> Option<Allowed> {
     let is_anywhere = |perm: &Perm| match perm.rule() {
         Rule::Text(_, pattern) => pattern.matches(asked.fun),
-        Rule::At(..) | Rule::Nothing => false,
+        // Whoever is reached is one of all.
+        Rule::At(target, funs) => target == EVERY_MINION && funs.list(asked),
+        Rule::Nothing => false,
     };
     if perms.iter().any(is_anywhere) {
         return Some(Allowed::Anywhere);

@@ -7,7 +7,6 @@
 use halite_call::args::Parted;
 use halite_proto::{Map, Value};
 
-use super::patterns::NamePattern;
 use super::perms::{Asked, Perm, Rule};
 
 /// The entries of one way to log in; `None` where it is not configured.
@@ -30,8 +29,8 @@ enum Whom {
     Everybody,
     /// `ops%`: the members of a group.
     Group(String),
-    /// A user.
-    User(Box<NamePattern>),
+    /// A user, of just this name: `j.doe` is not also `jxdoe`.
+    User(String),
 }
 
 impl Grants {
@@ -42,7 +41,7 @@ impl Grants {
             let whom = match matcher.strip_suffix('%') {
                 Some(group) => Whom::Group(group.trim_end_matches('%').to_owned()),
                 None if matcher == "*" => Whom::Everybody,
-                None => Whom::User(Box::new(NamePattern::new(matcher))),
+                None => Whom::User(matcher.to_owned()),
             };
             Some((whom, Perm::list(granted)))
         });
@@ -56,7 +55,7 @@ impl Grants {
             let is_meant = match whom {
                 Whom::Everybody => true,
                 Whom::Group(group) => groups.is_none_or(|groups| groups.contains(group)),
-                Whom::User(pattern) => pattern.names(user),
+                Whom::User(name) => name == user,
             };
             is_meant && !granted.is_empty()
         })
@@ -71,7 +70,7 @@ impl Grants {
             match whom {
                 Whom::Everybody => for_everybody = granted,
                 Whom::Group(group) if groups.contains(group) => perms.extend_from_slice(granted),
-                Whom::User(pattern) if pattern.names(user) => {
+                Whom::User(name) if name == user => {
                     is_named = true;
                     perms.extend_from_slice(granted);
                 }
@@ -155,14 +154,18 @@ mod tests {
             ("^filename", &["/x"]),
             ("alice", &["a"]),
             ("al.*", &["b"]),
+            ("al*", &["c"]),
             ("ops%", &["g"]),
             ("*", &["all"]),
         ]);
-        assert_eq!(perms(&entries, "alice", &[], false), ["a", "b"]);
+        // An entry is a name, and what looks like a pattern is none.
+        assert_eq!(perms(&entries, "alice", &[], false), ["a"]);
+        assert_eq!(perms(&entries, "al.*", &[], false), ["b"]);
+        assert_eq!(perms(&entries, "al*", &[], false), ["c"]);
         assert_eq!(perms(&entries, "bob", &[], false), ["all"]);
         // A group does not name the user.
         assert_eq!(perms(&entries, "bob", &["ops"], false), ["g", "all"]);
-        assert_eq!(perms(&entries, "alice", &[], true), ["a", "b", "all"]);
+        assert_eq!(perms(&entries, "alice", &[], true), ["a", "all"]);
     }
 
     #[test]

@@ -6,10 +6,13 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use halite_proto::{Map, MinionId, Value};
 use halite_store::Parts;
 use halite_target::{Names, Ranges, Reading, Subject, Target, TargetError, glob};
+
+use crate::limits::TARGET_TIME_MAX;
 
 /// What the master knows of its minions.
 pub trait Minions {
@@ -38,6 +41,10 @@ pub trait Minions {
 
     /// The node groups of the configuration.
     fn nodegroups(&self) -> Option<&Map>;
+
+    /// The processor time of this thread so far, by which a target that costs
+    /// too much is given up.
+    fn processor_time(&self) -> Duration;
 }
 
 /// A target as it is asked for.
@@ -71,8 +78,10 @@ pub struct Resolved {
 /// Resolves a target.
 ///
 /// # Errors
-/// When the target cannot be understood.
+/// When the target cannot be understood, or takes more than `TARGET_TIME_MAX`.
 pub fn resolve(asked: Asked<'_>, minions: &dyn Minions) -> Result<Resolved, TargetError> {
+    let begun = minions.processor_time();
+    let is_late = || minions.processor_time().saturating_sub(begun) > TARGET_TIME_MAX;
     let mut accepted = minions.accepted();
     if let ("glob", Value::Str(globs)) = (asked.tgt_type, asked.tgt) {
         retain_by_globs(globs, &mut accepted);
@@ -114,7 +123,11 @@ pub fn resolve(asked: Asked<'_>, minions: &dyn Minions) -> Result<Resolved, Targ
             pillars,
             with_unknown: asked.with_unknown,
         };
-        accepted.retain(|id| target.matches(&Known::new(id, &data)));
+        accepted.retain(|id| !is_late() && target.matches(&Known::new(id, &data)));
+        if is_late() {
+            let message = format!("it takes more than {TARGET_TIME_MAX:?} to tell whom it means");
+            return Err(TargetError::new(0, message));
+        }
     }
     Ok(Resolved {
         minions: accepted,
@@ -189,11 +202,16 @@ impl Subject for Known<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     struct Fleet {
         keeps_data: bool,
         groups: Map,
+        /// What each look at the clock costs.
+        pace: Duration,
+        spent: Cell<Duration>,
     }
 
     impl Minions for Fleet {
@@ -220,6 +238,11 @@ mod tests {
             self.keeps_data
         }
 
+        fn processor_time(&self) -> Duration {
+            self.spent.set(self.spent.get() + self.pace);
+            self.spent.get()
+        }
+
         fn nodegroups(&self) -> Option<&Map> {
             Some(&self.groups)
         }
@@ -229,6 +252,8 @@ mod tests {
         Fleet {
             keeps_data,
             groups: Map::from([("all_web", "web*")]),
+            pace: Duration::ZERO,
+            spent: Cell::default(),
         }
     }
 
@@ -313,6 +338,26 @@ mod tests {
         assert_eq!(meant("I@role:db"), ["db1", "web1", "web2"]);
         assert_eq!(meant("not G@os:Debian"), ["db1"]);
         assert_eq!(meant("S@192.0.2.1 and web*"), ["web2"]);
+    }
+
+    #[test]
+    fn a_target_that_costs_too_much_means_nobody() {
+        let tgt = "E@web.*".into();
+        let asked = Asked {
+            tgt: &tgt,
+            tgt_type: "compound",
+            delimiter: ":",
+            with_unknown: false,
+            ranges: None,
+        };
+        // The clock is looked at when it begins, for each of three, at the end.
+        for (pace, is_told) in [(TARGET_TIME_MAX / 4, true), (TARGET_TIME_MAX / 3, false)] {
+            let fleet = Fleet {
+                pace,
+                ..fleet(true)
+            };
+            assert_eq!(resolve(asked, &fleet).is_ok(), is_told, "{pace:?}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ use self::attendance::Attendance;
 use self::connected::connected_ids;
 use self::resources::Resources;
 use self::settings::FleetSettings;
-use crate::clock::now_micros;
+use crate::clock::{now_micros, thread_time};
 use crate::core::auth::Room;
 use crate::core::cached_ids::CachedIds;
 use crate::core::clones::Clones;
@@ -250,5 +250,9 @@ impl Minions for Fleet {
 
     fn nodegroups(&self) -> Option<&Map> {
         self.general.opts.get("nodegroups").and_then(Value::as_map)
+    }
+
+    fn processor_time(&self) -> Duration {
+        thread_time()
     }
 }

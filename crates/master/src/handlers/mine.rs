@@ -4,6 +4,7 @@
 //! that asks, and for no other: it costs the same however many there are.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use halite_proto::request::{MineDelete, MineGet, MineStore};
 use halite_proto::{Map, MinionId, Value};
@@ -116,6 +117,10 @@ impl Minions for Asker<'_> {
 
     fn nodegroups(&self) -> Option<&Map> {
         self.fleet.nodegroups()
+    }
+
+    fn processor_time(&self) -> Duration {
+        self.fleet.processor_time()
     }
 }
 

@@ -180,7 +180,7 @@ fn judge_permitted(parts: PeerJobs<'_>, id: &MinionId, publish: &PeerPublish) ->
         return None;
     }
     Some(Judged {
-        restricted: allowed == Allowed::OnlyResolved && resolved.by_data,
+        restricted: allowed == Allowed::OnlyResolved,
         request,
         resolved,
     })

@@ -1,5 +1,7 @@
 //! What this master knows of single minions, for programs that wait for them.
 
+use std::collections::BTreeSet;
+
 use halite_key::KeyState;
 use halite_proto::clear::{Connection, Standing, StandingReply, StandingRequest};
 use halite_proto::{Jid, Map, MinionId, Value};
@@ -14,7 +16,7 @@ use crate::fleet::Fleet;
 use crate::fleet::connected::Addresses;
 use crate::jobs::Jobs;
 use crate::keys::Keys;
-use crate::limits::ABSENCE_MIN;
+use crate::limits::{ABSENCE_MIN, STANDING_JOBS_MAX, STANDING_STRANGERS_MAX};
 
 /// The parts of the master that know of minions.
 #[derive(Clone, Copy)]
@@ -36,10 +38,9 @@ impl Standings<'_> {
         };
         let name = caller.name.as_deref().or(user);
         let mut addresses = None;
-        let minions = request
-            .minions
-            .iter()
-            .filter_map(|id| MinionId::parse(id.as_str()).ok())
+        let minions = self
+            .may_ask_about(request, &caller, name)
+            .into_iter()
             .map(|id| {
                 let connection = self.connection(&id, &mut addresses);
                 let key = key_state(self.keys, &id);
@@ -64,6 +65,7 @@ impl Standings<'_> {
             returns: request
                 .jids
                 .iter()
+                .take(STANDING_JOBS_MAX)
                 .filter_map(|jid| {
                     Some((
                         Value::from(jid),
@@ -73,6 +75,29 @@ impl Standings<'_> {
                 .collect(),
         };
         (reply.to_value(), false)
+    }
+
+    /// The minions of the question that are looked up: for who may not do
+    /// everything, those that their own jobs have gone to.
+    fn may_ask_about(
+        self,
+        request: &StandingRequest,
+        caller: &LocalUser,
+        name: Option<&str>,
+    ) -> BTreeSet<MinionId> {
+        let most = self.keys.accepted.list().len() + STANDING_STRANGERS_MAX;
+        let asked = request.minions.iter().take(most);
+        let mut asked: BTreeSet<MinionId> = asked
+            .filter_map(|id| MinionId::parse(id.as_str()).ok())
+            .collect();
+        if caller.rights != Rights::Full {
+            let jids = request.about.iter().chain(&request.jids);
+            let jids = jids.take(STANDING_JOBS_MAX);
+            let loads = jids.filter_map(|jid| load_of(self.jobs, caller, name, jid));
+            let meant: BTreeSet<String> = loads.flat_map(|load| meant_by(&load)).collect();
+            asked.retain(|id| meant.contains(id.as_str()));
+        }
+        asked
     }
 
     fn connection(self, id: &MinionId, addresses: &mut Option<Addresses>) -> Connection {
@@ -94,17 +119,28 @@ impl Standings<'_> {
 
 /// The returns of a job so far, if it is the caller's.
 fn returns(jobs: &Jobs, caller: &LocalUser, name: Option<&str>, jid: &Jid) -> Option<Map> {
-    let load = jobs.cache.load(jid).ok()??;
-    let is_theirs = name.is_some() && load.get("user").and_then(Value::as_str) == name;
-    if caller.rights != Rights::Full && !is_theirs {
-        return None;
-    }
+    load_of(jobs, caller, name, jid)?;
     let returns = jobs.cache.returns(jid).ok()?.into_iter();
     Some(
         returns
             .map(|(id, stored)| (Value::from(&id), Value::from(stored.into_map())))
             .collect(),
     )
+}
+
+/// What was published as a job, if it is the caller's.
+fn load_of(jobs: &Jobs, caller: &LocalUser, name: Option<&str>, jid: &Jid) -> Option<Map> {
+    let load = jobs.cache.load(jid).ok()??;
+    let is_theirs = name.is_some() && load.get("user").and_then(Value::as_str) == name;
+    (caller.rights == Rights::Full || is_theirs).then_some(load)
+}
+
+/// The minions that a job was for.
+fn meant_by(load: &Map) -> Vec<String> {
+    let minions = load.get("Minions").and_then(Value::as_list);
+    let ids = minions.unwrap_or_default().iter();
+    ids.filter_map(|id| id.as_str().map(str::to_owned))
+        .collect()
 }
 
 fn estimated(fleet: &Fleet, id: &MinionId, addresses: &Addresses) -> Connection {

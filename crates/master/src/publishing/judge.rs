@@ -80,7 +80,7 @@ impl Publishing {
         let mut within = |target: &str| fleet.are_within(&resolved.minions, target);
         let restricted = match allowed(&request, &caller.rights, &mut within) {
             Some(Allowed::Anywhere) => false,
-            Some(Allowed::OnlyResolved) => resolved.by_data,
+            Some(Allowed::OnlyResolved) => true,
             None => return Err(self.refuse_functions(&request)),
         };
         if resolved.minions.is_empty() && !fleet.settings.order_masters {

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use halite_crypto::EncAlgo;
-use halite_master::limits::{LOGIN_PASSWORD_BYTES_MAX, SLOW_ANSWER_MIN};
+use halite_master::limits::{LOGIN_PASSWORD_BYTES_MAX, SLOW_ANSWER_MIN, STANDING_STRANGERS_MAX};
 use halite_proto::auth::AuthRequest;
-use halite_proto::clear::PublishReply;
+use halite_proto::clear::{Credentials, PublishReply, StandingReply, StandingRequest};
 use halite_proto::request::MinionRequest;
 use halite_proto::{Map, Value};
 
@@ -386,5 +386,64 @@ async fn arguments_are_judged_as_the_minion_takes_them() {
         let is_accepted = matches!(reply, PublishReply::Accepted { .. });
         assert_eq!(is_accepted, is_permitted, "{arg:?}");
     }
+    master.stop().await;
+}
+
+/// What a minion is doing is told to who commands it: a question about all of
+/// a fleet is work, and tells who is there.
+#[tokio::test]
+async fn a_user_may_ask_about_the_minions_of_their_own_jobs() {
+    let master = master_of_bob();
+    for id in ["web1", "db1"] {
+        Minion::signed_in(&master, id).await;
+    }
+    let bob = || Credentials {
+        eauth: Some("file".to_owned()),
+        username: Some("bob".to_owned()),
+        password: Some("right".to_owned()),
+        ..Credentials::default()
+    };
+    let mut load = publish(&master, "web1", "glob");
+    load.remove("key");
+    let login = [
+        ("eauth", "file"),
+        ("username", "bob"),
+        ("password", "right"),
+    ];
+    load.insert("kwargs", Value::from(Map::from(login)));
+    let reply = PublishReply::from_value(master.ask_clear(load).await).unwrap();
+    let PublishReply::Accepted { jid, .. } = reply else {
+        panic!("bob may publish: {reply:?}");
+    };
+    let others = (0..100_000).map(|number| format!("stranger-{number}"));
+    let known = ["db1", "web1"].map(str::to_owned);
+    let minions: Vec<String> = known.into_iter().chain(others).collect();
+    for (about, told) in [(None, &[][..]), (Some(jid), &["web1"])] {
+        let request = StandingRequest {
+            credentials: bob(),
+            user: None,
+            minions: minions.clone(),
+            jids: Vec::new(),
+            about,
+        };
+        let reply = master.ask_clear(request.to_map()).await;
+        let reply = StandingReply::from_value(reply).unwrap().unwrap();
+        let ids: Vec<&str> = reply.minions.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(ids, told);
+    }
+    // Who may do everything may ask about all that there are, and some more.
+    let request = StandingRequest {
+        credentials: Credentials {
+            key: Some(master.root_key()),
+            ..Credentials::default()
+        },
+        user: Some("root".to_owned()),
+        minions,
+        jids: Vec::new(),
+        about: None,
+    };
+    let reply = master.ask_clear(request.to_map()).await;
+    let reply = StandingReply::from_value(reply).unwrap().unwrap();
+    assert_eq!(reply.minions.len(), 2 + STANDING_STRANGERS_MAX);
     master.stop().await;
 }

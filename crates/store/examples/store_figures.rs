@@ -25,6 +25,9 @@ use halite_store::{
 use halite_store_servers::Address;
 use halite_test_services::{MariaDb, Postgres, Redis, Salt, Wanted};
 
+/// Sets one condition of a filter.
+type Narrow = fn(&mut JobFilter);
+
 const RETURNS: usize = 40_000;
 const THREADS: usize = 32;
 const SALTS_RETURNS: usize = 1_000;
@@ -130,7 +133,7 @@ fn search(kind: &str, store: &Store) {
             });
         }
     });
-    let filters: [(&str, fn(&mut JobFilter)); 4] = [
+    let filters: [(&str, Narrow); 4] = [
         ("user", |filter| filter.user = Some("user7".to_owned())),
         ("function", |filter| {
             filter.functions = vec!["state.*".to_owned()]

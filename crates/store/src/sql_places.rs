@@ -20,11 +20,8 @@ pub(crate) type Lookup<'o> = &'o dyn Fn(&str) -> Option<String>;
 
 /// Names of returners whose tables are kept here.
 pub(crate) fn is_returner(name: &str) -> bool {
-    match name {
-        "pgjsonb" | "postgres" => cfg!(feature = "postgres"),
-        "mysql" => cfg!(feature = "mysql"),
-        _ => false,
-    }
+    (cfg!(feature = "postgres") && matches!(name, "pgjsonb" | "postgres"))
+        || (cfg!(feature = "mysql") && name == "mysql")
 }
 
 /// The database of a returner; `None` for one that is not kept here. The error

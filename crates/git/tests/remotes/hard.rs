@@ -12,9 +12,8 @@ use super::*;
 /// What the child of a test is told: its cache and the address.
 const CHILD: &str = "HALITE_GIT_TEST_KILLED";
 
-/// Moments at which an update is killed, and how far they are apart.
+/// Moments at which an update is killed.
 const MOMENTS: u32 = 50;
-const APART: Duration = Duration::from_micros(1_500);
 
 /// Fills a repository by one run of git.
 fn import(tried: &Tried, stream: &str) {
@@ -173,6 +172,24 @@ fn a_kill_at_any_moment_leaves_nothing_to_remove_by_hand() {
     let Some(tried) = Tried::new() else { return };
     tried.commit("x", "start");
     let url = format!("file://{}", tried.work().display());
+    let updating = || {
+        let name = "hard::a_kill_at_any_moment_leaves_nothing_to_remove_by_hand";
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .env(CHILD, format!("{} {url}", tried.cache().display()))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    // The moments are spread over what one update takes here and now: the
+    // shortest of three, so that most of them fall within it.
+    let whole = (0..3).map(|number| {
+        tried.commit("x", &format!("before {number}"));
+        let begun = Instant::now();
+        assert!(updating().wait().unwrap().success());
+        begun.elapsed()
+    });
+    let whole = whole.min().unwrap();
     let mut killed = 0;
     for moment in 0..MOMENTS {
         let text = moment.to_string();
@@ -184,14 +201,8 @@ fn a_kill_at_any_moment_leaves_nothing_to_remove_by_hand() {
         if moment % 5 == 3 {
             tried.git(&["commit", "-q", "--amend", "-m", "other"]);
         }
-        let name = "hard::a_kill_at_any_moment_leaves_nothing_to_remove_by_hand";
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", name])
-            .env(CHILD, format!("{} {url}", tried.cache().display()))
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        thread::sleep(APART * moment);
+        let mut child = updating();
+        thread::sleep(whole * moment / MOMENTS);
         child.kill().unwrap();
         killed += u32::from(child.wait().unwrap().signal() == Some(9));
         let repository = tried.repository();

@@ -174,7 +174,7 @@ mod tests {
             Grants::new(&self::entries(entries)).could_permit(user, groups)
         };
         let ops = ["ops".to_owned()];
-        let named: &[(&str, &[&str])] = &[("al.*", &["a"]), ("bob", &[])];
+        let named: &[(&str, &[&str])] = &[("alice", &["a"]), ("b.*", &["a"]), ("bob", &[])];
         assert!(may(named, "alice", Some(&[])));
         assert!(!may(named, "root", Some(&[])));
         assert!(!may(named, "bob", Some(&[])), "without any right");

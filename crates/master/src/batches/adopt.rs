@@ -14,6 +14,7 @@ use halite_proto::{Jid, Map, MinionId, Value};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
+use super::record::MASTER;
 use super::{Batches, Begun, Plan, seconds_now, start};
 use crate::error::chain;
 
@@ -101,6 +102,9 @@ fn are_back(batches: &Batches, left: &[Jid]) -> bool {
 
 fn take_over(batches: &Arc<Batches>, jid: &Jid, age_s_max: f64) {
     let taken = match batches.jobs.cache.batch(jid) {
+        Ok(Some(state)) if is_of_another(&state, &batches.general.id) => {
+            return tracing::debug!(%jid, "a batch is not taken over: another master drives it");
+        }
         Ok(state) => state.and_then(|state| plan(jid, state, age_s_max)),
         Err(error) => return tracing::error!(%jid, "a batch is not taken over: {}", chain(&error)),
     };
@@ -115,6 +119,13 @@ fn take_over(batches: &Arc<Batches>, jid: &Jid, age_s_max: f64) {
     if let Err(error) = start(batches, plan) {
         tracing::error!(%jid, "a batch is not taken over: {}", chain(&error));
     }
+}
+
+/// Whether another master on the same store drives a job. One that Salt's
+/// programs have begun is whose bus it was announced on.
+fn is_of_another(state: &Map, own: &str) -> bool {
+    let driver = state.get(MASTER).and_then(Value::as_str);
+    driver.is_some_and(|driver| driver != own)
 }
 
 fn plan(jid: &Jid, state: Map, age_s_max: f64) -> Option<Plan> {
@@ -192,6 +203,15 @@ mod tests {
             ("user", "root".into()),
             ("kwargs", Map::new().into()),
         ])
+    }
+
+    #[test]
+    fn what_another_master_drives_is_left_to_it() {
+        let mut state = state(0.0, false);
+        assert!(!is_of_another(&state, "m1_master"));
+        state.insert(MASTER, "m1_master");
+        assert!(!is_of_another(&state, "m1_master"));
+        assert!(is_of_another(&state, "m2_master"));
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Drive<'_> {
         let mut course = self.job.course();
         course.completed = course.total.saturating_sub(active.len() + pending.len());
         (self.active, self.left) = (active, pending);
-        Record::of(state)
+        Record::of(state, self.batches)
     }
 
     /// Finds out who is there for a new job.

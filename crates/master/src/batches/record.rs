@@ -6,6 +6,9 @@ use halite_proto::{Map, Value};
 use super::{Batches, Job, Plan, count};
 use crate::error::chain;
 
+/// Which master drives a job: several may share a store.
+pub(super) const MASTER: &str = "halite_master";
+
 /// How far a job is, on disk.
 pub(super) struct Record {
     /// What does not change while it goes on, and what others have written.
@@ -25,6 +28,7 @@ impl Record {
             ("batch_wait", plan.wait.as_secs_f64().into()),
             ("created", job.created_s.into()),
             ("driver", "master".into()),
+            (MASTER, general.id.as_str().into()),
             ("failed", Map::new().into()),
             ("failhard", plan.failhard.into()),
             (
@@ -45,8 +49,9 @@ impl Record {
         Self { state }
     }
 
-    /// Goes on with what lies there.
-    pub(super) fn of(state: Map) -> Self {
+    /// Goes on with what lies there, which is this master's from now on.
+    pub(super) fn of(mut state: Map, batches: &Batches) -> Self {
+        state.insert(MASTER, batches.general.id.as_str());
         Self { state }
     }
 

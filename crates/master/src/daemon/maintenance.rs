@@ -84,6 +84,7 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep
                     let mut upkeep = upkeep.lock().unwrap_or_else(PoisonError::into_inner);
                     upkeep.look(master);
                     look_for_drop_file(master);
+                    look_for_lost_keys(master);
                 })
                 .await;
             }
@@ -130,6 +131,15 @@ fn look_for_drop_file(master: &Master) {
         }
         Ok(false) => {}
         Err(error) => tracing::error!("could not take the drop file: {}", chain(&error)),
+    }
+}
+
+/// What another master on the same store has deleted or rejected is cut off
+/// here too: no drop file tells of it.
+fn look_for_lost_keys(master: &Master) {
+    if master.keys.is_shared && master.keys.accepted.has_lost_some() {
+        tracing::info!("a key was deleted or rejected on another master");
+        master.publishing.cut_access();
     }
 }
 

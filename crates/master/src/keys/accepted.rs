@@ -54,6 +54,9 @@ pub(crate) struct AcceptedKeys {
     tokens: TokenCheck,
     keys: Mutex<HashMap<MinionId, Remembered>>,
     listing: Mutex<Listing>,
+    /// The ids that were accepted when another master's decisions were last
+    /// looked for.
+    watched: Mutex<Listing>,
     /// The store does not answer, and that was said.
     is_away: AtomicBool,
 }
@@ -66,6 +69,7 @@ impl AcceptedKeys {
             store,
             keys: Mutex::default(),
             listing: Mutex::default(),
+            watched: Mutex::default(),
             is_away: AtomicBool::new(false),
         }
     }
@@ -120,6 +124,23 @@ impl AcceptedKeys {
                 listing.ids.clone()
             }
         }
+    }
+
+    /// Whether a minion that was accepted at the last question is not any more.
+    /// While the store does not answer, nobody is said to be out.
+    pub(crate) fn has_lost_some(&self) -> bool {
+        let version = self.store.listing_version(KeyState::Accepted);
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if version.is_some() && watched.version == version {
+            return false;
+        }
+        let Ok(ids) = self.store.list(KeyState::Accepted) else {
+            return false;
+        };
+        let before = std::mem::replace(&mut watched.ids, ids);
+        watched.version = version;
+        let is_out = |id: &MinionId| watched.ids.binary_search(id).is_err();
+        before.iter().any(is_out)
     }
 
     /// Whether a minion is certainly not accepted: while the store does not

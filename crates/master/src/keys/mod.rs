@@ -42,6 +42,8 @@ pub(crate) struct Keys {
     pub(crate) settings: KeySettings,
     /// The keys of minions.
     pub(crate) store: KeyStore,
+    /// Whether other masters decide about the same keys.
+    pub(crate) is_shared: bool,
     /// The accepted ones among them.
     pub(crate) accepted: AcceptedKeys,
     /// Who is accepted or rejected without asking.
@@ -75,6 +77,7 @@ impl Keys {
         let identity =
             MasterKeys::load_or_generate(store.pki(), &settings.master_keys(&general.id))?;
         let keys = Self {
+            is_shared: place.is_some(),
             accepted: AcceptedKeys::new(store.clone()),
             autosign: Autosign::new(&general.pki_dir, settings.autosign.clone()),
             sessions: Sessions::new(general.cachedir.join(SESSIONS_DIR), settings.session_s),

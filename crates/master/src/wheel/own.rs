@@ -40,22 +40,30 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// Options that nobody is told.
-const SECRET: [&str; 6] = [
-    "cache.redis.password",
+const SECRET: [&str; 4] = [
     "key_pass",
-    "redis.password",
     "sharedsecret",
     "signing_key_pass",
     // A URL may have a password.
     "store",
 ];
 
+/// The last parts of the names of options that hold passwords, such as
+/// `returner.pgjsonb.pass`: of servers, of programs, of users' own modules.
+const PASSWORDS: [&str; 6] = ["bindpw", "pass", "passwd", "password", "secret", "token"];
+
+fn is_secret(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    SECRET.contains(&name) || PASSWORDS.contains(&last)
+}
+
 fn values(wheel: &Wheel, _: &Bound) -> Done {
-    let mut opts = wheel.general.opts.clone();
-    for name in SECRET {
-        opts.remove(name);
-    }
-    Ok(opts.into())
+    let opts = wheel.general.opts.iter();
+    let told: Map = opts
+        .filter(|(name, _)| !name.as_str().is_some_and(is_secret))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    Ok(told.into())
 }
 
 fn apply(_: &Wheel, _: &Bound) -> Done {

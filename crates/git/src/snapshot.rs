@@ -22,8 +22,9 @@ const TAGS: &str = "refs/tags/";
 /// What a line begins with that says what a reference was before.
 const EARLIER: &str = "earlier";
 
-/// What the line begins with that says which keys have signed all of it.
-const SIGNERS: &str = "signers";
+/// What the line begins with that says which keys have signed all of it. Another
+/// word when what counts as signed changes: all is checked anew then.
+const SIGNERS: &str = "signers-2";
 
 const FIRST_LINE: &str = "halite snapshot 1";
 
@@ -337,7 +338,8 @@ impl Refs {
             });
             let (names, name) = match name.strip_prefix(BRANCHES) {
                 Some(name) => (&mut self.branches, name),
-                None => (&mut self.tags, name.trim_start_matches(TAGS)),
+                // Once: a tag may be called refs/tags/x.
+                None => (&mut self.tags, name.strip_prefix(TAGS).unwrap_or(&name)),
             };
             match earlier {
                 Some(earlier) => names.insert(name.to_owned(), earlier),

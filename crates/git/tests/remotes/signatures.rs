@@ -92,11 +92,7 @@ impl Drop for Signer {
 /// What is signed by one of the named keys is served; what is not leaves all as
 /// it was.
 fn only_signed_commits_count(signer: &Signer, other: &Signer, tried: &Tried) {
-    let sign = |signer: &Signer, words: &[&str]| {
-        let words = signer.words(words);
-        let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-        tried.git(&words)
-    };
+    let sign = |signer: &Signer, words: &[&str]| sign(tried, signer, words);
     let write = |text: &str| {
         fs::write(tried.work().join("x"), text).unwrap();
         tried.git(&["add", "-A"]);
@@ -110,7 +106,6 @@ fn only_signed_commits_count(signer: &Signer, other: &Signer, tried: &Tried) {
         let url = format!("file://{}", tried.work().display());
         repository(&tried.cache(), &url, own)
     };
-    let text = |repository: &Repository, env: &str| read(&commit(repository, env)?, "x");
     tried.commit("x", "unsigned");
     update(&repository_of(false)).unwrap();
     let signed = repository_of(true);
@@ -192,4 +187,54 @@ fn a_file_that_is_no_public_key_is_named() {
     let error = update(&repository(&tried.cache(), &url, own)).unwrap_err();
     let said = error.to_string();
     assert!(said.starts_with(&file.display().to_string()), "{said}");
+}
+
+/// A repository of which only what `signer` has signed is served.
+fn checked_repository(tried: &Tried, signer: &Signer) -> Repository {
+    let file = signer.public.display().to_string();
+    let own = Map::from([("gitfs_verify_signatures", file)]);
+    let url = format!("file://{}", tried.work().display());
+    repository(&tried.cache(), &url, own)
+}
+
+fn signed_commit(tried: &Tried, signer: &Signer, text: &str) -> String {
+    fs::write(tried.work().join("x"), text).unwrap();
+    tried.git(&["add", "-A"]);
+    sign(tried, signer, &["commit", "-q", "-S", "-m", "x"]);
+    tried.git(&["rev-parse", "HEAD"])
+}
+
+fn sign(tried: &Tried, signer: &Signer, words: &[&str]) {
+    let words = signer.words(words);
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    tried.git(&words);
+}
+
+fn text(repository: &Repository, env: &str) -> Option<String> {
+    read(&commit(repository, env)?, "x")
+}
+
+/// A tag may have a name that begins as references do.
+#[test]
+fn a_tag_with_a_strange_name_brings_nothing_unsigned() {
+    let have = halite_test_support::have_programs(&["git", "ssh-keygen"]);
+    let Some(tried) = Tried::new().filter(|_| have) else {
+        return;
+    };
+    let signer = Signer::of_ssh(&tried.dir.path().join("a"));
+    signed_commit(&tried, &signer, "signed");
+    sign(&tried, &signer, &["tag", "-s", "-m", "x", "v1"]);
+    tried.git(&["checkout", "-q", "-b", "aside"]);
+    tried.commit("x", "forged");
+    let forged = tried.git(&["rev-parse", "HEAD"]);
+    tried.git(&["checkout", "-q", "master"]);
+    tried.git(&["branch", "-q", "-D", "aside"]);
+    tried.git(&["tag", "refs/tags/v1", &forged]);
+    let repository = checked_repository(&tried, &signer);
+    update(&repository).unwrap();
+    assert_eq!(text(&repository, &forged), None, "by its id");
+    assert_eq!(text(&repository, "v1").as_deref(), Some("signed"));
+    tried.git(&["reset", "-q", "--hard", &forged]);
+    update(&repository).unwrap();
+    assert_eq!(text(&repository, "base").as_deref(), Some("signed"));
 }

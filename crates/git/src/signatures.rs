@@ -108,14 +108,28 @@ impl Signers {
         if !self.pgp.is_empty() {
             self.import(dir, watch)?;
         }
-        let config = format!(
-            "[gpg]\n\tminTrustLevel = fully\n[gpg \"ssh\"]\n\tallowedSignersFile = \"{}\"\n",
-            dir.join("allowed_signers").display()
-        );
-        write("config", &config)?;
+        write("config", &self.config(dir))?;
         Ok(Keyring {
             dir: dir.to_owned(),
         })
+    }
+
+    /// What git judges with. A signature of a kind of which no key is named
+    /// starts no program: who pushes chooses the kind.
+    fn config(&self, dir: &Path) -> String {
+        let mut config = format!(
+            "[gpg]\n\tminTrustLevel = fully\n[gpg \"ssh\"]\n\tallowedSignersFile = \"{}\"\n",
+            dir.join("allowed_signers").display()
+        );
+        let kinds = [
+            ("x509", true),
+            ("openpgp", self.pgp.is_empty()),
+            ("ssh", self.ssh.is_empty()),
+        ];
+        for (kind, _) in kinds.into_iter().filter(|(_, is_refused)| *is_refused) {
+            let _ = writeln!(config, "[gpg \"{kind}\"]\n\tprogram = false");
+        }
+        config
     }
 
     /// Has gpg take the keys, and trust them: git tells a good signature of

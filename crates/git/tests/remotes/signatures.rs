@@ -238,3 +238,34 @@ fn a_tag_with_a_strange_name_brings_nothing_unsigned() {
     update(&repository).unwrap();
     assert_eq!(text(&repository, "base").as_deref(), Some("signed"));
 }
+
+/// No key of X.509 can be named, and gpgsm takes whatever certificate it is shown.
+#[test]
+fn a_signature_of_another_kind_starts_no_program() {
+    let have = halite_test_support::have_programs(&["git", "ssh-keygen", "gpgsm"]);
+    let Some(tried) = Tried::new().filter(|_| have) else {
+        return;
+    };
+    let signer = Signer::of_ssh(&tried.dir.path().join("a"));
+    tried.commit("x", "forged");
+    let commit = tried.git(&["cat-file", "commit", "HEAD"]);
+    let (head, message) = commit.split_once("\n\n").unwrap();
+    let signature = "-----BEGIN SIGNED MESSAGE-----\n MIIB\n -----END SIGNED MESSAGE-----";
+    let forged = format!("{head}\ngpgsig {signature}\n\n{message}\n");
+    let words = ["hash-object", "-t", "commit", "-w", "--stdin"];
+    let forged = tried.git_with(&words, forged.as_bytes());
+    tried.git(&["update-ref", "refs/heads/master", &forged]);
+    let repository = checked_repository(&tried, &signer);
+    update(&repository).unwrap();
+    assert_eq!(text(&repository, "base"), None);
+    let dir = tried.cache().join("gitfs").join(repository.remote().dir());
+    let files = fs::read_dir(dir.join("run/keyring")).unwrap();
+    let files = files.map(|file| file.unwrap().file_name());
+    let files: std::collections::BTreeSet<_> = files.collect();
+    assert_eq!(
+        files,
+        ["allowed_signers", "config", "gpg.conf"]
+            .map(Into::into)
+            .into()
+    );
+}

@@ -26,7 +26,7 @@ pub(crate) fn open_trusted(path: &Path) -> Result<Option<File>, String> {
     let ignored = |why: &str| format!("WARNING: {} is ignored: {why}", path.display());
     let (directory, file) = match open_both(path) {
         Ok(both) => both,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if is_absence(error.kind()) => return Ok(None),
         Err(error) => return Err(ignored(&error.to_string())),
     };
     let about = file
@@ -49,6 +49,13 @@ pub(crate) fn open_trusted(path: &Path) -> Result<Option<File>, String> {
         }
     }
     Ok(Some(file))
+}
+
+/// Whether an error says that there is no such file for the caller: whose home
+/// is another's, as with setpriv, is not told of it at every command.
+fn is_absence(error: io::ErrorKind) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    matches!(error, NotFound | NotADirectory | PermissionDenied)
 }
 
 /// The directory of a file, and the file in it: what is looked at is what is

@@ -113,11 +113,11 @@ fn a_killed_job_that_is_stuck_in_the_kernel_holds_up_no_state_run() -> Result<()
     master.wait_minion("web1")?;
     let pipe = fleet.path().join("pipe");
     mkfifo(&pipe, Mode::S_IRWXU)?;
-    let file = format!("hostsfile={}", pipe.display());
+    let file = format!("zonefile={}", pipe.display());
     let stuck = [
         "state.single",
         "module.run",
-        "dnsutil.parse_hosts",
+        "dnsutil.parse_zone",
         &file,
     ];
     let started = master

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
+use axum::extract::ws::Utf8Bytes;
 use halite_client::LocalClient;
 use halite_proto::event::Event;
 use halite_proto::{Map, Value};
@@ -40,10 +41,11 @@ struct Kept {
 /// An event in words.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
-    /// Its tag, on one line.
-    tag: Arc<str>,
-    /// The tag and the data as JSON.
-    json: Bytes,
+    /// A record of an event stream.
+    record: Bytes,
+    /// A message of a websocket: `data:` and the tag and the data as JSON. It is
+    /// a part of the record.
+    message: Utf8Bytes,
 }
 
 impl Text {
@@ -53,30 +55,21 @@ impl Text {
             ("tag", Value::from(tag)),
             ("data", event.data.clone().into()),
         ]);
-        Some(Self {
-            tag: one_line(tag).into(),
-            json: to_json(&data.into())?.into(),
-        })
+        let head = format!("tag: {}\n", one_line(tag));
+        let json = to_json(&data.into())?;
+        let record = Bytes::from(format!("{head}data: {json}\n\n"));
+        let message = Utf8Bytes::try_from(record.slice(head.len()..)).ok()?;
+        Some(Self { record, message })
     }
 
-    /// A record of an event stream.
+    /// A record of an event stream; all streams share its bytes.
     pub(crate) fn record(&self) -> Bytes {
-        let mut record = Vec::with_capacity(self.json.len() + self.tag.len() + 16);
-        for part in [
-            b"tag: ",
-            self.tag.as_bytes(),
-            b"\ndata: ",
-            &self.json,
-            b"\n\n",
-        ] {
-            record.extend_from_slice(part);
-        }
-        record.into()
+        self.record.clone()
     }
 
-    /// A message of a websocket.
-    pub(crate) fn message(&self) -> String {
-        format!("data: {}\n\n", String::from_utf8_lossy(&self.json))
+    /// A message of a websocket; all websockets share its bytes.
+    pub(crate) fn message(&self) -> Utf8Bytes {
+        self.message.clone()
     }
 }
 
@@ -160,13 +153,13 @@ impl Shared {
             return;
         };
         let mut kept = self.lock();
-        kept.bytes += text.json.len();
+        kept.bytes += text.record.len();
         kept.texts.push_back(text);
         while kept.texts.len() > EVENTS_KEPT_MAX || kept.bytes > EVENT_BYTES_KEPT_MAX {
             let Some(oldest) = kept.texts.pop_front() else {
                 break;
             };
-            kept.bytes -= oldest.json.len();
+            kept.bytes -= oldest.record.len();
             kept.first += 1;
         }
         let next = kept.first + kept.texts.len() as u64;
@@ -223,6 +216,8 @@ mod tests {
         assert!(!record.contains('\r'), "{record:?}");
         assert!(record.starts_with("tag: salt/a data: {\"tag\": 1} b\ndata: {\"tag\": "));
         assert!(record.ends_with("\n\n"));
+        // However many streams take it, it is there once.
+        assert_eq!(text.record().as_ptr(), text.record().as_ptr());
     }
 
     #[tokio::test]
@@ -240,7 +235,8 @@ mod tests {
         let Some(Next::Event(text)) = slow.next().await else {
             panic!("no event");
         };
-        assert_eq!(&text.json[..], br#"{"tag": "t", "data": {"n": 10}}"#);
+        let json = r#"{"tag": "t", "data": {"n": 10}}"#;
+        assert_eq!(text.message().as_str(), format!("data: {json}\n\n"));
         let large = "x".repeat(EVENT_BYTES_KEPT_MAX / 4);
         for _ in 0..8 {
             events

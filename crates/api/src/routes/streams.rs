@@ -134,9 +134,7 @@ async fn messages(mut socket: WebSocket, mut watched: Watched) {
         };
         let message = match news {
             None => break,
-            Some(News::Events(Next::Event(text))) if is_ready => {
-                Message::Text(text.message().into())
-            }
+            Some(News::Events(Next::Event(text))) if is_ready => Message::Text(text.message()),
             Some(News::Events(_)) => continue,
             Some(News::Heartbeat) => Message::Ping(Bytes::new()),
         };

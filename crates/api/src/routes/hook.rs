@@ -65,10 +65,12 @@ fn tag(path: &[String]) -> Result<Tag, Fault> {
     tag.map_err(|error| Fault::bad(format!("the path is no tag of an event: {error}")))
 }
 
-/// The headers of the request by their usual names. The proofs of a session are
-/// left out: an event is for everybody.
+/// The headers of the request by their usual names. Proofs of who asks are left
+/// out: an event is for everybody.
 fn headers(asked: &Asked) -> Map {
-    const PROOFS: [HeaderName; 2] = [
+    const PROOFS: [HeaderName; 4] = [
+        header::AUTHORIZATION,
+        header::PROXY_AUTHORIZATION,
         header::COOKIE,
         HeaderName::from_static(super::access::AUTH_HEADER),
     ];

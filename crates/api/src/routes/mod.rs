@@ -175,7 +175,7 @@ impl App {
         let begun = Instant::now();
         let _under_way = self.stats.begin();
         let method = request.method().clone();
-        let path = request.uri().path().to_owned();
+        let path = shown(request.uri().path(), &self.settings);
         let origin = request.headers().get(header::ORIGIN).cloned();
         let answered = self.route(request, peer).await;
         let mut response = answered.unwrap_or_else(IntoResponse::into_response);
@@ -408,6 +408,19 @@ impl App {
             None => Fault::bad("The request broke off."),
         })?;
         decode::body(asked.header(header::CONTENT_TYPE), &bytes.to_bytes())
+    }
+}
+
+/// A path as it stands in the log. What follows the pages that people put proofs
+/// behind is left out: a session, or the secret of a hook.
+fn shown(path: &str, settings: &ApiSettings) -> String {
+    let inner = path.strip_prefix(&settings.root_prefix).unwrap_or(path);
+    let mut parts = inner.split('/').filter(|part| !part.is_empty());
+    let first = percent_decode_str(parts.next().unwrap_or_default()).decode_utf8_lossy();
+    let is_secret = first == "ws" || first == settings.webhook_url;
+    match is_secret && parts.next().is_some() {
+        true => format!("{}/{first}/…", settings.root_prefix),
+        false => path.to_owned(),
     }
 }
 

@@ -92,7 +92,8 @@ impl Server {
                 app: Arc::clone(&self.app),
                 ending: ending.subscribe(),
                 peer: Peer {
-                    address: address.ip(),
+                    // An IPv4 address is one at a socket of IPv6, too.
+                    address: address.ip().to_canonical(),
                     is_encrypted: self.tls.is_some(),
                 },
             };

@@ -23,8 +23,15 @@ pub const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// Chunks of low data in one request; more are refused with 400.
 pub const CHUNKS_MAX: usize = 1024;
 
-/// Sessions at once; the one that ends first gives way to a new one.
+/// Sessions at once; more are refused with 503.
 pub const SESSIONS_MAX: usize = 10_000;
+
+/// Sessions of one user at once; the one that ends first gives way to a new one.
+pub const SESSIONS_PER_USER_MAX: usize = 100;
+
+/// A session lasts no longer, whatever the token does: later times cannot be
+/// reckoned with everywhere.
+pub const SESSION_LASTS_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// Streams of events at once; more are refused with 503.
 pub const STREAMS_MAX: usize = 2048;

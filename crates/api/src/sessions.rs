@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use halite_crypto::{Secret, random_bytes};
 
-use crate::limits::SESSIONS_MAX;
+use crate::limits::{SESSIONS_MAX, SESSIONS_PER_USER_MAX};
 
 /// All sessions.
 #[derive(Default)]
@@ -18,12 +18,21 @@ pub(crate) struct Sessions(Mutex<HashMap<String, Session>>);
 
 struct Session {
     token: Secret<String>,
+    /// The name and the way of the login.
+    user: String,
     ends: Instant,
 }
 
 impl Sessions {
-    /// Begins a session; its id.
-    pub(crate) fn begin(&self, token: String, lifetime: Duration, now: Instant) -> String {
+    /// Begins a session; its id, or nothing while there is no place. Somebody who
+    /// begins many ends only their own.
+    pub(crate) fn begin(
+        &self,
+        token: String,
+        user: String,
+        lifetime: Duration,
+        now: Instant,
+    ) -> Option<String> {
         let mut id = String::with_capacity(40);
         for byte in random_bytes::<20>() {
             // Writing to a String cannot fail.
@@ -31,18 +40,23 @@ impl Sessions {
         }
         let mut sessions = self.lock();
         sessions.retain(|_, session| session.ends > now);
-        if sessions.len() >= SESSIONS_MAX {
-            let first = sessions.iter().min_by_key(|(_, session)| session.ends);
+        let own = || sessions.iter().filter(|(_, session)| session.user == user);
+        if own().count() >= SESSIONS_PER_USER_MAX {
+            let first = own().min_by_key(|(_, session)| session.ends);
             if let Some(first) = first.map(|(id, _)| id.clone()) {
                 sessions.remove(&first);
             }
         }
+        if sessions.len() >= SESSIONS_MAX {
+            return None;
+        }
         let session = Session {
             token: Secret::new(token),
+            user,
             ends: now + lifetime,
         };
         sessions.insert(id.clone(), session);
-        id
+        Some(id)
     }
 
     /// The token of a session that has not ended.
@@ -74,11 +88,15 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
+    fn begin(sessions: &Sessions, user: &str, now: Instant) -> Option<String> {
+        sessions.begin("t1".to_owned(), user.to_owned(), HOUR, now)
+    }
+
     #[test]
     fn a_session_ends_with_its_token_or_a_logout() {
         let sessions = Sessions::default();
         let now = Instant::now();
-        let id = sessions.begin("t1".to_owned(), HOUR, now);
+        let id = begin(&sessions, "ali", now).unwrap();
         assert_eq!(id.len(), 40);
         assert_eq!(sessions.token(&id, now).as_deref(), Some("t1"));
         assert_eq!(sessions.token(&id, now + HOUR), None);
@@ -88,18 +106,31 @@ mod tests {
     }
 
     #[test]
+    fn who_begins_many_ends_only_their_own() {
+        let sessions = Sessions::default();
+        let now = Instant::now();
+        let other = begin(&sessions, "bob", now).unwrap();
+        let first = begin(&sessions, "ali", now).unwrap();
+        let later = now + Duration::from_secs(1);
+        for _ in 0..SESSIONS_PER_USER_MAX {
+            assert!(begin(&sessions, "ali", later).is_some());
+        }
+        assert_eq!(sessions.len(), SESSIONS_PER_USER_MAX + 1);
+        assert_eq!(sessions.token(&first, later), None);
+        assert!(sessions.token(&other, later).is_some());
+    }
+
+    #[test]
     fn there_are_only_so_many() {
         let sessions = Sessions::default();
         let now = Instant::now();
-        let first = sessions.begin("first".to_owned(), HOUR, now);
-        let later = now + Duration::from_secs(1);
-        for _ in 0..SESSIONS_MAX {
-            sessions.begin("t".to_owned(), HOUR, later);
+        for number in 0..SESSIONS_MAX {
+            assert!(begin(&sessions, &number.to_string(), now).is_some());
         }
+        assert_eq!(begin(&sessions, "ali", now), None);
         assert_eq!(sessions.len(), SESSIONS_MAX);
-        assert_eq!(sessions.token(&first, later), None);
-        // Those that have ended leave first.
-        sessions.begin("t".to_owned(), HOUR, later + HOUR);
+        // Who has one may change it for another once it has ended.
+        assert!(begin(&sessions, "ali", now + HOUR).is_some());
         assert_eq!(sessions.len(), 1);
     }
 }

@@ -15,6 +15,7 @@ use super::{App, Asked, Peer};
 use crate::decode::{self, Body};
 use crate::encode::Format;
 use crate::fault::Fault;
+use crate::limits::SESSION_LASTS_MAX;
 use crate::low::{credentials, fault};
 use crate::static_files::http_date;
 
@@ -84,10 +85,19 @@ pub(super) async fn login(app: &App, asked: &Asked, body: Body) -> Result<Respon
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
     let lifetime = Duration::try_from_secs_f64(expire).unwrap_or_default();
-    let lifetime = lifetime.saturating_sub(unix);
+    let lifetime = lifetime.saturating_sub(unix).min(SESSION_LASTS_MAX);
     let text = token.get("token").map(python::str).unwrap_or_default();
-    let id = app.sessions.begin(text, lifetime, Instant::now());
     let field = |name: &str| token.get(name).cloned().unwrap_or_default();
+    let user = format!(
+        "{}:{}",
+        python::str(&field("eauth")),
+        python::str(&field("name"))
+    );
+    let begun = app.sessions.begin(text, user, lifetime, Instant::now());
+    let id = begun.ok_or_else(|| {
+        let full = StatusCode::SERVICE_UNAVAILABLE;
+        Fault::new(full, "There are too many sessions already")
+    })?;
     let session = Map::from([
         ("token", Value::from(id.as_str())),
         ("expire", field("expire")),

@@ -15,6 +15,9 @@ pub struct Fault {
     pub message: String,
     /// Headers beside the usual ones.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whether the master has said nothing, as it does to one wrong password too
+    /// many.
+    pub is_unanswered: bool,
 }
 
 impl Fault {
@@ -24,6 +27,7 @@ impl Fault {
             status,
             message: message.into(),
             headers: Vec::new(),
+            is_unanswered: false,
         }
     }
 

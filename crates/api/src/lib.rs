@@ -12,6 +12,7 @@ mod events;
 pub mod fault;
 pub mod limits;
 mod low;
+mod places;
 mod routes;
 pub mod server;
 mod sessions;

@@ -33,6 +33,21 @@ pub const SESSIONS_PER_USER_MAX: usize = 100;
 /// reckoned with everywhere.
 pub const SESSION_LASTS_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
+/// Commands that wait, for each that may run (`thread_pool`); more are refused with
+/// 503.
+pub const WAITING_PER_PLACE: usize = 2;
+
+/// Of the places for commands, one in so many is for those that come with a
+/// password: nobody knows yet whether it is right.
+pub const UNPROVEN_PART: usize = 2;
+
+/// Logins that the master is asked about at once; more are refused with 429. A
+/// master answers as many wrong ones of one sender at once.
+pub const LOGINS_MAX: usize = 8;
+
+/// The same from one address, or one /64 of IPv6.
+pub const LOGINS_PER_ORIGIN_MAX: usize = 4;
+
 /// Streams of events at once; more are refused with 503.
 pub const STREAMS_MAX: usize = 2048;
 

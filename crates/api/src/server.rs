@@ -91,11 +91,7 @@ impl Server {
             let connection = Connection {
                 app: Arc::clone(&self.app),
                 ending: ending.subscribe(),
-                peer: Peer {
-                    // An IPv4 address is one at a socket of IPv6, too.
-                    address: address.ip().to_canonical(),
-                    is_encrypted: self.tls.is_some(),
-                },
+                peer: Peer::new(address.ip(), self.tls.is_some()),
             };
             let (tls, alive) = (self.tls.clone(), alive.clone());
             tokio::spawn(async move {

@@ -1,14 +1,15 @@
 //! How often logins may fail.
 //!
-//! An address that has failed too often with one name, or with any, is refused
+//! An address, or a /64 of IPv6, that has failed too often with one name, or with any, is refused
 //! without asking the master, until the time over which failures are counted has
 //! passed. Invariant: what is remembered is bounded, and a right password counts
 //! for nothing.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use halite_transport::fleet::Origin;
 
 use crate::limits::{FAILURES_REMEMBERED_MAX, FAILURES_WITHIN};
 
@@ -26,7 +27,7 @@ pub(crate) struct Throttle {
     counts: Mutex<HashMap<Key, Count>>,
 }
 
-type Key = (IpAddr, Option<String>);
+type Key = (Origin, Option<String>);
 
 #[derive(Clone, Copy, Debug)]
 struct Count {
@@ -44,7 +45,7 @@ impl Throttle {
     }
 
     /// How long a login has to wait, if it has to.
-    pub(crate) fn wait(&self, from: IpAddr, name: &str, now: Instant) -> Option<Duration> {
+    pub(crate) fn wait(&self, from: Origin, name: &str, now: Instant) -> Option<Duration> {
         if self.failures_max == 0 {
             return None;
         }
@@ -62,7 +63,7 @@ impl Throttle {
     }
 
     /// Takes that a login has failed.
-    pub(crate) fn failed(&self, from: IpAddr, name: &str, now: Instant) {
+    pub(crate) fn failed(&self, from: Origin, name: &str, now: Instant) {
         if self.failures_max == 0 {
             return;
         }
@@ -88,7 +89,7 @@ impl Throttle {
     }
 }
 
-fn named(from: IpAddr, name: &str) -> Key {
+fn named(from: Origin, name: &str) -> Key {
     let name = name.get(..NAME_BYTES_MAX.min(name.len())).unwrap_or("");
     (from, Some(name.to_owned()))
 }
@@ -107,8 +108,10 @@ fn make_room(counts: &mut HashMap<Key, Count>, now: Instant) {
 mod tests {
     use super::*;
 
-    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
-    const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+    use std::net::{IpAddr, Ipv4Addr};
+
+    const HERE: Origin = Origin::Address(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    const THERE: Origin = Origin::Address(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)));
 
     #[test]
     fn a_name_that_fails_waits_and_nobody_else() {

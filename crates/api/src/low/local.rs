@@ -152,8 +152,10 @@ pub(super) fn shown(report: Report, jid: &Jid, is_full: bool) -> (String, Value)
 
 /// Sends a command and does not wait.
 pub(super) async fn publish(client: &LocalClient, fields: Map) -> Result<Value, Fault> {
-    let Wanted { job, timeout, .. } = wanted(client, fields, &[])?;
-    let patience = timeout.max(client.settings().publish_timeout);
+    let Wanted { job, .. } = wanted(client, fields, &[])?;
+    // Who asks does not say how long the master may take: nothing is proven yet.
+    let settings = client.settings();
+    let patience = settings.timeout.max(settings.publish_timeout);
     let published = client.publish(&job, patience).await;
     Ok(match published.map_err(|error| fault(&error))? {
         None => Map::new().into(),

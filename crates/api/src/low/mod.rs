@@ -28,10 +28,10 @@ pub(crate) struct Runner {
 }
 
 /// A chunk that may go to the master.
-struct Chunk {
+pub(crate) struct Chunk {
     /// The client.
     kind: String,
-    credentials: Credentials,
+    pub(crate) credentials: Credentials,
     /// All that is left.
     fields: Map,
 }
@@ -40,10 +40,8 @@ impl Runner {
     /// Runs one chunk; what it returns, which is several values for batches.
     ///
     /// # Errors
-    /// When it makes no sense, is not allowed here, or the master refuses.
-    pub(crate) async fn run(&self, chunk: Map) -> Result<Vec<Value>, Fault> {
-        self.client.check_running().map_err(|error| fault(&error))?;
-        let chunk = self.checked(chunk)?;
+    /// When it makes no sense, or the master refuses.
+    pub(crate) async fn run(&self, chunk: Chunk) -> Result<Vec<Value>, Fault> {
         let client = self.client.for_login(chunk.credentials);
         let one = |value: Value| vec![value];
         match chunk.kind.as_str() {
@@ -63,7 +61,23 @@ impl Runner {
         }
     }
 
-    fn checked(&self, mut chunk: Map) -> Result<Chunk, Fault> {
+    /// Whether the master knows a token. It says so at once, where it makes a
+    /// command with a wrong one wait.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub(crate) async fn is_token(&self, token: &str) -> Result<bool, Fault> {
+        let data = self.client.token_data(token).await;
+        let data = data.map_err(|error| fault(&error))?;
+        Ok(data.get("token").is_some_and(Value::is_true))
+    }
+
+    /// Reads a chunk.
+    ///
+    /// # Errors
+    /// When no master runs, or the chunk is not allowed here.
+    pub(crate) fn checked(&self, mut chunk: Map) -> Result<Chunk, Fault> {
+        self.client.check_running().map_err(|error| fault(&error))?;
         if let Some(token) = chunk.get("token")
             && !is_hex(token)
         {
@@ -240,9 +254,10 @@ pub(crate) fn fault(error: &ClientError) -> Fault {
         ClientError::Unanswered(_)
         | ClientError::Lost
         | ClientError::Gone { .. }
-        | ClientError::RunnersMaster => {
-            Fault::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
-        }
+        | ClientError::RunnersMaster => Fault {
+            is_unanswered: matches!(error, ClientError::Unanswered(_)),
+            ..Fault::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+        },
         ClientError::Refused(_)
         | ClientError::Nodegroup(_)
         | ClientError::Range(_)

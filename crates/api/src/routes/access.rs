@@ -68,11 +68,6 @@ pub(super) async fn login(app: &App, asked: &Asked, body: Body) -> Result<Respon
             first.ok_or_else(|| Fault::bad("Lowstates must be a list"))?
         }
     };
-    let username = asks.get("username").and_then(Value::as_str);
-    if !app.settings.may_log_in(username, asked.peer.address) {
-        tracing::warn!(from = %asked.peer.address, "refused a login: api_acl does not list it");
-        return Err(Fault::no_session());
-    }
     let made = make_token(app, asked.peer, asks).await?;
     let token =
         made.ok_or_else(|| Fault::denied("Could not authenticate using provided credentials"))?;
@@ -181,34 +176,61 @@ pub(super) async fn tokens(app: &App, asked: &Asked, body: Body) -> Result<Respo
 async fn make_token(app: &App, peer: Peer, mut asks: Map) -> Result<Option<Map>, Fault> {
     let credentials = credentials(&mut asks);
     let name = credentials.username.clone().unwrap_or_default();
-    check_wait(app, peer, &name)?;
+    check_login(app, peer, Some(&name))?;
+    let Some(_under_way) = app.logins.begin(peer.origin()) else {
+        tracing::warn!(from = %peer.caller, "refused a login: too many are under way");
+        return Err(too_many(Duration::ZERO));
+    };
     let request = TokenRequest {
         credentials,
         token_expire: asks.remove("token_expire"),
         fields: asks,
     };
     let answer = app.runner.client.ask_token(&request).await;
-    match answer.map_err(|error| fault(&error))? {
-        Value::Map(token) if token.contains_key("token") => Ok(Some(token)),
-        _ => {
-            app.throttle.failed(peer.address, &name, Instant::now());
-            app.stats.login_failed();
+    let failed = || {
+        app.throttle.failed(peer.origin(), &name, Instant::now());
+        app.stats.login_failed();
+    };
+    match answer.map_err(|error| fault(&error)) {
+        Ok(Value::Map(token)) if token.contains_key("token") => Ok(Some(token)),
+        Ok(_) => {
+            failed();
             Ok(None)
+        }
+        Err(fault) => {
+            // To one wrong password too many a master says nothing.
+            if fault.is_unanswered {
+                failed();
+            }
+            Err(fault)
         }
     }
 }
 
-/// Refuses a login of somebody who has failed too often.
-pub(super) fn check_wait(app: &App, peer: Peer, name: &str) -> Result<(), Fault> {
-    let Some(wait) = app.throttle.wait(peer.address, name, Instant::now()) else {
-        return Ok(());
-    };
-    tracing::warn!(from = %peer.address, "refused a login: too many have failed");
-    let why = "Too many logins have failed; try again later";
+/// Refuses a login that `api_acl` does not list, and one of somebody who has
+/// failed too often; `user` is nobody for a token.
+pub(super) fn check_login(app: &App, peer: Peer, user: Option<&str>) -> Result<(), Fault> {
+    if user.is_some() && !app.settings.may_log_in(user, peer.address) {
+        tracing::warn!(from = %peer.caller, "refused a login: api_acl does not list it");
+        return Err(Fault::no_session());
+    }
+    let name = user.unwrap_or_default();
+    match app.throttle.wait(peer.origin(), name, Instant::now()) {
+        None => Ok(()),
+        Some(wait) => {
+            tracing::warn!(from = %peer.caller, "refused a login: too many have failed");
+            Err(too_many(wait))
+        }
+    }
+}
+
+/// The refusal of a login that may be tried again in a while.
+fn too_many(wait: Duration) -> Fault {
+    let why = "Too many logins have failed or are under way; try again later";
     let mut fault = Fault::new(StatusCode::TOO_MANY_REQUESTS, why);
     let seconds = HeaderValue::from(wait.as_secs().max(1));
     fault.headers.push((header::RETRY_AFTER, seconds));
-    Err(fault)
+    fault
 }
 
 fn format_of(asked: &Asked) -> Result<Format, Fault> {

@@ -6,7 +6,7 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 use halite_proto::{Map, Value};
 
-use super::access::check_wait;
+use super::access::check_login;
 use super::{App, Asked, Peer};
 use crate::decode::{self, Body};
 use crate::encode::Format;
@@ -52,25 +52,56 @@ pub(super) async fn low(
             chunk.insert("token", token);
         }
         let name = login_name(&chunk);
-        if let Some(name) = &name {
-            check_wait(app, peer, name)?;
-        }
-        // The semaphore is never closed.
-        let place = app.commands.acquire().await;
-        let ran = app.runner.run(chunk).await;
-        drop(place);
+        let ran = one(app, peer, chunk, token.is_some(), name.as_deref()).await;
         app.stats.command(ran.is_ok());
-        match (ran, name) {
-            (Ok(values), _) => returns.extend(values),
-            (Err(fault), Some(name)) if is_failed_login(&fault) => {
-                app.throttle.failed(peer.address, &name, Instant::now());
-                app.stats.login_failed();
-                return Err(fault);
-            }
-            (Err(fault), _) => return Err(fault),
+        if let (Err(fault), Some(name)) = (&ran, &name)
+            && is_failed_login(fault)
+        {
+            app.throttle.failed(peer.origin(), name, Instant::now());
+            app.stats.login_failed();
         }
+        returns.extend(ran?);
     }
     Ok(returns)
+}
+
+/// Runs one chunk, once there is a place for it; `login` is who logs in with it.
+async fn one(
+    app: &App,
+    peer: Peer,
+    chunk: Map,
+    has_session: bool,
+    login: Option<&str>,
+) -> Result<Vec<Value>, Fault> {
+    let chunk = app.runner.checked(chunk)?;
+    if let Some(token) = chunk.credentials.token.as_deref()
+        && !has_session
+    {
+        check_token(app, peer, token).await?;
+    }
+    let Some(name) = login else {
+        let _place = app.commands.take().await?;
+        return app.runner.run(chunk).await;
+    };
+    check_login(app, peer, Some(name))?;
+    let _own = app.unproven.take().await?;
+    let _place = app.commands.take().await?;
+    // Those that it has waited behind may have failed.
+    check_login(app, peer, Some(name))?;
+    app.runner.run(chunk).await
+}
+
+/// Refuses a token that the master does not know before anything waits for it.
+async fn check_token(app: &App, peer: Peer, token: &str) -> Result<(), Fault> {
+    check_login(app, peer, None)?;
+    if app.runner.is_token(token).await? {
+        return Ok(());
+    }
+    app.throttle.failed(peer.origin(), "", Instant::now());
+    app.stats.login_failed();
+    Err(Fault::denied(
+        "Authentication failure of type \"token\" occurred.",
+    ))
 }
 
 /// Who logs in with a chunk, where it has a password in the place of a token.
@@ -80,7 +111,10 @@ fn login_name(chunk: &Map) -> Option<String> {
     has_password.then(|| name.unwrap_or_default().to_owned())
 }
 
-/// Whether a password was wrong; a missing right is none of that.
+/// Whether a password was wrong; a missing right is none of that. A master that
+/// has too many wrong ones to answer says nothing.
 fn is_failed_login(fault: &Fault) -> bool {
-    fault.status == StatusCode::UNAUTHORIZED && fault.message.starts_with("Authentication")
+    let is_refused =
+        fault.status == StatusCode::UNAUTHORIZED && fault.message.starts_with("Authentication");
+    is_refused || fault.is_unanswered
 }

@@ -21,6 +21,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, header};
 use axum::response::{IntoResponse, Response};
 use halite_client::{Caller, ClientSettings, LocalClient};
 use halite_config::MasterConfig;
+use halite_transport::fleet::Origin;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode_str;
 use tokio::sync::{Semaphore, watch};
@@ -30,8 +31,9 @@ use crate::encode::accepted;
 use crate::error::ServeError;
 use crate::events::Events;
 use crate::fault::Fault;
-use crate::limits::{BODY_WITHIN, STREAMS_MAX};
+use crate::limits::{BODY_WITHIN, STREAMS_MAX, UNPROVEN_PART};
 use crate::low::Runner;
+use crate::places::{Logins, Places};
 use crate::sessions::Sessions;
 use crate::settings::ApiSettings;
 use crate::static_files;
@@ -46,7 +48,11 @@ pub struct App {
     throttle: Throttle,
     events: Events,
     /// A place for each command that may run.
-    commands: Semaphore,
+    commands: Places,
+    /// Those of them that commands with a password may have.
+    unproven: Places,
+    /// Logins that the master is asked about.
+    logins: Logins,
     /// A place for each stream of events.
     streams: Arc<Semaphore>,
     stats: Stats,
@@ -56,10 +62,48 @@ pub struct App {
 /// Who is at the other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
-    /// Their address.
+    /// The address of the connection.
     pub address: IpAddr,
+    /// Who asks: behind a proxy on this machine whom it names, otherwise the same.
+    pub caller: IpAddr,
     /// Whether the connection is.
     pub is_encrypted: bool,
+}
+
+/// Whom a proxy has the request from; the last address is the proxy's own word.
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
+impl Peer {
+    /// The other end of a connection.
+    pub fn new(address: IpAddr, is_encrypted: bool) -> Self {
+        // An IPv4 address is one at a socket of IPv6, too.
+        let address = address.to_canonical();
+        Self {
+            address,
+            caller: address,
+            is_encrypted,
+        }
+    }
+
+    /// The same with the caller that a proxy on this machine names; no other is
+    /// believed.
+    fn behind_proxy(self, headers: &HeaderMap) -> Self {
+        let named = headers.get_all(FORWARDED_FOR).iter().next_back();
+        let last = named
+            .and_then(|named| named.to_str().ok())
+            .and_then(|named| named.rsplit(',').next())
+            .and_then(|last| last.trim().parse::<IpAddr>().ok());
+        let caller = last.filter(|_| self.address.is_loopback());
+        Self {
+            caller: caller.map_or(self.address, |caller| caller.to_canonical()),
+            ..self
+        }
+    }
+
+    /// Whom its shares are reckoned to.
+    fn origin(self) -> Origin {
+        Origin::of(Some(self.caller))
+    }
 }
 
 /// A page.
@@ -152,7 +196,9 @@ impl App {
             sessions: Sessions::default(),
             throttle: Throttle::new(settings.login_failures_max),
             events: Events::listen(client()?),
-            commands: Semaphore::new(settings.commands_max),
+            commands: Places::new(settings.commands_max),
+            unproven: Places::new(settings.commands_max / UNPROVEN_PART),
+            logins: Logins::default(),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             stats: Stats::default(),
             ending: watch::Sender::new(false),
@@ -175,7 +221,12 @@ impl App {
         let begun = Instant::now();
         let _under_way = self.stats.begin();
         let method = request.method().clone();
-        let path = shown(request.uri().path(), &self.settings);
+        let path = shown(
+            request.uri().path(),
+            &self.settings.root_prefix,
+            &self.settings.webhook_url,
+        );
+        let peer = peer.behind_proxy(request.headers());
         let origin = request.headers().get(header::ORIGIN).cloned();
         let answered = self.route(request, peer).await;
         let mut response = answered.unwrap_or_else(IntoResponse::into_response);
@@ -186,7 +237,7 @@ impl App {
         let status = response.status().as_u16();
         let took_ms = begun.elapsed().as_millis();
         self.stats.ended(status, begun.elapsed());
-        tracing::info!(from = %peer.address, %method, path, status, took_ms, "answered");
+        tracing::info!(from = %peer.caller, %method, path, status, took_ms, "answered");
         response
     }
 
@@ -413,13 +464,13 @@ impl App {
 
 /// A path as it stands in the log. What follows the pages that people put proofs
 /// behind is left out: a session, or the secret of a hook.
-fn shown(path: &str, settings: &ApiSettings) -> String {
-    let inner = path.strip_prefix(&settings.root_prefix).unwrap_or(path);
+fn shown(path: &str, root_prefix: &str, webhook_url: &str) -> String {
+    let inner = path.strip_prefix(root_prefix).unwrap_or(path);
     let mut parts = inner.split('/').filter(|part| !part.is_empty());
     let first = percent_decode_str(parts.next().unwrap_or_default()).decode_utf8_lossy();
-    let is_secret = first == "ws" || first == settings.webhook_url;
+    let is_secret = first == "ws" || first == webhook_url;
     match is_secret && parts.next().is_some() {
-        true => format!("{}/{first}/…", settings.root_prefix),
+        true => format!("{root_prefix}/{first}/…"),
         false => path.to_owned(),
     }
 }
@@ -432,5 +483,43 @@ fn allow(page: Page) -> &'static str {
             "GET, HEAD"
         }
         _ => "GET, HEAD, POST",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_has_no_proofs() {
+        let shown = |path| shown(path, "/salt", "hook");
+        assert_eq!(shown("/salt/ws/abcd"), "/salt/ws/…");
+        assert_eq!(shown("/salt//w%73/abcd"), "/salt/ws/…");
+        assert_eq!(shown("/salt/hook/secret/x"), "/salt/hook/…");
+        assert_eq!(shown("/salt/ws"), "/salt/ws");
+        assert_eq!(shown("/salt/jobs/1"), "/salt/jobs/1");
+    }
+
+    #[test]
+    fn only_a_proxy_on_this_machine_says_who_asks() {
+        let caller = |address: &str, named: &[&'static str]| {
+            let named = named.iter().map(|named| {
+                let name = header::HeaderName::from_static(FORWARDED_FOR);
+                (name, HeaderValue::from_static(named))
+            });
+            let peer = Peer::new(address.parse().unwrap(), false);
+            let mut headers = HeaderMap::new();
+            for (name, value) in named {
+                headers.append(name, value);
+            }
+            peer.behind_proxy(&headers).caller.to_string()
+        };
+        assert_eq!(caller("127.0.0.1", &[]), "127.0.0.1");
+        assert_eq!(caller("::ffff:127.0.0.1", &["10.0.0.5"]), "10.0.0.5");
+        // What came with the request stands in front.
+        assert_eq!(caller("::1", &["1.1.1.1", "2.2.2.2, 10.0.0.5"]), "10.0.0.5");
+        assert_eq!(caller("127.0.0.1", &["nonsense"]), "127.0.0.1");
+        assert_eq!(caller("10.0.0.1", &["10.0.0.5"]), "10.0.0.1");
+        assert_eq!(caller("::ffff:10.0.0.1", &[]), "10.0.0.1");
     }
 }

@@ -184,7 +184,7 @@ fn a_kill_at_any_moment_leaves_nothing_to_remove_by_hand() {
     // The moments are spread over what one update takes here and now: the
     // shortest of three, so that most of them fall within it.
     let whole = (0..3).map(|number| {
-        tried.commit("x", &format!("before {number}"));
+        tried.commit("x", format!("before {number}"));
         let begun = Instant::now();
         assert!(updating().wait().unwrap().success());
         begun.elapsed()

@@ -19,7 +19,6 @@ use halite_git::remote::is_commit_id;
 use halite_git::{Commit, GitError, Id, Remote, Repository, Snapshot, Tree, TreeFile};
 use halite_proto::request::Commits;
 use halite_proto::{Map, SaltEnv, Value};
-use tracing::debug;
 
 use self::complaints::Complaints;
 use self::fetching::Fetching;
@@ -283,8 +282,9 @@ impl Looked<'_> {
         let id = begun.get(&self.remote.dir())?;
         let then = self.snapshot.commit_then(self.remote, saltenv, id);
         self.logged(then).flatten().or_else(|| {
-            debug!(remote = %self.remote, saltenv, id, "a run began with a commit that is not here");
-            self.commit(saltenv, is_there)
+            let now = self.commit(saltenv, is_there)?;
+            self.complaints.moved_on(self.remote, saltenv, id);
+            Some(now)
         })
     }
 

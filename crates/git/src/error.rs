@@ -73,6 +73,30 @@ pub enum GitError {
         /// How it was named.
         name: String,
     },
+    /// An environment cannot be held.
+    #[error("{saltenv} is no environment of this remote")]
+    NoEnvironment {
+        /// Its name.
+        saltenv: String,
+    },
+    /// One more environment cannot be held.
+    #[error(
+        "{max} environments of this remote are held, and no more may be: let one go with the commit `latest`"
+    )]
+    HeldMany {
+        /// How many may be.
+        max: usize,
+    },
+    /// The file of the held environments is not understood.
+    #[error("{}:{line}: {why}: correct or remove this line, nothing is served before", file.display())]
+    Promotions {
+        /// The file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// A file of `verify_signatures` is of another kind.
     #[error("{} holds no public key of OpenPGP (with its BEGIN line) or of ssh", file.display())]
     Signers {

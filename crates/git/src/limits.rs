@@ -63,8 +63,12 @@ pub const REFS_MAX: usize = 200_000;
 /// A larger file is no public key.
 pub const SIGNER_BYTES_MAX: u64 = 1 << 20;
 
-/// Environments of a remote that are held at a commit.
+/// Environments of a remote that are held at a commit, or were within
+/// [`EARLIER_FOR`].
 pub const PROMOTED_MAX: usize = 256;
+
+/// The last commits that each of them was held at.
+pub const PROMOTED_BEFORE_MAX: usize = 64;
 
 /// A longer file about them is not read.
 pub const PROMOTIONS_BYTES_MAX: u64 = 1 << 20;

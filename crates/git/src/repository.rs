@@ -234,19 +234,36 @@ impl Repository {
         }
     }
 
+    /// The same, and looks whether this environment may be held there.
+    ///
+    /// # Errors
+    /// Also when the remote does not have the environment, or too many are held.
+    pub fn promotable_in(&self, saltenv: &str, name: &str) -> Result<Commit, GitError> {
+        let commit = self.promotable(name)?;
+        // With these each environment that another remote has is here too.
+        let has_all = self.remote.fallback.is_some() || self.remote.all_saltenvs.is_some();
+        let snapshot = self.snapshot()?;
+        let has_env = snapshot.is_some_and(|it| it.has_env(&self.remote, saltenv));
+        if !has_env && !has_all {
+            let saltenv = saltenv.to_owned();
+            return Err(GitError::NoEnvironment { saltenv });
+        }
+        Promotions::load(&self.places.promoted)?.expect_room(saltenv)?;
+        Ok(commit)
+    }
+
     /// Holds an environment at a commit, or follows its branch again. Every
     /// process that has this copy serves it from then on.
     ///
     /// # Errors
-    /// When the commit may not be, or the file cannot be written.
+    /// When the environment or the commit may not be, or the file cannot be
+    /// written.
     pub fn promote(&self, saltenv: &str, commit: Option<&str>) -> Result<(), GitError> {
-        let commit = commit.map(|name| self.promotable(name)).transpose()?;
-        let mut promotions = Promotions::load(&self.places.promoted)?;
-        promotions.set(saltenv, commit.map(|commit| commit.id));
-        if let Some(dir) = self.places.promoted.parent() {
-            fs::create_dir_all(dir).map_err(GitError::disk("making its directory"))?;
-        }
-        promotions.store(&self.places.promoted)
+        let commit = commit.map(|name| self.promotable_in(saltenv, name));
+        let commit = commit.transpose()?;
+        Promotions::change(&self.places.promoted, |promotions| {
+            promotions.set(saltenv, commit.map(|commit| commit.id))
+        })
     }
 
     fn take_lock(&self) -> Result<Taken, GitError> {

@@ -26,6 +26,18 @@ impl Complaints {
         read.inspect_err(told).ok()
     }
 
+    /// Says that a run goes on with another commit than it began with. Minions
+    /// choose the id: it is told once for each environment.
+    pub(super) fn moved_on(&self, remote: &Remote, saltenv: &str, id: &str) {
+        let text = format!("a run in {saltenv} began with a commit that is not here");
+        if self.is_new(&remote.dir(), text) {
+            warn!(
+                %remote, saltenv, id,
+                "a run began with a commit that is not here or too old: it goes on with that of now, whatever its return names"
+            );
+        }
+    }
+
     fn is_new(&self, dir: &str, text: String) -> bool {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let told = told.entry(dir.to_owned()).or_default();

@@ -303,3 +303,31 @@ fn a_remote_that_fails_leaves_what_was_there() {
     update(&repository).unwrap();
     assert!(repository.status().failed.is_none());
 }
+
+#[test]
+fn runs_go_on_where_an_environment_was_held() {
+    let Some(tried) = Tried::new() else { return };
+    let commits = ["one", "two", "three"].map(|text| {
+        tried.commit("x", text);
+        tried.git(&["rev-parse", "HEAD"])
+    });
+    let repository = tried.repository();
+    update(&repository).unwrap();
+    let then = |id: &str| {
+        let snapshot = tried.repository().snapshot().unwrap().unwrap();
+        let then = snapshot.commit_then(repository.remote(), "base", id);
+        then.unwrap().map(|commit| read(&commit, "x").unwrap())
+    };
+    let held = |id: &str| repository.promote("base", Some(id)).unwrap();
+    held(&commits[0]);
+    held(&commits[1]);
+    held(&commits[2]);
+    repository.promote("base", None).unwrap();
+    assert_eq!(then(&commits[0]).as_deref(), Some("one"));
+    assert_eq!(then(&commits[1]).as_deref(), Some("two"));
+    let error = repository.promote("invented", Some(&commits[0]));
+    let error = error.unwrap_err();
+    assert!(matches!(error, GitError::NoEnvironment { .. }), "{error}");
+    // Also one that is there no more may be let go.
+    repository.promote("invented", None).unwrap();
+}

@@ -73,6 +73,14 @@ pub enum GitError {
         /// How it was named.
         name: String,
     },
+    /// Whether a branch or tag reaches a commit is not known at the moment.
+    #[error("whether a branch or tag reaches {id} is not known: {why}")]
+    Unknown {
+        /// Its id, in hexadecimal.
+        id: String,
+        /// Why it is not.
+        why: &'static str,
+    },
     /// An environment cannot be held.
     #[error("{saltenv} is no environment of this remote")]
     NoEnvironment {

@@ -47,6 +47,15 @@ pub const EARLIER_FOR: Duration = Duration::from_secs(24 * 3600);
 /// How long git may look for the branches that reach a commit.
 pub const REACH_TIME_MAX: Duration = Duration::from_secs(30);
 
+/// How long is waited for a git that looks for other commits, and how often it
+/// is looked at.
+pub const REACH_WAIT_MAX: Duration = Duration::from_secs(5);
+/// See [`REACH_WAIT_MAX`].
+pub const REACH_POLL: Duration = Duration::from_millis(10);
+
+/// When git is asked again that could not say.
+pub const REACH_AGAIN_AFTER: Duration = Duration::from_secs(60);
+
 /// Commits of which it is remembered whether a branch reaches them. When full,
 /// all are forgotten.
 pub const REACHED_MAX: usize = 4096;

@@ -37,6 +37,8 @@ pub struct Repository {
     limits: Limits,
     loaded: Mutex<Option<Loaded>>,
     reached: Mutex<Reached>,
+    /// Held while git looks for what reaches a commit.
+    asking: Mutex<()>,
 }
 
 /// Where its files are.
@@ -106,6 +108,7 @@ impl Repository {
             limits: Limits::default(),
             loaded: Mutex::default(),
             reached: Mutex::default(),
+            asking: Mutex::default(),
         }
     }
 

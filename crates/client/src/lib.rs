@@ -216,7 +216,7 @@ impl LocalClient {
         timeout: Duration,
     ) -> Result<Option<Published>, ClientError> {
         self.check_running()?;
-        let mut request = self.request(job, timeout)?;
+        let mut request = self.request(job, timeout).await?;
         // Either that, or nobody waits for the returns.
         if self.settings.master_is_ours() {
             request.say_listens();
@@ -253,7 +253,7 @@ impl LocalClient {
             return Err(no_batches());
         }
         let request = BatchRequest {
-            publish: self.request(job, timeout)?,
+            publish: self.request(job, timeout).await?,
             size: batch.size.clone(),
             wait_s: batch.wait.as_secs_f64(),
             failhard: batch.failhard,
@@ -285,9 +285,9 @@ impl LocalClient {
             Err(source) => return Err(ClientError::Bus { source }),
         };
         // A login may take its time: a module of PAM, a slow answer to a wrong
-        // password.
+        // password. How much of it, who logs in does not say.
         let patience = match &self.login {
-            Some(_) => timeout.max(self.settings.publish_timeout),
+            Some(_) => self.settings.timeout.max(self.settings.publish_timeout),
             None => timeout,
         };
         let Some(published) = self.publish(job, patience).await? else {
@@ -299,14 +299,20 @@ impl LocalClient {
     /// Asks some minions whether they work on the job; the job that asks, or
     /// nothing where nobody could be asked.
     async fn ask_working(&self, jid: &Jid, minions: &[String]) -> Option<Jid> {
-        let keys =
-            KeyStore::open_existing_at(&self.settings.pki_dir, self.settings.places.keys.as_ref())
-                .ok();
-        let accepted: Vec<Value> = minions
-            .iter()
-            .filter(|id| is_accepted(keys.as_ref(), id))
-            .map(|id| Value::from(id.as_str()))
-            .collect();
+        let (pki_dir, place) = (
+            self.settings.pki_dir.clone(),
+            self.settings.places.keys.clone(),
+        );
+        let minions = minions.to_vec();
+        let accepted = blocking(move || {
+            let keys = KeyStore::open_existing_at(&pki_dir, place.as_ref()).ok();
+            minions
+                .into_iter()
+                .filter(|id| is_accepted(keys.as_ref(), id))
+                .map(Value::from)
+                .collect::<Vec<_>>()
+        })
+        .await;
         if accepted.is_empty() {
             return None;
         }
@@ -320,7 +326,7 @@ impl LocalClient {
             jid: None,
         };
         let timeout = self.settings.gather_job_timeout;
-        let reply = match self.request(&job, timeout) {
+        let reply = match self.request(&job, timeout).await {
             Ok(request) => self.ask(&request, timeout).await,
             Err(error) => Err(error),
         };
@@ -357,7 +363,7 @@ impl LocalClient {
         }
     }
 
-    fn request(&self, job: &Job, timeout: Duration) -> Result<PublishRequest, ClientError> {
+    async fn request(&self, job: &Job, timeout: Duration) -> Result<PublishRequest, ClientError> {
         let nodegroups = Nodegroups {
             groups: &self.settings.nodegroups,
             file: &self.settings.conf_file,
@@ -366,7 +372,9 @@ impl LocalClient {
             ("nodegroup", Value::Str(name)) => (nodegroups.expand(name)?.into(), "compound"),
             ("compound", Value::Str(text)) => (nodegroups.expand_in(text)?.into(), "compound"),
             ("range", Value::Str(expression)) => {
-                let hosts = self.settings.range_server.expand(expression)?;
+                let server = self.settings.range_server.clone();
+                let expression = expression.clone();
+                let hosts = blocking(move || server.expand(&expression)).await?;
                 (
                     Value::List(hosts.into_iter().map(Value::from).collect()),
                     "list",
@@ -377,7 +385,9 @@ impl LocalClient {
         // Minions need not know the server.
         let target = match &target {
             Value::Str(text) if kind == "compound" && range::is_in(text) => {
-                let written = range::write_out(text, &self.settings.range_server);
+                let server = self.settings.range_server.clone();
+                let compound = text.clone();
+                let written = blocking(move || range::write_out(&compound, &server)).await;
                 let failed = |error: TargetError| ClientError::RangeWithin(error.render(text));
                 written.map_err(failed)?.into()
             }
@@ -416,6 +426,18 @@ impl LocalClient {
     ) -> Result<PublishReply, ClientError> {
         let reply = self.ask_clear(request.to_map(), timeout).await?;
         PublishReply::from_value(reply).map_err(ClientError::ReplyFields)
+    }
+}
+
+/// Does what waits for files or a server where it holds up nobody else.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime ends, and this with it.
+            Err(_) => std::future::pending().await,
+        },
     }
 }
 

@@ -12,7 +12,7 @@ use halite_transport::ipc::{BusEvent, EventSubscriber};
 
 use super::runner_watch::{self, LOOK_EVERY, RunnerWatch};
 use super::session::{BACK_WITHIN, BusNews, CACHE_TRIES_MAX, RECONNECT_PAUSE, next_event};
-use super::{ClientError, ClientSettings, LocalClient};
+use super::{ClientError, ClientSettings, LocalClient, blocking};
 
 /// A runner to start.
 #[derive(Clone, Debug)]
@@ -263,14 +263,14 @@ impl RunnerSession<'_> {
                     self.gone_at = None;
                     // A master that was restarted has ended it.
                     self.watch.get_or_insert_default().told();
-                    if let Some(data) = self.kept() {
+                    if let Some(data) = self.kept().await {
                         return Ok(RunnerNews::Done(data));
                     }
                 }
                 None => {
                     self.next_look = Instant::now() + LOOK_EVERY;
                     if self.is_lost() {
-                        let kept = self.kept().map(RunnerNews::Done);
+                        let kept = self.kept().await.map(RunnerNews::Done);
                         return kept.ok_or(ClientError::RunnerLost);
                     }
                 }
@@ -306,7 +306,7 @@ impl RunnerSession<'_> {
         }
         // Salt's masters tell of it before they have kept it.
         for _ in 0..CACHE_TRIES_MAX {
-            if let Some(kept) = self.kept() {
+            if let Some(kept) = self.kept().await {
                 return Ok(RunnerNews::Done(kept));
             }
             tokio::time::sleep(RECONNECT_PAUSE).await;
@@ -315,9 +315,10 @@ impl RunnerSession<'_> {
     }
 
     /// What was kept of the runner while the bus was away.
-    fn kept(&self) -> Option<Map> {
-        let jobs = self.settings.store().jobs;
-        let (_, stored) = jobs.returns(&self.jid).ok()?.into_iter().next()?;
+    async fn kept(&mut self) -> Option<Map> {
+        let (settings, jid) = (self.settings.clone(), self.jid.clone());
+        let returns = blocking(move || settings.store().jobs.returns(&jid)).await;
+        let (_, stored) = returns.ok()?.into_iter().next()?;
         stored.ret().as_map().cloned()
     }
 }

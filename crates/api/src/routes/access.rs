@@ -113,16 +113,23 @@ pub(super) async fn login(app: &App, asked: &Asked, body: Body) -> Result<Respon
 }
 
 /// `POST /logout`
-pub(super) fn logout(app: &App, asked: &Asked) -> Result<Response, Fault> {
+pub(super) async fn logout(app: &App, asked: &Asked) -> Result<Response, Fault> {
     asked.bare()?;
     let format = format_of(asked)?;
     let id = asked.session.as_deref().unwrap_or_default();
     if let Some(token) = app.sessions.end(id) {
-        let tokens = app.runner.client.settings().store().tokens;
-        let ended = TokenId::parse(&token).map(|token| tokens.delete(&token));
-        if let Some(Err(error)) = ended {
-            let error = halite_proto::chain(&error);
-            tracing::error!("a token stays good until it expires: {error}");
+        let settings = app.runner.client.settings().clone();
+        let delete = move || {
+            let token = TokenId::parse(&token)?;
+            settings.store().tokens.delete(&token).err()
+        };
+        match tokio::task::spawn_blocking(delete).await {
+            Ok(None) => {}
+            Ok(Some(error)) => {
+                let error = halite_proto::chain(&error);
+                tracing::error!("a token stays good until it expires: {error}");
+            }
+            Err(error) => tracing::error!("a token stays good until it expires: {error}"),
         }
     }
     let words = Map::from([("return", "Your token has been cleared")]);

@@ -367,7 +367,7 @@ impl App {
             Page::Root => commands::run(self, asked, body, true).await,
             Page::Run => commands::run(self, asked, body, false).await,
             Page::Login => access::login(self, asked, body).await,
-            Page::Logout => access::logout(self, asked),
+            Page::Logout => access::logout(self, asked).await,
             Page::Token => access::tokens(self, asked, body).await,
             Page::Minions => collections::start(self, asked, body).await,
             Page::Keys => collections::make_key(self, asked, body).await,

@@ -22,6 +22,29 @@ pub(crate) const CLIENTS: [&str; 8] = [
     "wheel_async",
 ];
 
+/// Pages with names of their own.
+const PAGES: [&str; 12] = [
+    "index",
+    "login",
+    "logout",
+    "minions",
+    "jobs",
+    "token",
+    "run",
+    "keys",
+    "events",
+    "ws",
+    "stats",
+    "favicon.ico",
+];
+
+/// Options that name pages of an administrator's, with their defaults.
+const OWN_PAGES: [(&str, &str); 3] = [
+    ("webhook_url", "hook"),
+    ("static_path", "static"),
+    ("app_path", "app"),
+];
+
 /// The option that all others stand in.
 const SECTION: &str = "rest_cherrypy";
 
@@ -224,7 +247,7 @@ impl ApiSettings {
         Ok(Self {
             listen: section.listen(tls.is_some())?,
             tls,
-            webhook_url: section.path("webhook_url", "hook")?,
+            webhook_url: section.page("webhook_url", "hook")?,
             webhook_is_open: section.flag("webhook_disable_auth", false)?,
             stats_are_open: section.flag("stats_disable_auth", false)?,
             commands_max: section.count("thread_pool", 100, 10_000)?,
@@ -235,9 +258,9 @@ impl ApiSettings {
                 BODY_BYTES_LIMIT,
             )?,
             static_dir: section.file("static")?,
-            static_path: format!("/{}", section.path("static_path", "static")?),
+            static_path: format!("/{}", section.page("static_path", "static")?),
             app: section.file("app")?,
-            app_path: section.path("app_path", "app")?,
+            app_path: section.page("app_path", "app")?,
             favicon: section.file("favicon")?,
             root_prefix: match section.path("root_prefix", "")?.as_str() {
                 "" => String::new(),
@@ -246,7 +269,7 @@ impl ApiSettings {
             has_sessions: section.flag("enable_sessions", true)?,
             api_acl: section.acl()?,
             authorized_ips: section.texts("authorized_ips")?,
-            cors_origins: section.texts("cors_origins")?,
+            cors_origins: section.origins()?,
             login_failures_max: match section.0.get(LOGIN_FAILURES_OPTION) {
                 None => LOGIN_FAILURES,
                 Some(value) => value
@@ -393,6 +416,46 @@ impl Section<'_> {
         }
     }
 
+    /// A path of one part that no other page has.
+    fn page(&self, name: &'static str, default: &str) -> Result<String, Mistake> {
+        let page = self.path(name, default)?;
+        if page.is_empty() || page.contains(['/', '%', '?', '#']) {
+            let why = format!("it is a path of one part, such as /{default}");
+            return Err(mistake(name, why));
+        }
+        if PAGES.contains(&page.as_str()) {
+            let why = format!("/{page} is a page already: write another path");
+            return Err(mistake(name, why));
+        }
+        for (other, default) in OWN_PAGES {
+            if other != name && self.path(other, default)? == page {
+                let why = format!("it is the path of {other}, too: write another one");
+                return Err(mistake(name, why));
+            }
+        }
+        Ok(page)
+    }
+
+    /// `cors_origins`, as browsers write origins.
+    fn origins(&self) -> Result<Vec<String>, Mistake> {
+        let origins = self.texts("cors_origins")?;
+        let is_origin = |origin: &String| {
+            let host = origin.split_once("://").map(|(_, host)| host);
+            host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '*', ' ']))
+                && !origin.chars().any(char::is_uppercase)
+        };
+        match origins.iter().find(|origin| !is_origin(origin)) {
+            None => Ok(origins),
+            Some(origin) => Err(mistake(
+                "cors_origins",
+                format!(
+                    "{origin} is no origin: write each as browsers do, in lower case and without \
+                     a path, such as https://portal.example"
+                ),
+            )),
+        }
+    }
+
     fn file(&self, name: &'static str) -> Result<Option<PathBuf>, Mistake> {
         match self.0.get(name) {
             None | Some(Value::Nil) => Ok(None),
@@ -423,4 +486,31 @@ fn whole(value: &Value) -> Option<i128> {
     value
         .as_int()
         .or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_never_match_is_a_mistake() {
+        let page = |name: &'static str, path: &str| {
+            let default = OWN_PAGES.iter().find(|(own, _)| *own == name).unwrap().1;
+            Section(&Map::from([(name, path)])).page(name, default)
+        };
+        assert_eq!(page("webhook_url", "/in/").as_deref(), Ok("in"));
+        for (name, path) in [
+            ("webhook_url", "/a/b"),
+            ("webhook_url", "/"),
+            ("static_path", "/keys"),
+            ("app_path", "static"),
+        ] {
+            assert!(page(name, path).is_err(), "{name}: {path}");
+        }
+        let origins = |origin: &str| Section(&Map::from([("cors_origins", origin)])).origins();
+        assert!(origins("https://portal.example:8443").is_ok());
+        for origin in ["*", "https://portal.example/", "portal.example", "https://"] {
+            assert!(origins(origin).is_err(), "{origin}");
+        }
+    }
 }

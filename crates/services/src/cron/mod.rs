@@ -15,6 +15,9 @@ use functions::{
 use halite_call::host::accounts;
 use tab::{Entry, NO_IDENTIFIER, Tab, When};
 
+/// How `crontab -l` says that a user has no table: vixie's and cronie's, busybox's.
+const NO_TABLE: [&str; 2] = ["no crontab for", "No such file or directory"];
+
 const SET_JOB: &str = "(user, minute, hour, daymonth, month, dayweek, cmd, commented=False, comment=None, identifier=None)";
 
 const RM_JOB: &str =
@@ -121,7 +124,7 @@ pub(crate) fn raw(call: &Call<'_>, user: &str) -> Result<String, CallError> {
     let ran = crontab(call, user, "-l")?;
     // Who has none is told so; any other failure is no empty table, which the
     // next change would put in the place of the user's.
-    if !ran.ok() && !ran.stderr.contains("no crontab for") {
+    if !ran.ok() && !NO_TABLE.iter().any(|said| ran.stderr.contains(said)) {
         let why = ran.complaint();
         return Err(CallError::command(format!("crontab -l of {user}: {why}")));
     }

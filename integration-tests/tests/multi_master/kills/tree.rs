@@ -146,7 +146,7 @@ impl Tree {
         let path = self.at("shims/crontab");
         let table = self.at("target/crontab").display().to_string();
         let text = format!(
-            "#!/bin/sh\nfor last in \"$@\"; do :; done\ncase \"$last\" in\n-l) cat {table} 2>/dev/null || exit 1 ;;\n*) cp \"$last\" {table}.new && mv {table}.new {table} ;;\nesac\n"
+            "#!/bin/sh\nfor last in \"$@\"; do :; done\ncase \"$last\" in\n-l) [ -f {table} ] || {{ echo no crontab for root >&2; exit 1; }}; cat {table} ;;\n*) cp \"$last\" {table}.new && mv {table}.new {table} ;;\nesac\n"
         );
         fs::write(&path, text)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;

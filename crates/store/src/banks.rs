@@ -2,8 +2,8 @@
 //! their choice.
 //!
 //! Invariant: names come from users. Each part is checked before a backend
-//! sees it, and the banks that the master keeps for itself (tokens, sessions,
-//! jobs) are out of reach.
+//! sees it. The banks that the master keeps for itself (keys, tokens, pillar,
+//! jobs) are out of reach; of its others (grains, mine) nothing is changed.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Banks {
     /// # Errors
     /// When a name is not allowed, or the value cannot be written.
     pub fn store(&self, bank: &str, key: &str, value: &Value) -> Result<(), BankError> {
-        let (bank, key) = (&BankName::parse(bank)?, KeyName::parse(key)?);
+        let (bank, key) = (&BankName::parse_writable(bank)?, KeyName::parse(key)?);
         Ok(on!(self.backend, banks.store(bank, key, value))?)
     }
 
@@ -47,7 +47,7 @@ impl Banks {
     /// # Errors
     /// When a name is not allowed, or something cannot be removed.
     pub fn flush(&self, bank: &str, key: Option<&str>) -> Result<bool, BankError> {
-        let bank = &BankName::parse(bank)?;
+        let bank = &BankName::parse_writable(bank)?;
         Ok(match key {
             Some(key) => {
                 let key = KeyName::parse(key)?;
@@ -95,8 +95,28 @@ mod tests {
         for key in ["", "..", "../k", "a/b", ".k", "k\0"] {
             assert!(banks.store("a", key, &1.into()).is_err(), "{key:?}");
         }
-        for own in ["tokens", "sessions", "jobs", "minions/web1/files"] {
+        for own in [
+            "tokens",
+            "sessions",
+            "jobs",
+            "minions/web1/files",
+            "keys",
+            "denied_keys",
+            "master_keys/peers",
+            "pillar",
+            "Keys",
+            "keys ",
+        ] {
             assert!(matches!(banks.list(own), Err(BankError::Own(_))), "{own}");
+            let stored = banks.store(own, "k", &1.into());
+            assert!(matches!(stored, Err(BankError::Own(_))), "{own}");
+        }
+        for known in ["grains", "mine"] {
+            assert_eq!(banks.fetch(known, "web1").unwrap(), None);
+            let stored = banks.store(known, "web1", &1.into());
+            assert!(matches!(stored, Err(BankError::ReadOnly(_))), "{known}");
+            let flushed = banks.flush(known, None);
+            assert!(matches!(flushed, Err(BankError::ReadOnly(_))), "{known}");
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }

@@ -4,19 +4,26 @@ use thiserror::Error;
 
 use crate::error::StoreError;
 
-/// Banks that hold what proves who somebody is, or what only the master may
-/// write.
-const OWN: [&str; 9] = [
+/// Banks that hold what proves who somebody is, what is secret, or what only the
+/// master may use. On a server they lie beside those of users.
+const OWN: [&str; 13] = [
+    "denied_keys",
     "files",
     "health",
     "jobs",
+    "keys",
+    "master_keys",
     "minions",
+    "pillar",
     "proc",
     "publish_auth",
     "replay",
     "sessions",
     "tokens",
 ];
+
+/// Banks of the master that users may read: what minions say of themselves.
+const READ_ONLY: [&str; 2] = ["grains", "mine"];
 
 /// Most bytes of one part of a name, so that `.p` fits into a file name.
 const NAME_BYTES_MAX: usize = 250;
@@ -33,6 +40,9 @@ pub enum BankError {
     /// The bank is the master's own.
     #[error("the bank {0:?} belongs to the master itself")]
     Own(String),
+    /// The bank is the master's own, and can be read.
+    #[error("the bank {0:?} belongs to the master itself, it can only be read")]
+    ReadOnly(String),
     /// The name of the key is none.
     #[error("{0:?} is no name of a key")]
     Key(String),
@@ -46,15 +56,25 @@ pub enum BankError {
 pub(crate) struct BankName(Vec<String>);
 
 impl BankName {
+    /// The name of a bank that is read.
     pub(crate) fn parse(text: &str) -> Result<Self, BankError> {
         let parts: Vec<&str> = text.split('/').collect();
         if parts.len() > PARTS_MAX || !parts.iter().all(|part| is_name(part)) {
             return Err(BankError::Bank(text.to_owned()));
         }
-        if parts.first().is_some_and(|first| OWN.contains(first)) {
-            return Err(BankError::Own(text.to_owned()));
+        match is_among(&OWN, text) {
+            true => Err(BankError::Own(text.to_owned())),
+            false => Ok(Self(parts.into_iter().map(str::to_owned).collect())),
         }
-        Ok(Self(parts.into_iter().map(str::to_owned).collect()))
+    }
+
+    /// The name of a bank that is changed.
+    pub(crate) fn parse_writable(text: &str) -> Result<Self, BankError> {
+        let bank = Self::parse(text)?;
+        match is_among(&READ_ONLY, text) {
+            true => Err(BankError::ReadOnly(text.to_owned())),
+            false => Ok(bank),
+        }
     }
 
     pub(crate) fn parts(&self) -> &[String] {
@@ -77,6 +97,13 @@ impl<'a> KeyName<'a> {
     pub(crate) fn as_str(self) -> &'a str {
         self.0
     }
+}
+
+/// Whether a bank is one of several, or below one. Some databases ignore case and
+/// spaces at the end.
+fn is_among(banks: &[&str], text: &str) -> bool {
+    let first = text.split('/').next().unwrap_or_default().trim_end();
+    banks.iter().any(|bank| bank.eq_ignore_ascii_case(first))
 }
 
 /// Whether a text is one part of a path, and not a hidden one.

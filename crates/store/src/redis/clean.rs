@@ -3,7 +3,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::batches::publisher_key;
-use super::jobs::{Jobs, PREPARED, PUBLISHERS, load_key, minions_key, notes_key, returns_key};
+use super::jobs::{
+    INDEX, Jobs, PREPARED, PUBLISHERS, load_key, minions_key, notes_key, returns_key,
+};
 use crate::error::StoreError;
 use crate::kept::Cleaned;
 use crate::limits::FETCHED_AT_ONCE_MAX;
@@ -58,6 +60,14 @@ impl Jobs {
             let mut all = redis::pipe();
             all.atomic();
             all.cmd("UNLINK").arg(keys).ignore();
+            if set == PREPARED {
+                for jid in &jids {
+                    // An entry is the id, a space and more: `!` follows a space.
+                    let (first, after) = (format!("[{jid} "), format!("({jid}!"));
+                    let forget = all.cmd("ZREMRANGEBYLEX");
+                    forget.arg(INDEX).arg(first).arg(after).ignore();
+                }
+            }
             all.cmd("ZREM").arg(set).arg(jids).ignore();
             Ok(all.query_async(redis).await?)
         })?)

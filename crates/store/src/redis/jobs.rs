@@ -27,11 +27,16 @@ pub(super) const PREPARED: &str = "halite:prepared";
 /// When each publisher was noted.
 pub(super) const PUBLISHERS: &str = "halite:publishers";
 
+/// Most bytes of the name of a last job: its function is free text of a minion.
+const LAST_BYTES_MAX: usize = 512;
+
 /// The jobs of a Redis.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     pub(super) server: Arc<RedisServer>,
     keep: Duration,
+    /// What the names of others' values begin with.
+    taken: [String; 6],
 }
 
 pub(super) fn load_key(jid: impl Display) -> String {
@@ -80,8 +85,8 @@ static SAVE_RETURN: LazyLock<Script> = LazyLock::new(|| {
          if redis.call('HGET', KEYS[3], 'returned') == '1' then \
            redis.call('SADD', KEYS[4], ARGV[1]) keep(KEYS[4]) end \
          redis.call('HSET', KEYS[2], ARGV[1], ARGV[2]) keep(KEYS[2]) \
-         redis.call('SET', KEYS[7], ARGV[7]) keep(KEYS[7]) \
-         redis.call('SADD', KEYS[8], ARGV[1]) \
+         redis.call('SADD', KEYS[7], ARGV[1]) \
+         if KEYS[8] then redis.call('SET', KEYS[8], ARGV[7]) keep(KEYS[8]) end \
          return {'stored'}",
     )
 });
@@ -91,7 +96,23 @@ impl Jobs {
         Self {
             server: redis_server(&options.address),
             keep: options.keep_jobs,
+            taken: [
+                "load:".to_owned(),
+                "ret:".to_owned(),
+                "halite:".to_owned(),
+                options.names.banks.clone(),
+                options.names.keys.clone(),
+                options.names.stamps.clone(),
+            ],
         }
+    }
+
+    /// Where the last job of a function is noted, unless that is the name of
+    /// something else or too long: both parts are a minion's words.
+    fn last_key(&self, id: &MinionId, fun: &str) -> Option<String> {
+        let last = format!("{id}:{fun}");
+        let is_free = !self.taken.iter().any(|taken| last.starts_with(taken));
+        (is_free && last.len() <= LAST_BYTES_MAX).then_some(last)
     }
 
     /// Seconds that jobs are kept; 0 for ever.
@@ -250,7 +271,7 @@ impl Jobs {
         let mut load = load_of_return(jid, id, ret);
         load.insert("jid", jid);
         let load_json = self.json(jid, &load.clone().into())?;
-        let last = format!("{id}:{}", halite_proto::python::str(&ret.fun.to_value()));
+        let last = self.last_key(id, &halite_proto::python::str(&ret.fun.to_value()));
         let entry = entry(jid, &load);
         let (jid, id, sent, ttl) = (jid.to_string(), id.to_string(), json.clone(), self.ttl());
         let answer: Vec<Vec<u8>> = self.server.run(async move |redis| {
@@ -263,8 +284,10 @@ impl Jobs {
                 .key(minions_key(&jid))
                 .key(INDEX)
                 .key(PREPARED)
-                .key(last)
                 .key("minions");
+            if let Some(last) = last {
+                script.key(last);
+            }
             script.arg(id).arg(sent).arg(ttl).arg(load_json).arg(entry);
             script.arg(now_s()).arg(jid);
             Ok(script.invoke_async(redis).await?)
@@ -328,4 +351,28 @@ pub(super) fn expire(all: &mut redis::Pipeline, key: &str, ttl: u64) {
 
 fn names(minions: &[MinionId]) -> Vec<String> {
     minions.iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_store_servers::{Address, Kind};
+
+    use super::*;
+
+    #[test]
+    fn a_last_job_is_noted_over_nothing_else() {
+        let address = Address::new(Kind::Redis, "nowhere");
+        let jobs = Jobs::new(&RedisOptions::new(address, Duration::ZERO));
+        let key = |id: &str, fun: &str| jobs.last_key(&MinionId::parse(id).unwrap(), fun);
+        assert_eq!(key("web1", "test.ping").unwrap(), "web1:test.ping");
+        for (id, fun) in [
+            ("halite", "prepared"),
+            ("ret", "20260101000000000000"),
+            ("load", "20260101000000000000"),
+            ("$KEYS_keys", "x"),
+        ] {
+            assert_eq!(key(id, fun), None, "{id}:{fun}");
+        }
+        assert_eq!(key("web1", &"x".repeat(LAST_BYTES_MAX)), None);
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mysql_async::prelude::{FromRow, Queryable, StatementLike};
-use mysql_async::{Conn, Error, Opts, OptsBuilder, Params, SslOpts};
+use mysql_async::{Conn, DriverError, Error, Opts, OptsBuilder, Params, SslOpts};
 
 use crate::address::{Address, Tls};
 use crate::error::Failure;
@@ -170,6 +170,10 @@ impl From<Error> for Failure {
             // 1040: too many connections, 1053: it is shutting down.
             Error::Server(said) if !matches!(said.code, 1040 | 1053) => {
                 Self::Refused(said.to_string())
+            }
+            // The same would fail again on any connection.
+            Error::Driver(DriverError::PacketTooLarge) => {
+                Self::Refused("what is stored is larger than its max_allowed_packet".to_owned())
             }
             other => Self::broken(other),
         }

@@ -15,6 +15,10 @@ use crate::salt_json;
 /// Most returns in one statement.
 const AT_ONCE_MAX: usize = 500;
 
+/// Most bytes of the returns in one statement, but for one that has more alone. A
+/// MariaDB takes 16 MiB by itself.
+const AT_ONCE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// Statements that are under way at once.
 const LEADERS_MAX: usize = 2;
 
@@ -69,10 +73,16 @@ impl State {
         let mut seen = HashSet::new();
         let mut taken = Vec::new();
         let mut left = Vec::new();
+        let mut bytes = 0_usize;
         for entry in self.waiting.drain(..) {
             let is_first = seen.insert((entry.jid.clone(), entry.id.clone()));
-            match is_first && taken.len() < AT_ONCE_MAX {
-                true => taken.push(entry),
+            let with_it = bytes.saturating_add(entry.bytes());
+            let is_room = taken.len() < AT_ONCE_MAX && with_it <= AT_ONCE_BYTES_MAX;
+            match is_first && (is_room || taken.is_empty()) {
+                true => {
+                    bytes = with_it;
+                    taken.push(entry);
+                }
                 false => left.push(entry),
             }
         }
@@ -150,13 +160,68 @@ impl Entry {
             jid: jid.to_string(),
             id: id.to_string(),
             packed: pack_return(jid, ret)?,
-            out: ret.out.clone(),
-            fun: fun.chars().take(FUN_CHARS_MAX).collect(),
+            out: ret.out.as_deref().map(without_nul),
+            fun: without_nul(&fun).chars().take(FUN_CHARS_MAX).collect(),
             success: if ret.success { "true" } else { "false" },
             ret: salt_json::write(jid, &ret.ret)?,
             full_ret: salt_json::write(jid, &full_ret.into())?,
             load: pack_load(jid, &load)?,
             salts_load: salt_json::write(jid, &load.into())?,
         })
+    }
+
+    /// How much a statement grows by it, without what is short.
+    fn bytes(&self) -> usize {
+        let salts = self.ret.len() + self.full_ret.len() + self.salts_load.len();
+        let out = self.out.as_ref().map_or(0, String::len);
+        self.packed.len() + self.load.len() + salts + out
+    }
+}
+
+/// A text that PostgreSQL takes: one zero byte would fail all that go together.
+fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(id: &str, bytes: usize) -> Entry {
+        Entry {
+            ticket: 0,
+            jid: "20260101000000000000".to_owned(),
+            id: id.to_owned(),
+            packed: vec![0; bytes],
+            out: None,
+            fun: String::new(),
+            success: "true",
+            ret: String::new(),
+            full_ret: String::new(),
+            load: Vec::new(),
+            salts_load: String::new(),
+        }
+    }
+
+    #[test]
+    fn large_returns_go_alone() {
+        let sizes = [AT_ONCE_BYTES_MAX + 1, AT_ONCE_BYTES_MAX - 10, 10, 10];
+        let waiting = sizes.iter().enumerate();
+        let mut state = State {
+            waiting: waiting
+                .map(|(id, bytes)| entry(&id.to_string(), *bytes))
+                .collect(),
+            ..State::default()
+        };
+        let mut ids = || -> Vec<String> { state.take().into_iter().map(|it| it.id).collect() };
+        assert_eq!(ids(), ["0"]);
+        assert_eq!(ids(), ["1", "2"]);
+        assert_eq!(ids(), ["3"]);
+        assert!(ids().is_empty());
+    }
+
+    #[test]
+    fn no_text_has_a_zero_byte() {
+        assert_eq!(without_nul("a\0b"), "a\u{fffd}b");
     }
 }

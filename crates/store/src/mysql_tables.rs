@@ -26,7 +26,7 @@ const JOBS: [&str; 6] = [
      `alter_time` timestamp default current_timestamp, `master_id` varchar(255) not null, \
      primary key (`id`), key `tag` (`tag`)) engine=innodb",
     "create table if not exists halite_jobs (jid varchar(64) not null primary key, \
-     prepared bigint not null, nocache bool not null default false, owner varchar(255), \
+     prepared bigint not null, nocache bool not null default false, owner varchar(512), \
      `load` longblob, from_returns bool not null default false, endtime text, batch longblob, \
      batch_is_active bool not null default false, key prepared (prepared), \
      key batch_is_active (batch_is_active)) engine=innodb",

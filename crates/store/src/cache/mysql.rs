@@ -1,4 +1,8 @@
 //! Values under a bank and a key, in the table of Salt's cache `mysql`.
+//!
+//! Invariant: a name is itself, letter by letter. A table that Salt has made may
+//! take `WEB1` for `web1`; what is found under another name is nothing, and what
+//! would be stored over it is refused.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,6 +16,10 @@ use crate::mysql_tables::Tables;
 /// The stamp of what has been stored so lately that what is stored next may get
 /// the same time: it is never taken for known.
 const UNSETTLED: i64 = i64::MAX;
+
+/// Whether the row that is there has the name of the one that is stored.
+const SAME_NAME: &str = "cast(bank as binary) = values(bank) \
+     and cast(etcd_key as binary) = values(etcd_key)";
 
 /// The cache of a MySQL.
 #[derive(Clone, Debug)]
@@ -37,13 +45,14 @@ impl MysqlCache {
 
     pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let ask = format!(
-            "select data from {} where bank = ? and etcd_key = ?",
+            "select bank, etcd_key, data from {} where bank = ? and etcd_key = ?",
             self.table
         );
-        let arguments = vec![bank.into(), key.into()];
+        let name = (bank.to_owned(), key.to_owned());
         self.tables.run(async move |mysql| {
-            let row: Option<(Option<Vec<u8>>,)> = mysql.row(ask, arguments).await?;
-            Ok(row.and_then(|(data,)| data))
+            let arguments = vec![(&name.0).into(), (&name.1).into()];
+            let row: Option<(String, String, Option<Vec<u8>>)> = mysql.row(ask, arguments).await?;
+            Ok(row.and_then(|(bank, key, data)| data.filter(|_| (bank, key) == name)))
         })
     }
 
@@ -56,11 +65,12 @@ impl MysqlCache {
             return Ok(Vec::new());
         }
         let ask = format!(
-            "select etcd_key, data from {} where bank = ? and etcd_key in ({})",
+            "select etcd_key, data from {} \
+             where bank = ? and cast(bank as binary) = ? and etcd_key in ({})",
             self.table,
             vec!["?"; keys.len()].join(", ")
         );
-        let mut arguments = vec![bank.into()];
+        let mut arguments = vec![bank.into(), bank.into()];
         arguments.extend(keys.iter().map(Into::into));
         let found: Vec<(String, Vec<u8>)> = self
             .tables
@@ -70,13 +80,27 @@ impl MysqlCache {
     }
 
     pub(super) fn store(&self, bank: &str, key: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
-        let store = format!(
-            "insert into {} (bank, etcd_key, data) values (?, ?, ?) \
-             on duplicate key update data = values(data), last_update = current_timestamp",
+        let known = format!(
+            "select bank, etcd_key from {} where bank = ? and etcd_key = ?",
             self.table
         );
-        let arguments = vec![bank.into(), key.into(), bytes.into()];
+        let store = format!(
+            "insert into {} (bank, etcd_key, data) values (?, ?, ?) \
+             on duplicate key update data = if({SAME_NAME}, values(data), data), \
+             last_update = if({SAME_NAME}, current_timestamp, last_update)",
+            self.table
+        );
+        let (table, name) = (self.table.clone(), (bank.to_owned(), key.to_owned()));
         self.tables.run(async move |mysql| {
+            let arguments = vec![(&name.0).into(), (&name.1).into()];
+            let known: Option<(String, String)> = mysql.row(known, arguments).await?;
+            if let Some(other) = known.filter(|known| *known != name) {
+                return Err(Failure::Refused(format!(
+                    "the table {table} takes {}/{} for {}/{}: give it the collation utf8mb4_bin",
+                    name.0, name.1, other.0, other.1
+                )));
+            }
+            let arguments = vec![name.0.into(), name.1.into(), bytes.into()];
             mysql.execute(store, arguments).await?;
             Ok(())
         })
@@ -100,23 +124,37 @@ impl MysqlCache {
             Some(old) => (
                 format!(
                     "update {} set data = ?, last_update = current_timestamp \
-                     where bank = ? and etcd_key = ? and data = ?",
+                     where bank = ? and etcd_key = ? and cast(bank as binary) = ? \
+                     and cast(etcd_key as binary) = ? and data = ?",
                     self.table
                 ),
-                vec![bytes.into(), bank.into(), key.into(), old.into()],
+                vec![
+                    bytes.into(),
+                    bank.into(),
+                    key.into(),
+                    bank.into(),
+                    key.into(),
+                    old.into(),
+                ],
             ),
         };
         self.changes(store, arguments)
     }
 
     pub(super) fn flush_key(&self, bank: &str, key: &str) -> Result<bool, StoreError> {
-        let remove = format!("delete from {} where bank = ? and etcd_key = ?", self.table);
-        self.changes(remove, vec![bank.into(), key.into()])
+        let remove = format!(
+            "delete from {} where bank = ? and etcd_key = ? and cast(bank as binary) = ? \
+             and cast(etcd_key as binary) = ?",
+            self.table
+        );
+        let arguments = vec![bank.into(), key.into(), bank.into(), key.into()];
+        self.changes(remove, arguments)
     }
 
     pub(super) fn flush_bank(&self, bank: &str) -> Result<bool, StoreError> {
         let remove = format!(
-            "delete from {} where bank = ? or left(bank, char_length(?)) = ?",
+            "delete from {} where cast(bank as binary) = ? \
+             or cast(left(bank, char_length(?)) as binary) = ?",
             self.table
         );
         let below = format!("{bank}/");
@@ -124,8 +162,11 @@ impl MysqlCache {
     }
 
     pub(super) fn keys(&self, bank: &str) -> Result<Vec<String>, StoreError> {
-        let ask = format!("select etcd_key from {} where bank = ?", self.table);
-        let arguments = vec![bank.into()];
+        let ask = format!(
+            "select etcd_key from {} where bank = ? and cast(bank as binary) = ?",
+            self.table
+        );
+        let arguments = vec![bank.into(), bank.into()];
         self.tables
             .run(async move |mysql| mysql.rows(ask, arguments).await)
     }
@@ -153,10 +194,10 @@ impl MysqlCache {
         let ask = format!(
             "select etcd_key, cast(unix_timestamp(last_update) as signed), \
              last_update > current_timestamp - interval {STAMP_SETTLED_S} second \
-             from {} where bank = ?",
+             from {} where bank = ? and cast(bank as binary) = ?",
             self.table
         );
-        let arguments = vec![bank.into()];
+        let arguments = vec![bank.into(), bank.into()];
         let found: Vec<(String, i64, bool)> = self
             .tables
             .run(async move |mysql| mysql.rows(ask, arguments).await)?;

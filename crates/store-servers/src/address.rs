@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 use thiserror::Error;
 use url::Url;
 
-use crate::limits::{CONNECTIONS_MAX, OPERATION_TIME, PASSWORD_BYTES_MAX};
+use crate::limits::{CONNECTIONS_ALLOWED_MAX, CONNECTIONS_MAX, OPERATION_TIME, PASSWORD_BYTES_MAX};
 
 /// Kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,6 +122,9 @@ pub enum AddressError {
     /// The value of a parameter is not one.
     #[error("its parameter {0} has no value of use")]
     Value(&'static str),
+    /// A socket of this machine is asked for together with TLS.
+    #[error("a socket on this machine has no TLS: leave out tls, ca, cert and key, or socket")]
+    SocketWithTls,
     /// The variable with the password is not set.
     #[error("the environment has no {0} with its password")]
     NoVariable(String),
@@ -170,9 +173,10 @@ impl Address {
         for (name, value) in url.query_pairs() {
             address.set(&name, &value)?;
         }
-        match address.host.is_empty() && address.socket.is_none() {
-            true => Err(AddressError::NoHost),
-            false => Ok(address),
+        match (&address.socket, &address.tls) {
+            (Some(_), Some(_)) => Err(AddressError::SocketWithTls),
+            (None, _) if address.host.is_empty() => Err(AddressError::NoHost),
+            _ => Ok(address),
         }
     }
 
@@ -206,7 +210,8 @@ impl Address {
                 self.limit = limit.ok_or(AddressError::Value("timeout"))?;
             }
             "connections" => {
-                let number = value.parse().ok().filter(|number| *number > 0);
+                let allowed = 1..=CONNECTIONS_ALLOWED_MAX;
+                let number = value.parse().ok().filter(|it| allowed.contains(it));
                 self.connections = number.ok_or(AddressError::Value("connections"))?;
             }
             other => return Err(AddressError::Parameter(other.to_owned())),
@@ -329,6 +334,11 @@ mod tests {
             "redis://h?tls=maybe",
             "redis://h?timeout=0",
             "redis://h?connections=none",
+            "redis://h?connections=0",
+            "redis://h?connections=1025",
+            "redis://h?connections=9999999999999999999",
+            "redis://h?socket=/run/redis&ca=/etc/ca.pem",
+            "rediss://h?socket=/run/redis",
         ] {
             assert!(Address::parse(text).is_err(), "{text}");
         }

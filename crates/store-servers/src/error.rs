@@ -1,29 +1,47 @@
 //! What can go wrong with a server.
 
 use std::error::Error;
+use std::fmt;
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// Why an operation on a server was not done, or may not have been.
-#[derive(Debug, Error)]
-#[error("{server} {failure}")]
+/// Why an operation on a server was not done, or may not have been. Its text has
+/// that of the failure, whose cause is its own.
+#[derive(Debug)]
 pub struct ServerError {
     /// The server, without its password.
     pub server: String,
     /// What happened.
-    #[source]
     pub failure: Failure,
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.server, self.failure)
+    }
+}
+
+impl Error for ServerError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.failure.source()
+    }
 }
 
 /// What can happen to an operation.
 #[derive(Debug, Error)]
 pub enum Failure {
     /// The server was away when the operation began, so it was not tried.
-    #[error("is away since {} s", since.as_secs())]
+    #[error("has been away for {} s", since.as_secs())]
     Away {
         /// For how long.
         since: Duration,
+    },
+    /// All connections were in use all the time, so it was not tried.
+    #[error("had no free connection within {} s", limit.as_secs_f32())]
+    Busy {
+        /// The time limit.
+        limit: Duration,
     },
     /// There was no answer in time.
     #[error("did not answer within {} s", limit.as_secs_f32())]
@@ -52,5 +70,25 @@ impl Failure {
     /// Whether the connection is of no use any more.
     pub(crate) fn breaks(&self) -> bool {
         matches!(self, Self::TimedOut { .. } | Self::Broken(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_says_each_thing_once() {
+        let of = |failure| ServerError {
+            server: "redis://one:6379".to_owned(),
+            failure,
+        };
+        let since = Duration::from_secs(1);
+        let away = of(Failure::Away { since });
+        assert_eq!(away.to_string(), "redis://one:6379 has been away for 1 s");
+        assert!(away.source().is_none());
+        let broken = of(Failure::broken("it hung up"));
+        assert_eq!(broken.to_string(), "redis://one:6379 cannot be reached");
+        assert_eq!(broken.source().unwrap().to_string(), "it hung up");
     }
 }

@@ -9,9 +9,12 @@ pub const OPERATION_TIME: Duration = Duration::from_secs(5);
 /// operation: it is busy with others.
 pub const THREAD_LATE: Duration = Duration::from_secs(2);
 
-/// Connections to one server. Further operations wait for one, within their
-/// time.
+/// Connections to one server. Further operations wait for one, as long as an
+/// operation may take.
 pub const CONNECTIONS_MAX: usize = 8;
+
+/// Most connections to one server that can be asked for.
+pub const CONNECTIONS_ALLOWED_MAX: usize = 1024;
 
 /// The first pause before a server that is away is tried again; each further
 /// one is twice as long.

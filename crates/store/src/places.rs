@@ -4,6 +4,7 @@
 //! `keys.cache_driver`, `eauth_tokens.cache_driver`, `master_job_cache`) name it
 //! for one role, and win where they are set to something else than files.
 
+use std::error::Error as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -40,9 +41,6 @@ pub struct PlaceError {
     pub option: &'static str,
     /// What is wrong with its value, and what to do.
     pub why: String,
-    /// What is wrong with an address.
-    #[source]
-    pub source: Option<AddressError>,
 }
 
 /// The option that names the place of everything.
@@ -105,8 +103,7 @@ impl Reader<'_> {
         };
         let address = Address::parse(&url).map_err(|source| PlaceError {
             option: STORE,
-            why: format!("it names no place: {source}"),
-            source: Some(source),
+            why: format!("it names no place: {}", with_causes(&source)),
         })?;
         self.at(STORE, address).map(Some)
     }
@@ -222,11 +219,19 @@ impl Reader<'_> {
             }
         };
         let separator = own("cache.redis.separator", "_")?;
-        Ok(CacheNames {
+        let names = CacheNames {
             banks: own("cache.redis.banks_prefix", "$BANKS")? + &separator,
             keys: own("cache.redis.keys_prefix", "$KEYS")? + &separator,
             stamps: own("cache.redis.timestamp_prefix", "$TSTAMP")? + &separator,
-        })
+        };
+        match names.keys == names.stamps {
+            true => Err(wrong(
+                option,
+                "cache.redis.timestamp_prefix: it must differ from cache.redis.keys_prefix"
+                    .to_owned(),
+            )),
+            false => Ok(names),
+        }
     }
 
     fn keep_jobs(&self) -> Duration {
@@ -237,11 +242,18 @@ impl Reader<'_> {
 }
 
 fn wrong(option: &'static str, why: String) -> PlaceError {
-    PlaceError {
-        option,
-        why,
-        source: None,
+    PlaceError { option, why }
+}
+
+/// Who reports a wrong option has room for one text.
+fn with_causes(error: &AddressError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
     }
+    text
 }
 
 #[cfg(all(test, feature = "redis"))]
@@ -323,5 +335,13 @@ mod tests {
         }
         let error = places(&[("cache", "redis"), ("cache.redis.port", "x")]).unwrap_err();
         assert!(error.to_string().contains("is no port"), "{error}");
+        let equal = [
+            ("cache", "redis"),
+            ("cache.redis.timestamp_prefix", "$KEYS"),
+        ];
+        let error = places(&equal).unwrap_err();
+        assert!(error.to_string().contains("must differ"), "{error}");
+        let error = places(&[("store", "redis://h?password_file=/nowhere")]).unwrap_err();
+        assert!(error.to_string().contains("/nowhere"), "{error}");
     }
 }

@@ -15,6 +15,25 @@ use crate::mysql::MysqlOptions;
 #[cfg(feature = "postgres")]
 use crate::postgres::{JobTables, PostgresOptions};
 
+/// What asks PostgreSQL's clients to protect a connection.
+#[cfg(feature = "postgres")]
+const PROTECTIONS_OF_POSTGRES: [&str; 5] =
+    ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl"];
+
+/// What asks MySQL's clients to protect a connection.
+#[cfg(feature = "mysql")]
+const PROTECTIONS_OF_MYSQL: [&str; 9] = [
+    "ssl",
+    "ssl_ca",
+    "ssl_cert",
+    "ssl_key",
+    "ssl_mode",
+    "ssl_disabled",
+    "ssl_capath",
+    "ssl_cipher",
+    "ssl_verify_cert",
+];
+
 /// The text of an option, if it is set.
 pub(crate) type Lookup<'o> = &'o dyn Fn(&str) -> Option<String>;
 
@@ -60,6 +79,7 @@ pub(crate) fn of_returner(
 #[cfg(feature = "mysql")]
 pub(crate) fn of_mysql_cache(option: Lookup<'_>) -> Result<BackendOptions, String> {
     let text = |name: &str| option(&format!("mysql.{name}"));
+    refuse_unread("mysql", &PROTECTIONS_OF_MYSQL, option)?;
     let host = text("host").unwrap_or_else(|| "127.0.0.1".to_owned());
     let mut address = Address::new(Kind::Mysql, host);
     if let Some(number) = text("port") {
@@ -93,9 +113,27 @@ fn postgres(
         if let Some(seconds) = text("connect_timeout") {
             address.limit = seconds_of(&format!("{family}.connect_timeout"), &seconds)?;
         }
+    } else {
+        refuse_unread(family, &PROTECTIONS_OF_POSTGRES, option)?;
     }
     let options = PostgresOptions { address, tables };
     Ok(BackendOptions::Postgres(Box::new(options)))
+}
+
+/// Refuses options that ask for a protection that Salt's module of the same name
+/// does not know, so that nobody takes the connection for protected.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+fn refuse_unread(family: &str, names: &[&str], option: Lookup<'_>) -> Result<(), String> {
+    for name in names {
+        let name = format!("{family}.{name}");
+        if option(&name).is_some() {
+            return Err(format!(
+                "{name}: it is not read, the connection would be plain; leave it out, or name the \
+                 place with store"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// TLS as the words of PostgreSQL's own clients ask for it.
@@ -109,7 +147,17 @@ fn ssl(family: &str, option: Lookup<'_>) -> Result<Option<Tls>, String> {
     }
     let ca = text("sslrootcert").map(Into::into);
     let is_unverified = match text("sslmode").as_deref() {
-        None | Some("disable") => return Ok(None),
+        None => {
+            let files = ["sslrootcert", "sslcert", "sslkey"];
+            return match files.into_iter().find(|name| text(name).is_some()) {
+                Some(name) => Err(format!(
+                    "{family}.{name}: no connection is protected without {family}.sslmode; set it \
+                     to verify-full"
+                )),
+                None => Ok(None),
+            };
+        }
+        Some("disable") => return Ok(None),
         // As PostgreSQL's clients: without a certificate to check against,
         // whoever answers will do.
         Some("require") => ca.is_none(),
@@ -231,10 +279,22 @@ mod tests {
             ("returner.pgjsonb.sslrootcert", "/ca.pem"),
         ];
         assert!(!tls(&checked).unwrap().unwrap().is_unverified);
-        for wrong in [(mode, "prefer"), ("returner.pgjsonb.sslcrl", "/crl.pem")] {
+        for wrong in [
+            (mode, "prefer"),
+            ("returner.pgjsonb.sslcrl", "/crl.pem"),
+            ("returner.pgjsonb.sslrootcert", "/ca.pem"),
+            ("returner.pgjsonb.sslcert", "/cert.pem"),
+            ("returner.pgjsonb.sslkey", "/key.pem"),
+        ] {
             let error = tls(&[wrong]).unwrap_err();
             assert!(error.starts_with(wrong.0), "{error}");
         }
+        let plain = [("returner.postgres.sslmode", "verify-full")];
+        let error = returner("postgres", &plain).unwrap_err();
+        assert!(error.starts_with("returner.postgres.sslmode: "), "{error}");
+        let cache = |wanted: &str| (wanted == "mysql.ssl_ca").then(|| "/ca.pem".to_owned());
+        let error = of_mysql_cache(&cache).unwrap_err();
+        assert!(error.starts_with("mysql.ssl_ca: "), "{error}");
         let error = tls(&[("returner.pgjsonb.port", "x")]).unwrap_err();
         assert_eq!(error, "returner.pgjsonb.port: x is no port");
     }

@@ -34,9 +34,10 @@ create table if not exists salt_events (
 create index if not exists idx_salt_events_tag on salt_events (tag);
 ";
 
-/// The tables of `salt.returners.postgres`.
+/// The tables of `salt.returners.postgres`, with room for the ids of `unique_jid`,
+/// which have more than its 20 letters.
 const TEXT: &str = "
-create table if not exists jids (jid varchar(20) primary key, load text not null);
+create table if not exists jids (jid varchar(255) primary key, load text not null);
 create table if not exists salt_returns (
     fun varchar(50) not null, jid varchar(255) not null, return text not null, full_ret text,
     id varchar(255) not null, success varchar(10) not null,

@@ -5,6 +5,14 @@ use std::time::Duration;
 /// Connections at once; more wait to be accepted.
 pub const CONNECTIONS_MAX: usize = 4096;
 
+/// The same from one address, or one /64 of IPv6, unless it is this machine's;
+/// more are closed.
+pub const CONNECTIONS_PER_ORIGIN_MAX: usize = 64;
+
+/// How long an answer may wait for who does not read it; then the connection is
+/// closed.
+pub const WRITE_WITHIN: Duration = Duration::from_secs(30);
+
 /// Headers of one request; more are refused with 431.
 pub const HEADERS_MAX: usize = 64;
 
@@ -16,6 +24,14 @@ pub const HEAD_WITHIN: Duration = Duration::from_secs(15);
 
 /// How long the body of a request may take; then it is refused with 408.
 pub const BODY_WITHIN: Duration = Duration::from_secs(60);
+
+/// A body of so many bytes needs no room of its own. One without a length may be
+/// as long as is allowed.
+pub const BODY_SMALL: usize = 16 * 1024;
+
+/// Bytes of larger bodies at once of those without a session, or as many as one may
+/// have; more are refused with 503.
+pub const LARGE_BODIES_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// How long a TLS handshake may take; then the connection is closed.
 pub const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
@@ -82,3 +98,6 @@ pub const DRAIN_WITHIN: Duration = Duration::from_secs(3);
 
 /// Bytes of a static file; a larger one is not served.
 pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Bytes of a file that are read at once.
+pub const FILE_PIECE: usize = 64 * 1024;

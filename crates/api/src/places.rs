@@ -1,17 +1,17 @@
-//! Places for what takes long: commands, and logins under way.
+//! Places for what takes long: commands, logins under way, connections.
 //!
 //! Invariant: what waits for a place is bounded, and those who have proven nothing
 //! yet never hold all of them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
 use halite_transport::fleet::Origin;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::fault::Fault;
-use crate::limits::{LOGINS_MAX, LOGINS_PER_ORIGIN_MAX, WAITING_PER_PLACE};
+use crate::limits::WAITING_PER_PLACE;
 
 /// Places for commands.
 #[derive(Debug)]
@@ -58,42 +58,64 @@ impl Places {
     }
 }
 
-/// Logins that the master is asked about.
-#[derive(Debug, Default)]
-pub(crate) struct Logins(Mutex<HashMap<Origin, usize>>);
+/// Places of which one origin has only a part.
+#[derive(Clone, Debug)]
+pub(crate) struct Shares {
+    taken: Arc<Mutex<Taken>>,
+    each_max: usize,
+    all_max: usize,
+}
 
-/// A login under way, until dropped.
+#[derive(Debug, Default)]
+struct Taken {
+    by: HashMap<Origin, usize>,
+    all: usize,
+}
+
+/// A place of an origin's, until dropped.
 #[derive(Debug)]
-pub(crate) struct Login<'a> {
-    logins: &'a Logins,
+pub(crate) struct Share {
+    taken: Arc<Mutex<Taken>>,
     from: Origin,
 }
 
-impl Logins {
-    /// A place for one more login; nothing when there is none.
-    pub(crate) fn begin(&self, from: Origin) -> Option<Login<'_>> {
-        let mut under_way = self.lock();
-        let own = under_way.get(&from).copied().unwrap_or_default();
-        if own >= LOGINS_PER_ORIGIN_MAX || under_way.values().sum::<usize>() >= LOGINS_MAX {
-            return None;
+impl Shares {
+    /// So many for one origin and for all.
+    pub(crate) fn new(each_max: usize, all_max: usize) -> Self {
+        Self {
+            taken: Arc::default(),
+            each_max,
+            all_max,
         }
-        under_way.insert(from, own + 1);
-        Some(Login { logins: self, from })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Origin, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// One more place; nothing when there is none.
+    pub(crate) fn take(&self, from: Origin) -> Option<Share> {
+        let mut taken = lock(&self.taken);
+        let own = taken.by.get(&from).copied().unwrap_or_default();
+        if own >= self.each_max || taken.all >= self.all_max {
+            return None;
+        }
+        taken.by.insert(from, own + 1);
+        taken.all += 1;
+        let taken = Arc::clone(&self.taken);
+        Some(Share { taken, from })
     }
 }
 
-impl Drop for Login<'_> {
+impl Drop for Share {
     fn drop(&mut self) {
-        let mut under_way = self.logins.lock();
-        let left = under_way.remove(&self.from).unwrap_or_default();
+        let mut taken = lock(&self.taken);
+        taken.all = taken.all.saturating_sub(1);
+        let left = taken.by.remove(&self.from).unwrap_or_default();
         if left > 1 {
-            under_way.insert(self.from, left - 1);
+            taken.by.insert(self.from, left - 1);
         }
     }
+}
+
+fn lock(taken: &Mutex<Taken>) -> MutexGuard<'_, Taken> {
+    taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -120,23 +142,20 @@ mod tests {
     }
 
     #[test]
-    fn one_address_leaves_places_for_logins_of_others() {
+    fn one_address_leaves_places_for_others() {
         let origin = |last: u8| Origin::of(Some(IpAddr::from([10, 0, 0, last])));
-        let logins = Logins::default();
-        let mut held = Vec::new();
-        for _ in 0..LOGINS_PER_ORIGIN_MAX {
-            held.push(logins.begin(origin(1)).unwrap());
-        }
-        assert!(logins.begin(origin(1)).is_none());
-        for last in 2.. {
-            match logins.begin(origin(last)) {
-                Some(login) => held.push(login),
-                None => break,
-            }
-        }
-        assert_eq!(held.len(), LOGINS_MAX);
+        let shares = Shares::new(2, 3);
+        let mut held = vec![
+            shares.take(origin(1)).unwrap(),
+            shares.take(origin(1)).unwrap(),
+        ];
+        assert!(shares.take(origin(1)).is_none());
+        held.push(shares.take(origin(2)).unwrap());
+        assert!(shares.take(origin(3)).is_none());
+        held.remove(0);
+        held.push(shares.take(origin(1)).unwrap());
         held.clear();
-        assert!(logins.begin(origin(1)).is_some());
-        assert!(logins.lock().is_empty());
+        assert!(lock(&shares.taken).by.is_empty());
+        assert_eq!(lock(&shares.taken).all, 0);
     }
 }

@@ -11,17 +11,22 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
+use halite_transport::fleet::Origin;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::TcpUserTimeout;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::error::ServeError;
 use crate::limits::{
-    CONNECTIONS_MAX, DRAIN_WITHIN, HANDSHAKE_WITHIN, HEAD_BYTES_MAX, HEAD_WITHIN, HEADERS_MAX,
+    CONNECTIONS_MAX, CONNECTIONS_PER_ORIGIN_MAX, DRAIN_WITHIN, HANDSHAKE_WITHIN, HEAD_BYTES_MAX,
+    HEAD_WITHIN, HEADERS_MAX, WRITE_WITHIN,
 };
+use crate::places::Shares;
 use crate::routes::{App, Peer};
 use crate::tls::Tls;
 
@@ -67,6 +72,7 @@ impl Server {
     /// end, and streams of events end at once.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let shares = Shares::new(CONNECTIONS_PER_ORIGIN_MAX, CONNECTIONS_MAX);
         let (ending, _) = watch::channel(false);
         // Every connection holds a sender: when all are gone, so are they.
         let (alive, mut all_gone) = mpsc::channel::<()>(1);
@@ -88,6 +94,13 @@ impl Server {
                     continue;
                 }
             };
+            // A proxy on this machine has the connections of all.
+            let is_far = !address.ip().to_canonical().is_loopback();
+            let share = shares.take(Origin::of(Some(address.ip())));
+            if is_far && share.is_none() {
+                tracing::debug!(from = %address.ip(), "closed a connection: it is one too many");
+                continue;
+            }
             let connection = Connection {
                 app: Arc::clone(&self.app),
                 ending: ending.subscribe(),
@@ -96,7 +109,7 @@ impl Server {
             let (tls, alive) = (self.tls.clone(), alive.clone());
             tokio::spawn(async move {
                 connection.serve(stream, tls).await;
-                drop((slot, alive));
+                drop((share, slot, alive));
             });
         }
         drop(self.listener);
@@ -121,6 +134,7 @@ struct Connection {
 impl Connection {
     async fn serve(self, stream: TcpStream, tls: Option<Tls>) {
         let _ = stream.set_nodelay(true);
+        limit_writing(&stream, WRITE_WITHIN);
         let Some(tls) = tls else {
             return self.requests(stream).await;
         };
@@ -164,6 +178,42 @@ impl Connection {
     }
 }
 
+/// Ends a connection whose other end takes nothing for so long.
+fn limit_writing(stream: &TcpStream, within: Duration) {
+    let ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX);
+    if let Err(error) = setsockopt(stream, TcpUserTimeout, &ms) {
+        tracing::debug!("the time of writing cannot be limited: {error}");
+    }
+}
+
 async fn told_to_end(ending: &mut watch::Receiver<bool>) {
     let _ = ending.wait_for(|ending| *ending).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncWriteExt;
+
+    /// How long the test waits for the end of a connection.
+    const WITHIN: Duration = Duration::from_secs(20);
+
+    #[tokio::test]
+    async fn who_does_not_read_is_not_written_to_for_ever() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _silent = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
+        let (mut stream, _) = listener.accept().await.unwrap();
+        limit_writing(&stream, Duration::from_secs(1));
+        let writing = async {
+            loop {
+                if let Err(error) = stream.write_all(&[0; 65_536]).await {
+                    return error;
+                }
+            }
+        };
+        let ended = tokio::time::timeout(WITHIN, writing).await.unwrap();
+        assert_eq!(ended.kind(), std::io::ErrorKind::TimedOut);
+    }
 }

@@ -184,7 +184,7 @@ async fn make_token(app: &App, peer: Peer, mut asks: Map) -> Result<Option<Map>,
     let credentials = credentials(&mut asks);
     let name = credentials.username.clone().unwrap_or_default();
     check_login(app, peer, Some(&name))?;
-    let Some(_under_way) = app.logins.begin(peer.origin()) else {
+    let Some(_under_way) = app.logins.take(peer.origin()) else {
         tracing::warn!(from = %peer.caller, "refused a login: too many are under way");
         return Err(too_many(Duration::ZERO));
     };

@@ -24,16 +24,19 @@ use halite_config::MasterConfig;
 use halite_transport::fleet::Origin;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode_str;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use crate::decode;
 use crate::encode::accepted;
 use crate::error::ServeError;
 use crate::events::Events;
 use crate::fault::Fault;
-use crate::limits::{BODY_WITHIN, STREAMS_MAX, UNPROVEN_PART};
+use crate::limits::{
+    BODY_SMALL, BODY_WITHIN, LARGE_BODIES_BYTES_MAX, LOGINS_MAX, LOGINS_PER_ORIGIN_MAX,
+    STREAMS_MAX, UNPROVEN_PART,
+};
 use crate::low::Runner;
-use crate::places::{Logins, Places};
+use crate::places::{Places, Shares};
 use crate::sessions::Sessions;
 use crate::settings::ApiSettings;
 use crate::static_files;
@@ -52,7 +55,9 @@ pub struct App {
     /// Those of them that commands with a password may have.
     unproven: Places,
     /// Logins that the master is asked about.
-    logins: Logins,
+    logins: Shares,
+    /// Room for large bodies without a session, in parts of [`BODY_SMALL`] bytes.
+    large_bodies: Semaphore,
     /// A place for each stream of events.
     streams: Arc<Semaphore>,
     stats: Stats,
@@ -148,6 +153,11 @@ impl Asked {
         self.headers.get(name)?.to_str().ok()
     }
 
+    /// How long the body says that it is.
+    fn declared_length(&self) -> Option<usize> {
+        self.header(header::CONTENT_LENGTH)?.parse().ok()
+    }
+
     /// A parameter of a page, in the path or in the query.
     fn parameter(&self, name: &str) -> Result<Option<String>, Fault> {
         let strange = self
@@ -198,7 +208,12 @@ impl App {
             events: Events::listen(client()?),
             commands: Places::new(settings.commands_max),
             unproven: Places::new(settings.commands_max / UNPROVEN_PART),
-            logins: Logins::default(),
+            logins: Shares::new(LOGINS_PER_ORIGIN_MAX, LOGINS_MAX),
+            large_bodies: Semaphore::new(
+                LARGE_BODIES_BYTES_MAX
+                    .max(settings.body_bytes_max)
+                    .div_ceil(BODY_SMALL),
+            ),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             stats: Stats::default(),
             ending: watch::Sender::new(false),
@@ -318,6 +333,7 @@ impl App {
         }
         match asked.method {
             Method::POST => {
+                let _room = self.room(asked)?;
                 let body = self.body(asked, request.into_body()).await?;
                 self.post(asked, body).await
             }
@@ -342,7 +358,7 @@ impl App {
             Page::App => {
                 let app = self.settings.app.as_deref();
                 let app = app.ok_or_else(|| Fault::no_page(&asked.path))?;
-                let mut response = static_files::answer(app, &asked.path, &asked.headers)?;
+                let mut response = static_files::answer(app, &asked.path, &asked.headers).await?;
                 let html = HeaderValue::from_static("text/html;charset=utf-8");
                 response.headers_mut().insert(header::CONTENT_TYPE, html);
                 Ok(response)
@@ -350,13 +366,14 @@ impl App {
             Page::Static => {
                 let root = self.settings.static_dir.as_deref();
                 let root = root.ok_or_else(|| Fault::no_page(&asked.path))?;
-                let file = static_files::below(root, &asked.rest.join("/"), &asked.path)?;
-                static_files::answer(&file, &asked.path, &asked.headers)
+                let path = asked.rest.join("/");
+                let file = static_files::below(root, path, &asked.path).await?;
+                static_files::answer(&file, &asked.path, &asked.headers).await
             }
             Page::Favicon => {
                 let icon = self.settings.favicon.as_deref();
                 let icon = icon.ok_or_else(|| Fault::no_page(&asked.path))?;
-                static_files::answer(icon, &asked.path, &asked.headers)
+                static_files::answer(icon, &asked.path, &asked.headers).await
             }
             Page::Logout | Page::Hook => Err(Fault::no_method(allow(asked.page))),
         }
@@ -442,10 +459,31 @@ impl App {
         }
     }
 
+    /// Room in memory for a large body of somebody who has no session, until
+    /// dropped; others need none.
+    ///
+    /// # Errors
+    /// With 503 when there is none.
+    fn room(&self, asked: &Asked) -> Result<Option<SemaphorePermit<'_>>, Fault> {
+        let bytes = asked
+            .declared_length()
+            .unwrap_or(self.settings.body_bytes_max);
+        if asked.token.is_some() || bytes <= BODY_SMALL {
+            return Ok(None);
+        }
+        // What is larger than allowed is refused when it is read.
+        let bytes = bytes.min(self.settings.body_bytes_max);
+        let rooms = u32::try_from(bytes.div_ceil(BODY_SMALL)).unwrap_or(u32::MAX);
+        let room = self.large_bodies.try_acquire_many(rooms).map_err(|_| {
+            let full = axum::http::StatusCode::SERVICE_UNAVAILABLE;
+            Fault::new(full, "There are too many large requests already")
+        })?;
+        Ok(Some(room))
+    }
+
     async fn body(&self, asked: &Asked, body: Body) -> Result<decode::Body, Fault> {
         let max = self.settings.body_bytes_max;
-        let declared = asked.header(header::CONTENT_LENGTH);
-        let declared = declared.and_then(|length| length.parse::<usize>().ok());
+        let declared = asked.declared_length();
         if declared.is_some_and(|length| length > max) {
             return Err(Fault::too_large());
         }

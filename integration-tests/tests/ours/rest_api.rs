@@ -261,6 +261,26 @@ fn strangers_and_other_pages_have_nothing_done() -> Result<()> {
     let key = json!({ "mid": "x\r\nSet-Cookie: a=b", "username": "alice", "password": "secret1", "eauth": "file" });
     ensure!(served.post("/keys", &[], &key)?.status == 400);
 
+    // Behind a proxy on this machine failures count for whom it names last, and
+    // those with a token as those with a password.
+    let login = |password: &str, from: &str| {
+        let proof = json!({ "username": "bob", "password": password, "eauth": "file" });
+        served.post("/login", &[("X-Forwarded-For", from)], &proof)
+    };
+    let token = |from: &str| {
+        let low = json!({
+            "client": "local", "tgt": "*", "fun": "test.ping", "token": "aa", "timeout": 86400,
+        });
+        served.post("/run", &[("X-Forwarded-For", from)], &low)
+    };
+    for _ in 0..4 {
+        ensure!(login("wrong", "192.0.2.1, 192.0.2.7")?.status == 401);
+        ensure!(token("192.0.2.7")?.status == 401);
+    }
+    ensure!(login("secret2", "192.0.2.7")?.status == 429);
+    ensure!(token("192.0.2.7")?.status == 429);
+    ensure!(login("secret2", "192.0.2.7, 192.0.2.8")?.status == 200);
+
     for _ in 0..4 {
         ensure!(served.log_in("bob", "wrong")?.status == 401);
     }
@@ -291,7 +311,12 @@ fn events_come_live_and_the_end_waits_for_no_stream() -> Result<()> {
         Ok(())
     };
     read_until("retry: 400\n")?;
-    let fired = served.post("/hook/deploy/done", &[token], &json!({ "build": 17 }))?;
+    let proof = ("Authorization", "Basic c2VjcmV0");
+    let fired = served.post(
+        "/hook/deploy/done",
+        &[token, proof],
+        &json!({ "build": 17 }),
+    )?;
     ensure!(
         fired.json()? == json!({ "success": true }),
         "{}",
@@ -299,6 +324,8 @@ fn events_come_live_and_the_end_waits_for_no_stream() -> Result<()> {
     );
     read_until("tag: salt/netapi/hook/deploy/done\ndata: {")?;
     read_until("\"post\": {\"build\": 17}")?;
+    read_until("Remote-Addr")?;
+    ensure!(!heard.contains("c2VjcmV0"), "{heard}");
     let begun = Instant::now();
     ensure!(served.api.stop(SHORT)? == 0, "{}", served.api.said());
     ensure!(

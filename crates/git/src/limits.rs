@@ -69,6 +69,10 @@ pub const COPY_POLL: Duration = Duration::from_millis(10);
 /// Branches and tags of a remote; what is beyond is left out.
 pub const REFS_MAX: usize = 200_000;
 
+/// When it is looked at anew whether something is signed that was not: a program
+/// may have been missing.
+pub const REFUSED_FOR: Duration = Duration::from_secs(3600);
+
 /// A larger file is no public key.
 pub const SIGNER_BYTES_MAX: u64 = 1 << 20;
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gix_hash::{ObjectId, Prefix};
-use gix_object::{Find, FindHeader, Kind, TagRefIter, TreeRefIter};
+use gix_object::{Find, FindHeader, Kind, TagRef, TagRefIter, TreeRefIter};
 use gix_odb::Store;
 use gix_odb::store::init::{Options, Slots};
 
@@ -176,6 +176,20 @@ impl Objects {
             }
         }
         Ok(None)
+    }
+
+    /// The name that a tag gives itself; `None` if it is no tag.
+    ///
+    /// # Errors
+    /// When the object is missing, damaged or too large.
+    pub(crate) fn tag_name(&self, id: Id) -> Result<Option<String>, GitError> {
+        let Some((Kind::Tag, _)) = self.header(id)? else {
+            return Ok(None);
+        };
+        let bytes = self.read(id, Kind::Tag, OBJECT_BYTES_MAX as u64)?;
+        let tag = TagRef::from_bytes(&bytes, gix_hash::Kind::Sha1);
+        let tag = tag.map_err(|error| unreadable(id, &error))?;
+        Ok(Some(String::from_utf8_lossy(tag.name).into_owned()))
     }
 
     /// The object whose id begins so, if there is one and no other.

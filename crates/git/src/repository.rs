@@ -5,6 +5,7 @@
 
 mod copy;
 mod reach;
+mod signed;
 mod update;
 
 use std::fs;

@@ -21,6 +21,7 @@ use crate::GitError;
 use crate::limits::SIGNER_BYTES_MAX;
 use crate::objects::{Id, Objects};
 use crate::program::{bare_git, in_bare_surroundings, local};
+use crate::snapshot::TAGS;
 use crate::watch::Watch;
 
 const PGP: &[u8] = b"-----BEGIN PGP PUBLIC KEY BLOCK-----";
@@ -33,6 +34,20 @@ const GOOD: &str = "G";
 
 /// How far gpg trusts the keys of the keyring.
 const ULTIMATE: u8 = 6;
+
+/// The object whose signature counts for a branch or tag: a tag that is served in
+/// the name that it has, else the commit. A signed tag says nothing of another
+/// name.
+///
+/// # Errors
+/// When an object is missing or damaged.
+pub(crate) fn judged_for(objects: &Objects, name: &str, id: Id) -> Result<Id, GitError> {
+    let own = objects.tag_name(id)?;
+    if own.is_some() && own.as_deref() == name.strip_prefix(TAGS) {
+        return Ok(id);
+    }
+    Ok(objects.commit(id)?.map_or(id, |(commit, _)| commit))
+}
 
 /// The keys that may sign.
 pub(crate) struct Signers {

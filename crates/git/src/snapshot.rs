@@ -17,7 +17,8 @@ use crate::{GitError, Remote};
 
 const MODE: u32 = 0o600;
 const BRANCHES: &str = "refs/remotes/origin/";
-const TAGS: &str = "refs/tags/";
+/// What the names of tags begin with.
+pub(crate) const TAGS: &str = "refs/tags/";
 
 /// What a line begins with that says what a reference was before.
 const EARLIER: &str = "earlier";
@@ -27,6 +28,13 @@ const EARLIER: &str = "earlier";
 const SIGNERS: &str = "signers-2";
 
 const FIRST_LINE: &str = "halite snapshot 1";
+
+/// What a line begins with that names a commit at which an environment is held
+/// and that counts as signed.
+const HELD: &str = "held-signed";
+
+/// What a line begins with that names what nobody has signed.
+const REFUSED: &str = "refused";
 
 /// The branches and tags of a remote when it was fetched.
 #[derive(Clone, Debug)]
@@ -44,8 +52,19 @@ pub(crate) struct Refs {
     fetched_s: u64,
     /// What branches and tags were before, the youngest first.
     earlier: Vec<Earlier>,
-    /// The keys that all of it was checked with; `None` if it was not.
-    signers: Option<String>,
+    /// How all of it was checked; `None` if it was not.
+    checked: Option<Checked>,
+}
+
+/// What a check of signatures has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Checked {
+    /// The keys, see [`crate::signatures::Signers::mark`].
+    pub(crate) signers: String,
+    /// The commits at which environments are held and that count as signed.
+    pub(crate) held: BTreeSet<Id>,
+    /// What nobody has signed, and since which second since 1970 that is known.
+    pub(crate) refused: BTreeMap<Id, u64>,
 }
 
 /// What a branch or tag was before.
@@ -68,12 +87,31 @@ pub struct Commit {
 }
 
 impl Snapshot {
-    pub(crate) const fn new(objects: Objects, refs: Refs, promotions: Promotions) -> Self {
-        Self {
+    pub(crate) fn new(objects: Objects, refs: Refs, promotions: Promotions) -> Self {
+        let mut this = Self {
             objects,
             refs,
             promotions,
+        };
+        this.count_held();
+        this
+    }
+
+    /// Where signatures count: what was chosen since the last update is signed
+    /// if a branch or tag names it.
+    fn count_held(&mut self) {
+        let Some(checked) = &mut self.refs.checked else {
+            return;
+        };
+        let held = self.promotions.ids();
+        let new: BTreeSet<Id> = held.filter(|id| !checked.held.contains(id)).collect();
+        if new.is_empty() {
+            return;
         }
+        let ids = self.refs.branches.values().chain(self.refs.tags.values());
+        let commits = ids.filter_map(|id| self.objects.commit(*id).ok().flatten());
+        let named = commits.map(|(commit, _)| commit);
+        checked.held.extend(named.filter(|id| new.contains(id)));
     }
 
     /// The names of the branches, sorted.
@@ -133,7 +171,7 @@ impl Snapshot {
     /// The commit whose id begins so. Where signatures count it is one that a
     /// branch or tag names: another one was not checked.
     fn named_commit(&self, beginning: &str) -> Result<Option<Id>, GitError> {
-        if self.refs.signers.is_none() {
+        if self.refs.checked.is_none() {
             return self.objects.beginning_with(beginning);
         }
         for id in self.refs.ids() {
@@ -156,7 +194,7 @@ impl Snapshot {
             return Ok(None);
         }
         if let Some(held) = self.promotions.now(saltenv) {
-            return self.expected(held).map(Some);
+            return self.held_commit(held).map(Some);
         }
         let Some(reference) = remote.reference(saltenv) else {
             return Ok(None);
@@ -189,7 +227,7 @@ impl Snapshot {
             return Ok(Some(now));
         }
         if self.promotions.was(saltenv, id) {
-            return self.expected(id).map(Some);
+            return self.held_commit(id).map(Some);
         }
         if let Some(reference) = remote.reference(saltenv)
             && let Some(named) = self.resolve(remote.kinds(saltenv), reference)?
@@ -213,9 +251,18 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// A commit that is to be here.
-    fn expected(&self, id: Id) -> Result<Commit, GitError> {
+    /// A commit that somebody has chosen: it is to be here, and signed where
+    /// signatures count.
+    fn held_commit(&self, id: Id) -> Result<Commit, GitError> {
         self.objects.expect(id)?;
+        if let Some(checked) = &self.refs.checked
+            && !checked.held.contains(&id)
+        {
+            return Err(GitError::Unfit {
+                id: id.to_string(),
+                why: "an environment is held there, and no key of verify_signatures has signed it",
+            });
+        }
         let Some((id, tree)) = self.objects.commit(id)? else {
             return Err(GitError::Unfit {
                 id: id.to_string(),
@@ -264,6 +311,31 @@ impl Earlier {
     }
 }
 
+impl Checked {
+    /// Reads a line of it.
+    fn read(&mut self, word: &str, rest: &str) {
+        if word == HELD {
+            self.held.extend(Id::parse(rest));
+        } else if let Some((since_s, id)) = rest.split_once(' ')
+            && let (Ok(since_s), Some(id)) = (since_s.parse(), Id::parse(id))
+        {
+            self.refused.insert(id, since_s);
+        }
+    }
+
+    fn write(&self, text: &mut String) {
+        use std::fmt::Write;
+
+        let _ = writeln!(text, "{SIGNERS} {}", self.signers);
+        for id in &self.held {
+            let _ = writeln!(text, "{HELD} {id}");
+        }
+        for (id, since_s) in &self.refused {
+            let _ = writeln!(text, "{REFUSED} {since_s} {id}");
+        }
+    }
+}
+
 impl Refs {
     /// Reads lines of an id, a space and the name of a reference.
     pub(crate) fn parse<'a>(lines: impl Iterator<Item = &'a str>, fetched: SystemTime) -> Self {
@@ -273,13 +345,25 @@ impl Refs {
             ..Self::default()
         };
         for (id, name) in lines.filter_map(|line| line.split_once(' ')) {
-            if id == SIGNERS {
-                refs.signers = Some(name.to_owned());
-                continue;
-            }
-            if id == EARLIER {
-                refs.earlier.extend(Earlier::parse(name));
-                continue;
+            match id {
+                SIGNERS => {
+                    refs.checked = Some(Checked {
+                        signers: name.to_owned(),
+                        ..Checked::default()
+                    });
+                    continue;
+                }
+                HELD | REFUSED => {
+                    if let Some(checked) = &mut refs.checked {
+                        checked.read(id, name);
+                    }
+                    continue;
+                }
+                EARLIER => {
+                    refs.earlier.extend(Earlier::parse(name));
+                    continue;
+                }
+                _ => {}
             }
             if refs.branches.len() + refs.tags.len() >= REFS_MAX {
                 break;
@@ -310,23 +394,27 @@ impl Refs {
         left_out
     }
 
-    /// What it was checked with.
-    pub(crate) fn signers(&self) -> Option<&str> {
-        self.signers.as_deref()
+    /// How it was checked.
+    pub(crate) const fn checked(&self) -> Option<&Checked> {
+        self.checked.as_ref()
     }
 
-    /// Only what `is_signed` stays; a branch or tag whose new commit is not is
+    /// The keys that it was checked with.
+    pub(crate) fn signers(&self) -> Option<&str> {
+        self.checked.as_ref().map(|it| it.signers.as_str())
+    }
+
+    /// Only the references in `signed` stay; a branch or tag whose new commit is not is
     /// what it was in `before`, which was checked with the same keys, or left
     /// out. What is to be said about each.
     pub(crate) fn only_signed(
         &mut self,
-        signers: String,
-        signed: &BTreeSet<Id>,
+        signed: &BTreeSet<String>,
         before: Option<&Self>,
     ) -> Vec<String> {
         let mut said = Vec::new();
         for (name, id) in self.names().collect::<Vec<_>>() {
-            if signed.contains(&id) {
+            if signed.contains(&name) {
                 continue;
             }
             let earlier = before.and_then(|before| before.get(&name));
@@ -346,8 +434,12 @@ impl Refs {
                 None => names.remove(name),
             };
         }
-        self.signers = Some(signers);
         said
+    }
+
+    /// Says how it was checked.
+    pub(crate) fn set_checked(&mut self, checked: Checked) {
+        self.checked = Some(checked);
     }
 
     /// All that they point to.
@@ -362,7 +454,7 @@ impl Refs {
 
     /// Remembers what branches and tags were before.
     pub(crate) fn follow(&mut self, before: &Self) {
-        if self.signers != before.signers {
+        if self.signers() != before.signers() {
             // It was not checked with these keys.
             return;
         }
@@ -381,7 +473,7 @@ impl Refs {
     }
 
     /// All references with what they point to.
-    fn names(&self) -> impl Iterator<Item = (String, Id)> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = (String, Id)> {
         let branches = self.branches.iter();
         let branches = branches.map(|(name, id)| (format!("{BRANCHES}{name}"), *id));
         let tags = self
@@ -417,8 +509,8 @@ impl Refs {
         use std::fmt::Write;
 
         let mut text = format!("{FIRST_LINE} {}\n", self.fetched_s);
-        if let Some(signers) = &self.signers {
-            let _ = writeln!(text, "{SIGNERS} {signers}");
+        if let Some(checked) = &self.checked {
+            checked.write(&mut text);
         }
         for (name, id) in self.names() {
             let _ = writeln!(text, "{id} {name}");

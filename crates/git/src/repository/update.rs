@@ -1,6 +1,5 @@
 //! Bringing a copy up to date.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,10 +15,8 @@ use super::copy::{LockedCopy, remove_dir};
 use super::{Repository, Updated};
 use crate::limits::{LOCK_POLL, LOCK_WAIT_MAX};
 use crate::lock::Taken;
-use crate::objects::Id;
 use crate::program::{Surroundings, failed};
 use crate::promotion::Promotions;
-use crate::signatures::Signers;
 use crate::snapshot::Refs;
 use crate::watch::Watch;
 use crate::{GitError, TrackedRun};
@@ -95,9 +92,9 @@ impl Repository {
         if !watch.lock.renew() {
             return Err(GitError::LockLost);
         }
-        let said = self.only_signed(&mut fetched, before.as_ref(), &watch)?;
-        fetched.left_out.extend(said);
         let promotions = Promotions::load(&self.places.promoted)?;
+        let said = self.only_signed(&mut fetched.refs, before.as_ref(), &promotions, &watch)?;
+        fetched.left_out.extend(said);
         let kept = copy.keep(before.as_ref(), &fetched.refs, &promotions, &fetched.listed);
         if let Some(before) = &before {
             fetched.refs.follow(before);
@@ -124,32 +121,6 @@ impl Repository {
         }
         info!(remote = %self.remote, "branches or tags have changed");
         Ok(Updated::Changed)
-    }
-
-    /// Where signatures count, leaves out what is not signed.
-    fn only_signed(
-        &self,
-        fetched: &mut Fetched,
-        before: Option<&Refs>,
-        watch: &Arc<Watch>,
-    ) -> Result<Vec<String>, GitError> {
-        if self.remote.verify_signatures.is_empty() {
-            return Ok(Vec::new());
-        }
-        let signers = Signers::read(&self.remote.verify_signatures)?;
-        let mark = signers.mark();
-        let checked = before.filter(|before| before.signers() == Some(mark.as_str()));
-        let mut signed: BTreeSet<Id> = checked.into_iter().flat_map(Refs::ids).collect();
-        let new: BTreeSet<Id> = fetched
-            .refs
-            .ids()
-            .filter(|id| !signed.contains(id))
-            .collect();
-        if !new.is_empty() {
-            let keyring = signers.keyring(&self.places.run.join("keyring"), watch)?;
-            signed.extend(keyring.signed(&self.places.git_dir, &new, watch)?);
-        }
-        Ok(fetched.refs.only_signed(mark, &signed, checked))
     }
 
     fn copy_at<'a>(&'a self, git_dir: &'a Path, watch: &'a Arc<Watch>) -> LockedCopy<'a> {

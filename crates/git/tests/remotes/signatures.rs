@@ -239,6 +239,88 @@ fn a_tag_with_a_strange_name_brings_nothing_unsigned() {
     assert_eq!(text(&repository, "base").as_deref(), Some("signed"));
 }
 
+/// Also what somebody has chosen to hold counts only if it is signed.
+#[test]
+fn an_environment_is_not_held_at_what_nobody_has_signed() {
+    let have = halite_test_support::have_programs(&["git", "ssh-keygen"]);
+    let Some(tried) = Tried::new().filter(|_| have) else {
+        return;
+    };
+    let signer = Signer::of_ssh(&tried.dir.path().join("a"));
+    tried.commit("x", "unsigned");
+    let unsigned = tried.git(&["rev-parse", "HEAD"]);
+    let unchecked = tried.repository();
+    update(&unchecked).unwrap();
+    unchecked.promote("base", Some(&unsigned)).unwrap();
+    let signed = signed_commit(&tried, &signer, "signed");
+    let checked = checked_repository(&tried, &signer);
+    update(&checked).unwrap();
+    let snapshot = checked.snapshot().unwrap().unwrap();
+    let error = snapshot.commit(checked.remote(), "base").unwrap_err();
+    assert!(error.to_string().contains("verify_signatures"), "{error}");
+    let then = snapshot.commit_then(checked.remote(), "base", &unsigned);
+    assert!(then.is_err());
+    // Held at a signed one, it stays there.
+    checked.promote("base", Some(&signed)).unwrap();
+    assert_eq!(text(&checked, "base").as_deref(), Some("signed"));
+    signed_commit(&tried, &signer, "next");
+    update(&checked).unwrap();
+    assert_eq!(text(&checked, "base").as_deref(), Some("signed"));
+    // Also at what a signed tag has named that is gone.
+    tried.commit("x", "tagged");
+    sign(&tried, &signer, &["tag", "-s", "-m", "x", "v1"]);
+    update(&checked).unwrap();
+    checked.promote("base", Some("v1")).unwrap();
+    tried.git(&["tag", "-d", "v1"]);
+    for _ in 0..2 {
+        update(&checked).unwrap();
+        assert_eq!(text(&checked, "base").as_deref(), Some("tagged"));
+    }
+}
+
+#[test]
+fn a_signed_tag_counts_in_its_own_name() {
+    let have = halite_test_support::have_programs(&["git", "ssh-keygen"]);
+    let Some(tried) = Tried::new().filter(|_| have) else {
+        return;
+    };
+    let signer = Signer::of_ssh(&tried.dir.path().join("a"));
+    signed_commit(&tried, &signer, "signed");
+    tried.git(&["tag", "light"]);
+    tried.commit("x", "tagged");
+    sign(&tried, &signer, &["tag", "-s", "-m", "x", "v1"]);
+    let checked = checked_repository(&tried, &signer);
+    update(&checked).unwrap();
+    tried.git(&["tag", "v2", "v1"]);
+    update(&checked).unwrap();
+    assert_eq!(text(&checked, "v1").as_deref(), Some("tagged"));
+    assert_eq!(text(&checked, "v2"), None);
+    assert_eq!(text(&checked, "light").as_deref(), Some("signed"));
+}
+
+#[test]
+fn what_is_refused_is_not_judged_at_each_update() {
+    let have = halite_test_support::have_programs(&["git", "ssh-keygen"]);
+    let Some(tried) = Tried::new().filter(|_| have) else {
+        return;
+    };
+    let signer = Signer::of_ssh(&tried.dir.path().join("a"));
+    tried.commit("x", "unsigned");
+    tried.git(&["tag", "-m", "x", "v1"]);
+    let checked = checked_repository(&tried, &signer);
+    update(&checked).unwrap();
+    let dir = tried.cache().join("gitfs").join(checked.remote().dir());
+    let keyring = dir.join("run/keyring");
+    fs::remove_dir_all(&keyring).unwrap();
+    update(&checked).unwrap();
+    assert!(!keyring.exists(), "it was made for what is known");
+    assert_eq!(text(&checked, "base"), None);
+    signed_commit(&tried, &signer, "signed");
+    update(&checked).unwrap();
+    assert_eq!(text(&checked, "base").as_deref(), Some("signed"));
+    assert_eq!(text(&checked, "v1"), None);
+}
+
 /// No key of X.509 can be named, and gpgsm takes whatever certificate it is shown.
 #[test]
 fn a_signature_of_another_kind_starts_no_program() {

@@ -92,8 +92,11 @@ pub struct Address {
     pub database: Option<String>,
     /// TLS, or none.
     pub tls: Option<Tls>,
-    /// How long an operation may take.
+    /// How long an operation may take on a connection, and how long it may wait
+    /// for one of those in use.
     pub limit: Duration,
+    /// How long connecting may take.
+    pub connect_limit: Duration,
     /// Connections at most.
     pub connections: usize,
 }
@@ -146,6 +149,7 @@ impl Address {
             database: None,
             tls: None,
             limit: OPERATION_TIME,
+            connect_limit: OPERATION_TIME,
             connections: CONNECTIONS_MAX,
         }
     }
@@ -208,6 +212,7 @@ impl Address {
                 let seconds = value.parse().ok().filter(|seconds| *seconds > 0.0);
                 let limit = seconds.and_then(|s: f64| Duration::try_from_secs_f64(s).ok());
                 self.limit = limit.ok_or(AddressError::Value("timeout"))?;
+                self.connect_limit = self.limit;
             }
             "connections" => {
                 let allowed = 1..=CONNECTIONS_ALLOWED_MAX;
@@ -233,7 +238,7 @@ impl PartialEq for Address {
         let rest = |address: &Self| {
             let place = (address.kind, address.host.clone(), address.port);
             let who = (address.user.clone(), address.database.clone());
-            let how = (address.limit, address.connections);
+            let how = (address.limit, address.connect_limit, address.connections);
             (place, address.socket.clone(), who, address.tls.clone(), how)
         };
         rest(self) == rest(other) && password(self) == password(other)

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// How long an operation may take, connecting included.
+/// How long an operation may take, how long connecting may take before it, and
+/// how long it may wait for a connection.
 pub const OPERATION_TIME: Duration = Duration::from_secs(5);
 
 /// How long somebody waits for the background thread beyond the time of an

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use crate::address::Address;
 use crate::error::{Failure, ServerError};
@@ -33,6 +34,8 @@ pub struct Server<D: Driver> {
     health: Health,
     idle: Mutex<Vec<D::Connection>>,
     slots: Semaphore,
+    /// The next pause before a server that is away is tried again.
+    pause: Mutex<Duration>,
 }
 
 impl<D: Driver> Server<D> {
@@ -43,6 +46,7 @@ impl<D: Driver> Server<D> {
             driver,
             health: Health::default(),
             idle: Mutex::default(),
+            pause: Mutex::new(PAUSE_FIRST),
         }
     }
 
@@ -82,35 +86,45 @@ impl<D: Driver> Server<D> {
         }
         let server = Arc::clone(self);
         let limit = self.address.limit;
-        let late = move || Failure::TimedOut { limit };
-        io::wait(limit + THREAD_LATE, move || async move {
-            let done = tokio::time::timeout(limit, server.with_connection(operation)).await;
-            let done = done.unwrap_or_else(|_| Err(late()));
-            if let Err(failure) = &done
-                && failure.breaks()
-            {
-                server.leave(failure);
+        let all = limit * 2 + self.address.connect_limit + THREAD_LATE;
+        io::wait(all, move || async move {
+            // Who waits for others says nothing of the server.
+            let slot = timeout(limit, server.slots.acquire()).await;
+            let slot = slot.map_err(|_| Failure::Busy { limit })?;
+            let _slot = slot.map_err(Failure::broken)?;
+            let done = server.with_connection(operation).await;
+            match &done {
+                Err(failure) if failure.breaks() => server.leave(failure),
+                Err(_) => {}
+                Ok(_) => *server.pause() = PAUSE_FIRST,
             }
             done
         })
-        .unwrap_or_else(|| Err(late()))
+        .unwrap_or(Err(Failure::TimedOut { limit: all }))
     }
 
     async fn with_connection<T>(
         &self,
         operation: impl AsyncFnOnce(&mut D::Connection) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let _slot = self.slots.acquire().await.map_err(Failure::broken)?;
         let mut connection = match self.rested() {
             Some(connection) => connection,
-            None => self.driver.connect(&self.address).await?,
+            None => self.connect().await?,
         };
-        let done = operation(&mut connection).await;
+        let limit = self.address.limit;
+        let done = timeout(limit, operation(&mut connection)).await;
+        let done = done.unwrap_or(Err(Failure::TimedOut { limit }));
         // A connection on which an operation was given up is dropped with it.
         if !done.as_ref().is_err_and(Failure::breaks) {
             self.idle().push(connection);
         }
         done
+    }
+
+    async fn connect(&self) -> Result<D::Connection, Failure> {
+        let limit = self.address.connect_limit;
+        let connected = timeout(limit, self.driver.connect(&self.address)).await;
+        connected.unwrap_or(Err(Failure::TimedOut { limit }))
     }
 
     fn rested(&self) -> Option<D::Connection> {
@@ -136,18 +150,29 @@ impl<D: Driver> Server<D> {
     }
 
     async fn return_to(&self) {
-        let mut pause = PAUSE_FIRST;
         loop {
+            let pause = self.next_pause();
             tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
-            let connected = self.driver.connect(&self.address);
-            if let Ok(Ok(connection)) = tokio::time::timeout(self.address.limit, connected).await {
+            if let Ok(connection) = self.connect().await {
                 self.idle().push(connection);
                 let away = self.health.come_back().unwrap_or(Duration::ZERO);
                 tracing::warn!(server = %self.address, seconds = away.as_secs(), "the store is back");
                 return;
             }
         }
+    }
+
+    /// Pauses grow until an operation is done: a server that can be reached and
+    /// answers nothing is tried less and less often.
+    fn next_pause(&self) -> Duration {
+        let mut next = self.pause();
+        let pause = *next;
+        *next = (pause * 2).min(PAUSE_MAX);
+        pause
+    }
+
+    fn pause(&self) -> MutexGuard<'_, Duration> {
+        self.pause.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<D::Connection>> {
@@ -169,4 +194,56 @@ fn with_causes(failure: &Failure) -> String {
         cause = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Kind;
+
+    struct Toy;
+
+    impl Driver for Toy {
+        type Connection = ();
+
+        async fn connect(&self, _: &Address) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn is_open(&self, (): &()) -> bool {
+            true
+        }
+    }
+
+    fn toy() -> Arc<Server<Toy>> {
+        let mut address = Address::new(Kind::Redis, "toy");
+        address.limit = Duration::from_millis(50);
+        address.connections = 1;
+        Arc::new(Server::new(address, Toy))
+    }
+
+    #[test]
+    fn who_finds_no_free_connection_does_not_take_the_server_for_away() {
+        let server = toy();
+        let slot = server.slots.try_acquire().unwrap();
+        let error = server.run(async |_| Ok(())).unwrap_err();
+        assert!(matches!(error.failure, Failure::Busy { .. }), "{error}");
+        assert_eq!(server.status().away_since, None);
+        drop(slot);
+        server.run(async |_| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn pauses_grow_until_an_operation_is_done() {
+        let server = toy();
+        assert_eq!(server.next_pause(), PAUSE_FIRST);
+        assert_eq!(server.next_pause(), PAUSE_FIRST * 2);
+        let refused = || Failure::Refused("no".to_owned());
+        server
+            .run(async move |_| Err::<(), _>(refused()))
+            .unwrap_err();
+        assert_eq!(server.next_pause(), PAUSE_FIRST * 4);
+        server.run(async |_| Ok(())).unwrap();
+        assert_eq!(server.next_pause(), PAUSE_FIRST);
+    }
 }

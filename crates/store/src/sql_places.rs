@@ -90,7 +90,7 @@ pub(crate) fn of_mysql_cache(option: Lookup<'_>) -> Result<BackendOptions, Strin
     address.database = Some(text("database").unwrap_or_else(|| "salt_cache".to_owned()));
     address.socket = text("unix_socket").map(Into::into);
     if let Some(seconds) = text("connect_timeout") {
-        address.limit = seconds_of("mysql.connect_timeout", &seconds)?;
+        address.connect_limit = seconds_of("mysql.connect_timeout", &seconds)?;
     }
     let mut options = MysqlOptions::new(address);
     if let Some(table) = text("table_name") {
@@ -111,7 +111,7 @@ fn postgres(
     if tables == JobTables::Jsonb {
         address.tls = ssl(family, option)?;
         if let Some(seconds) = text("connect_timeout") {
-            address.limit = seconds_of(&format!("{family}.connect_timeout"), &seconds)?;
+            address.connect_limit = seconds_of(&format!("{family}.connect_timeout"), &seconds)?;
         }
     } else {
         refuse_unread(family, &PROTECTIONS_OF_POSTGRES, option)?;

@@ -3,12 +3,16 @@
 //! Invariant: an option of that section is honoured, warned about or a mistake,
 //! and every mistake says what to write instead.
 
+mod section;
+
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use halite_config::{ConfigError, MasterConfig, Warning};
-use halite_proto::{Map, Value, python};
+use halite_proto::{Map, Value};
+
+use section::Section;
 
 /// What can be asked for.
 pub(crate) const CLIENTS: [&str; 8] = [
@@ -20,29 +24,6 @@ pub(crate) const CLIENTS: [&str; 8] = [
     "runner_async",
     "wheel",
     "wheel_async",
-];
-
-/// Pages with names of their own.
-const PAGES: [&str; 12] = [
-    "index",
-    "login",
-    "logout",
-    "minions",
-    "jobs",
-    "token",
-    "run",
-    "keys",
-    "events",
-    "ws",
-    "stats",
-    "favicon.ico",
-];
-
-/// Options that name pages of an administrator's, with their defaults.
-const OWN_PAGES: [(&str, &str); 3] = [
-    ("webhook_url", "hook"),
-    ("static_path", "static"),
-    ("app_path", "app"),
 ];
 
 /// The option that all others stand in.
@@ -319,198 +300,4 @@ fn enabled(config: &MasterConfig) -> Result<BTreeSet<String>, Mistake> {
         }
     }
     Ok(clients.iter().cloned().collect())
-}
-
-struct Section<'a>(&'a Map);
-
-impl Section<'_> {
-    fn check_names(&self) -> Result<(), Mistake> {
-        for name in self.0.keys() {
-            let name = python::str(name);
-            let is_known = HONOURED.contains(&name.as_str())
-                || name == LOGIN_FAILURES_OPTION
-                || WITHOUT_EFFECT.iter().any(|(known, _)| *known == name);
-            if !is_known {
-                let why = format!("{name} is no option of rest_cherrypy: remove it");
-                return Err(mistake("", why));
-            }
-        }
-        Ok(())
-    }
-
-    fn tls(&self) -> Result<Option<TlsFiles>, Mistake> {
-        if self.flag("disable_ssl", false)? {
-            return Ok(None);
-        }
-        match (self.file("ssl_crt")?, self.file("ssl_key")?) {
-            (Some(certificate), Some(key)) => Ok(Some(TlsFiles {
-                certificate,
-                key,
-                chain: self.file("ssl_chain")?,
-            })),
-            _ => Err(mistake(
-                "",
-                "ssl_crt and ssl_key are needed; behind a proxy on this machine write \
-                 `disable_ssl: True`",
-            )),
-        }
-    }
-
-    /// Without TLS the API is for this machine, unless an address is named.
-    fn listen(&self, has_tls: bool) -> Result<SocketAddr, Mistake> {
-        let port = self.0.get("port");
-        let number = port
-            .and_then(whole)
-            .and_then(|port| u16::try_from(port).ok());
-        let Some(port) = number.filter(|port| *port > 0) else {
-            return Err(mistake("port", "it is needed, a port (1 to 65535)"));
-        };
-        let host = match self.0.get("host") {
-            None | Some(Value::Nil) if has_tls => Ipv4Addr::UNSPECIFIED.into(),
-            None | Some(Value::Nil) => Ipv4Addr::LOCALHOST.into(),
-            Some(Value::Str(host)) if host == "localhost" => Ipv4Addr::LOCALHOST.into(),
-            Some(host) => host
-                .as_str()
-                .and_then(|host| host.parse().ok())
-                .ok_or_else(|| {
-                    mistake("host", "it is an address of this machine, 0.0.0.0 or ::")
-                })?,
-        };
-        Ok(SocketAddr::new(host, port))
-    }
-
-    fn backlog(&self) -> Result<u32, Mistake> {
-        // Salt documents one name and reads the other.
-        let name = match self.0.contains_key("queue_size") {
-            true => "queue_size",
-            false => "socket_queue_size",
-        };
-        let backlog = self.count(name, 128, 65_535)?;
-        Ok(u32::try_from(backlog).unwrap_or(u32::MAX))
-    }
-
-    fn flag(&self, name: &'static str, default: bool) -> Result<bool, Mistake> {
-        match self.0.get(name) {
-            None | Some(Value::Nil) => Ok(default),
-            Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => Err(mistake(name, "it is True or False")),
-        }
-    }
-
-    fn count(&self, name: &'static str, default: u64, max: u64) -> Result<usize, Mistake> {
-        let count = match self.0.get(name) {
-            None | Some(Value::Nil) => Some(default),
-            Some(value) => whole(value).and_then(|count| u64::try_from(count).ok()),
-        };
-        count
-            .filter(|count| (1..=max).contains(count))
-            .and_then(|count| usize::try_from(count).ok())
-            .ok_or_else(|| mistake(name, format!("it is a number from 1 to {max}")))
-    }
-
-    fn path(&self, name: &'static str, default: &str) -> Result<String, Mistake> {
-        match self.0.get(name) {
-            None | Some(Value::Nil) => Ok(default.to_owned()),
-            Some(Value::Str(path)) => Ok(path.trim_matches('/').to_owned()),
-            Some(_) => Err(mistake(name, "it is a path of an address, such as /hook")),
-        }
-    }
-
-    /// A path of one part that no other page has.
-    fn page(&self, name: &'static str, default: &str) -> Result<String, Mistake> {
-        let page = self.path(name, default)?;
-        if page.is_empty() || page.contains(['/', '%', '?', '#']) {
-            let why = format!("it is a path of one part, such as /{default}");
-            return Err(mistake(name, why));
-        }
-        if PAGES.contains(&page.as_str()) {
-            let why = format!("/{page} is a page already: write another path");
-            return Err(mistake(name, why));
-        }
-        for (other, default) in OWN_PAGES {
-            if other != name && self.path(other, default)? == page {
-                let why = format!("it is the path of {other}, too: write another one");
-                return Err(mistake(name, why));
-            }
-        }
-        Ok(page)
-    }
-
-    /// `cors_origins`, as browsers write origins.
-    fn origins(&self) -> Result<Vec<String>, Mistake> {
-        let origins = self.texts("cors_origins")?;
-        let is_origin = |origin: &String| {
-            let host = origin.split_once("://").map(|(_, host)| host);
-            host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '*', ' ']))
-                && !origin.chars().any(char::is_uppercase)
-        };
-        match origins.iter().find(|origin| !is_origin(origin)) {
-            None => Ok(origins),
-            Some(origin) => Err(mistake(
-                "cors_origins",
-                format!(
-                    "{origin} is no origin: write each as browsers do, in lower case and without \
-                     a path, such as https://portal.example"
-                ),
-            )),
-        }
-    }
-
-    fn file(&self, name: &'static str) -> Result<Option<PathBuf>, Mistake> {
-        match self.0.get(name) {
-            None | Some(Value::Nil) => Ok(None),
-            Some(Value::Str(path)) if path.starts_with('/') => Ok(Some(path.into())),
-            Some(_) => Err(mistake(name, "it is an absolute path")),
-        }
-    }
-
-    fn texts(&self, name: &'static str) -> Result<Vec<String>, Mistake> {
-        match self.0.get(name) {
-            None | Some(Value::Nil) => Ok(Vec::new()),
-            Some(Value::Str(one)) => Ok(vec![one.clone()]),
-            Some(Value::List(items)) => Ok(items.iter().map(python::str).collect()),
-            Some(_) => Err(mistake(name, "it is a list")),
-        }
-    }
-
-    fn acl(&self) -> Result<Option<Map>, Mistake> {
-        match self.0.get("api_acl") {
-            None | Some(Value::Nil) => Ok(None),
-            Some(Value::Map(acl)) => Ok(Some(acl.clone())),
-            Some(_) => Err(mistake("api_acl", "it is a map with `users`")),
-        }
-    }
-}
-
-fn whole(value: &Value) -> Option<i128> {
-    value
-        .as_int()
-        .or_else(|| value.as_str()?.trim().parse().ok())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_could_never_match_is_a_mistake() {
-        let page = |name: &'static str, path: &str| {
-            let default = OWN_PAGES.iter().find(|(own, _)| *own == name).unwrap().1;
-            Section(&Map::from([(name, path)])).page(name, default)
-        };
-        assert_eq!(page("webhook_url", "/in/").as_deref(), Ok("in"));
-        for (name, path) in [
-            ("webhook_url", "/a/b"),
-            ("webhook_url", "/"),
-            ("static_path", "/keys"),
-            ("app_path", "static"),
-        ] {
-            assert!(page(name, path).is_err(), "{name}: {path}");
-        }
-        let origins = |origin: &str| Section(&Map::from([("cors_origins", origin)])).origins();
-        assert!(origins("https://portal.example:8443").is_ok());
-        for origin in ["*", "https://portal.example/", "portal.example", "https://"] {
-            assert!(origins(origin).is_err(), "{origin}");
-        }
-    }
 }

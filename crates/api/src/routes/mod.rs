@@ -5,14 +5,15 @@
 //! only then its body is read.
 
 mod access;
+mod body;
 mod browser;
 mod collections;
 mod commands;
 mod hook;
+mod peer;
 mod stats;
 mod streams;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,10 +22,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, header};
 use axum::response::{IntoResponse, Response};
 use halite_client::{Caller, ClientSettings, LocalClient};
 use halite_config::MasterConfig;
-use halite_transport::fleet::Origin;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode_str;
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Semaphore, watch};
 
 use crate::decode;
 use crate::encode::accepted;
@@ -32,8 +31,8 @@ use crate::error::ServeError;
 use crate::events::Events;
 use crate::fault::Fault;
 use crate::limits::{
-    BODY_SMALL, BODY_WITHIN, LARGE_BODIES_BYTES_MAX, LOGINS_MAX, LOGINS_PER_ORIGIN_MAX,
-    STREAMS_MAX, UNPROVEN_PART,
+    BODY_SMALL, LARGE_BODIES_BYTES_MAX, LOGINS_MAX, LOGINS_PER_ORIGIN_MAX, STREAMS_MAX,
+    UNPROVEN_PART,
 };
 use crate::low::Runner;
 use crate::places::{Places, Shares};
@@ -41,6 +40,8 @@ use crate::sessions::Sessions;
 use crate::settings::ApiSettings;
 use crate::static_files;
 use crate::throttle::Throttle;
+pub use peer::Peer;
+use peer::shown;
 use stats::Stats;
 
 /// Everything that requests share.
@@ -62,53 +63,6 @@ pub struct App {
     streams: Arc<Semaphore>,
     stats: Stats,
     ending: watch::Sender<bool>,
-}
-
-/// Who is at the other end of a connection.
-#[derive(Clone, Copy, Debug)]
-pub struct Peer {
-    /// The address of the connection.
-    pub address: IpAddr,
-    /// Who asks: behind a proxy on this machine whom it names, otherwise the same.
-    pub caller: IpAddr,
-    /// Whether the connection is.
-    pub is_encrypted: bool,
-}
-
-/// Whom a proxy has the request from; the last address is the proxy's own word.
-const FORWARDED_FOR: &str = "x-forwarded-for";
-
-impl Peer {
-    /// The other end of a connection.
-    pub fn new(address: IpAddr, is_encrypted: bool) -> Self {
-        // An IPv4 address is one at a socket of IPv6, too.
-        let address = address.to_canonical();
-        Self {
-            address,
-            caller: address,
-            is_encrypted,
-        }
-    }
-
-    /// The same with the caller that a proxy on this machine names; no other is
-    /// believed.
-    fn behind_proxy(self, headers: &HeaderMap) -> Self {
-        let named = headers.get_all(FORWARDED_FOR).iter().next_back();
-        let last = named
-            .and_then(|named| named.to_str().ok())
-            .and_then(|named| named.rsplit(',').next())
-            .and_then(|last| last.trim().parse::<IpAddr>().ok());
-        let caller = last.filter(|_| self.address.is_loopback());
-        Self {
-            caller: caller.map_or(self.address, |caller| caller.to_canonical()),
-            ..self
-        }
-    }
-
-    /// Whom its shares are reckoned to.
-    fn origin(self) -> Origin {
-        Origin::of(Some(self.caller))
-    }
 }
 
 /// A page.
@@ -151,11 +105,6 @@ struct Asked {
 impl Asked {
     fn header(&self, name: header::HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
-    }
-
-    /// How long the body says that it is.
-    fn declared_length(&self) -> Option<usize> {
-        self.header(header::CONTENT_LENGTH)?.parse().ok()
     }
 
     /// A parameter of a page, in the path or in the query.
@@ -458,59 +407,6 @@ impl App {
             _ => false,
         }
     }
-
-    /// Room in memory for a large body of somebody who has no session, until
-    /// dropped; others need none.
-    ///
-    /// # Errors
-    /// With 503 when there is none.
-    fn room(&self, asked: &Asked) -> Result<Option<SemaphorePermit<'_>>, Fault> {
-        let bytes = asked
-            .declared_length()
-            .unwrap_or(self.settings.body_bytes_max);
-        if asked.token.is_some() || bytes <= BODY_SMALL {
-            return Ok(None);
-        }
-        // What is larger than allowed is refused when it is read.
-        let bytes = bytes.min(self.settings.body_bytes_max);
-        let rooms = u32::try_from(bytes.div_ceil(BODY_SMALL)).unwrap_or(u32::MAX);
-        let room = self.large_bodies.try_acquire_many(rooms).map_err(|_| {
-            let full = axum::http::StatusCode::SERVICE_UNAVAILABLE;
-            Fault::new(full, "There are too many large requests already")
-        })?;
-        Ok(Some(room))
-    }
-
-    async fn body(&self, asked: &Asked, body: Body) -> Result<decode::Body, Fault> {
-        let max = self.settings.body_bytes_max;
-        let declared = asked.declared_length();
-        if declared.is_some_and(|length| length > max) {
-            return Err(Fault::too_large());
-        }
-        let collecting = Limited::new(body, max).collect();
-        let Ok(collected) = tokio::time::timeout(BODY_WITHIN, collecting).await else {
-            let late = axum::http::StatusCode::REQUEST_TIMEOUT;
-            return Err(Fault::new(late, "The request took too long."));
-        };
-        let bytes = collected.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => Fault::too_large(),
-            None => Fault::bad("The request broke off."),
-        })?;
-        decode::body(asked.header(header::CONTENT_TYPE), &bytes.to_bytes())
-    }
-}
-
-/// A path as it stands in the log. What follows the pages that people put proofs
-/// behind is left out: a session, or the secret of a hook.
-fn shown(path: &str, root_prefix: &str, webhook_url: &str) -> String {
-    let inner = path.strip_prefix(root_prefix).unwrap_or(path);
-    let mut parts = inner.split('/').filter(|part| !part.is_empty());
-    let first = percent_decode_str(parts.next().unwrap_or_default()).decode_utf8_lossy();
-    let is_secret = first == "ws" || first == webhook_url;
-    match is_secret && parts.next().is_some() {
-        true => format!("{root_prefix}/{first}/…"),
-        false => path.to_owned(),
-    }
 }
 
 /// The methods that a page takes, as the header `Allow` lists them.
@@ -521,43 +417,5 @@ fn allow(page: Page) -> &'static str {
             "GET, HEAD"
         }
         _ => "GET, HEAD, POST",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_log_has_no_proofs() {
-        let shown = |path| shown(path, "/salt", "hook");
-        assert_eq!(shown("/salt/ws/abcd"), "/salt/ws/…");
-        assert_eq!(shown("/salt//w%73/abcd"), "/salt/ws/…");
-        assert_eq!(shown("/salt/hook/secret/x"), "/salt/hook/…");
-        assert_eq!(shown("/salt/ws"), "/salt/ws");
-        assert_eq!(shown("/salt/jobs/1"), "/salt/jobs/1");
-    }
-
-    #[test]
-    fn only_a_proxy_on_this_machine_says_who_asks() {
-        let caller = |address: &str, named: &[&'static str]| {
-            let named = named.iter().map(|named| {
-                let name = header::HeaderName::from_static(FORWARDED_FOR);
-                (name, HeaderValue::from_static(named))
-            });
-            let peer = Peer::new(address.parse().unwrap(), false);
-            let mut headers = HeaderMap::new();
-            for (name, value) in named {
-                headers.append(name, value);
-            }
-            peer.behind_proxy(&headers).caller.to_string()
-        };
-        assert_eq!(caller("127.0.0.1", &[]), "127.0.0.1");
-        assert_eq!(caller("::ffff:127.0.0.1", &["10.0.0.5"]), "10.0.0.5");
-        // What came with the request stands in front.
-        assert_eq!(caller("::1", &["1.1.1.1", "2.2.2.2, 10.0.0.5"]), "10.0.0.5");
-        assert_eq!(caller("127.0.0.1", &["nonsense"]), "127.0.0.1");
-        assert_eq!(caller("10.0.0.1", &["10.0.0.5"]), "10.0.0.1");
-        assert_eq!(caller("::ffff:10.0.0.1", &[]), "10.0.0.1");
     }
 }

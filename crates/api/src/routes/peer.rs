@@ -1,0 +1,106 @@
+//! Who asks, and what of a request stands in the log.
+
+use std::net::IpAddr;
+
+use axum::http::HeaderMap;
+use halite_transport::fleet::Origin;
+use percent_encoding::percent_decode_str;
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    /// The address of the connection.
+    pub address: IpAddr,
+    /// Who asks: behind a proxy on this machine whom it names, otherwise the same.
+    pub caller: IpAddr,
+    /// Whether the connection is.
+    pub is_encrypted: bool,
+}
+
+/// Whom a proxy has the request from; the last address is the proxy's own word.
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
+impl Peer {
+    /// The other end of a connection.
+    pub fn new(address: IpAddr, is_encrypted: bool) -> Self {
+        // An IPv4 address is one at a socket of IPv6, too.
+        let address = address.to_canonical();
+        Self {
+            address,
+            caller: address,
+            is_encrypted,
+        }
+    }
+
+    /// The same with the caller that a proxy on this machine names; no other is
+    /// believed.
+    pub(super) fn behind_proxy(self, headers: &HeaderMap) -> Self {
+        let named = headers.get_all(FORWARDED_FOR).iter().next_back();
+        let last = named
+            .and_then(|named| named.to_str().ok())
+            .and_then(|named| named.rsplit(',').next())
+            .and_then(|last| last.trim().parse::<IpAddr>().ok());
+        let caller = last.filter(|_| self.address.is_loopback());
+        Self {
+            caller: caller.map_or(self.address, |caller| caller.to_canonical()),
+            ..self
+        }
+    }
+
+    /// Whom its shares are reckoned to.
+    pub(super) fn origin(self) -> Origin {
+        Origin::of(Some(self.caller))
+    }
+}
+
+/// A path as it stands in the log. What follows the pages that people put proofs
+/// behind is left out: a session, or the secret of a hook.
+pub(super) fn shown(path: &str, root_prefix: &str, webhook_url: &str) -> String {
+    let inner = path.strip_prefix(root_prefix).unwrap_or(path);
+    let mut parts = inner.split('/').filter(|part| !part.is_empty());
+    let first = percent_decode_str(parts.next().unwrap_or_default()).decode_utf8_lossy();
+    let is_secret = first == "ws" || first == webhook_url;
+    match is_secret && parts.next().is_some() {
+        true => format!("{root_prefix}/{first}/…"),
+        false => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::{HeaderValue, header};
+
+    #[test]
+    fn the_log_has_no_proofs() {
+        let shown = |path| shown(path, "/salt", "hook");
+        assert_eq!(shown("/salt/ws/abcd"), "/salt/ws/…");
+        assert_eq!(shown("/salt//w%73/abcd"), "/salt/ws/…");
+        assert_eq!(shown("/salt/hook/secret/x"), "/salt/hook/…");
+        assert_eq!(shown("/salt/ws"), "/salt/ws");
+        assert_eq!(shown("/salt/jobs/1"), "/salt/jobs/1");
+    }
+
+    #[test]
+    fn only_a_proxy_on_this_machine_says_who_asks() {
+        let caller = |address: &str, named: &[&'static str]| {
+            let named = named.iter().map(|named| {
+                let name = header::HeaderName::from_static(FORWARDED_FOR);
+                (name, HeaderValue::from_static(named))
+            });
+            let peer = Peer::new(address.parse().unwrap(), false);
+            let mut headers = HeaderMap::new();
+            for (name, value) in named {
+                headers.append(name, value);
+            }
+            peer.behind_proxy(&headers).caller.to_string()
+        };
+        assert_eq!(caller("127.0.0.1", &[]), "127.0.0.1");
+        assert_eq!(caller("::ffff:127.0.0.1", &["10.0.0.5"]), "10.0.0.5");
+        // What came with the request stands in front.
+        assert_eq!(caller("::1", &["1.1.1.1", "2.2.2.2, 10.0.0.5"]), "10.0.0.5");
+        assert_eq!(caller("127.0.0.1", &["nonsense"]), "127.0.0.1");
+        assert_eq!(caller("10.0.0.1", &["10.0.0.5"]), "10.0.0.1");
+        assert_eq!(caller("::ffff:10.0.0.1", &[]), "10.0.0.1");
+    }
+}

@@ -13,7 +13,7 @@ use crate::error::KeyStoreError;
 use crate::local_fs::{FileVersion, LocalFs};
 #[cfg(feature = "test-backends")]
 use crate::memory::MemoryKeys;
-use crate::state::KeyState;
+use crate::state::{KeyState, StoredKey};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Backend {
@@ -50,6 +50,57 @@ impl Backend {
             #[cfg(feature = "test-backends")]
             Self::Memory(memory) => memory.write(state, id, pem),
         }
+    }
+
+    /// Puts a key into a state and takes it out of every other one; a server has
+    /// one entry of an id, so there is nothing to take out.
+    pub(crate) fn put(
+        &self,
+        state: KeyState,
+        id: &MinionId,
+        pem: &str,
+    ) -> Result<(), KeyStoreError> {
+        self.write(state, id, pem)?;
+        if state == KeyState::Denied || matches!(self, Self::Cached(_)) {
+            return Ok(());
+        }
+        for other in KeyState::LOOKUP {
+            if other != state {
+                self.remove(other, id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves a key that was read into another state; false, and nothing is
+    /// changed, if somebody else has changed it meanwhile, where that can be
+    /// told.
+    pub(crate) fn replace(
+        &self,
+        id: &MinionId,
+        read: &StoredKey,
+        to: KeyState,
+    ) -> Result<bool, KeyStoreError> {
+        match self {
+            Self::Cached(cached) if read.state != KeyState::Denied && to != KeyState::Denied => {
+                cached.replace(id, (read.state, &read.pem), to)
+            }
+            _ => self.put(to, id, read.pem.trim()).map(|()| true),
+        }
+    }
+
+    /// The key that decides about an id.
+    pub(crate) fn lookup(&self, id: &MinionId) -> Result<Option<StoredKey>, KeyStoreError> {
+        if let Self::Cached(cached) = self {
+            let found = cached.lookup(id)?;
+            return Ok(found.map(|(state, pem)| StoredKey { state, pem }));
+        }
+        for state in KeyState::LOOKUP {
+            if let Some(pem) = self.read(state, id)? {
+                return Ok(Some(StoredKey { state, pem }));
+            }
+        }
+        Ok(None)
     }
 
     pub(crate) fn read(

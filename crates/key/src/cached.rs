@@ -5,18 +5,22 @@
 //! A master keeps a mirror of them on disk: while the server is away, the keys
 //! are those that were last seen, and none can be changed.
 
+mod mirror;
+mod record;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use halite_crypto::{HashType, hash_hex};
-use halite_proto::msgpack::{pack_modern, unpack_modern};
-use halite_proto::{Map, MinionId, Value};
+use halite_proto::{MinionId, Value};
 use halite_store::limits::{FETCHED_AT_ONCE_MAX, STAMP_SETTLED_S};
 use halite_store::{Cache, StoreError};
 
+use self::mirror::{Listed, Seen};
+use self::record::{Record, denied_keys, packed};
 use crate::error::KeyStoreError;
-use crate::limits::KEY_FILE_BYTES_MAX;
+use crate::limits::{CHANGE_TRIES_MAX, DENIED_KEYS_MAX};
 use crate::local_fs::LocalFs;
 use crate::state::KeyState;
 
@@ -31,30 +35,10 @@ pub(crate) struct CachedKeys(Arc<Inner>);
 struct Inner {
     cache: Cache,
     mirror: Option<LocalFs>,
+    /// Held while a key is changed here and in the mirror, so that both see
+    /// changes in the same order.
+    changes: Mutex<()>,
     seen: Mutex<Seen>,
-}
-
-/// What was seen on the server.
-#[derive(Debug, Default)]
-struct Seen {
-    /// What the mirror has of each minion, once it was written or compared.
-    mirrored: HashMap<MinionId, Option<Record>>,
-    /// States by minion, with when they were stored and read.
-    states: HashMap<MinionId, Listed>,
-}
-
-#[derive(Debug)]
-struct Listed {
-    stamp: i64,
-    read_s: i64,
-    state: Option<KeyState>,
-}
-
-/// A minion's key in its state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Record {
-    state: KeyState,
-    pem: String,
 }
 
 /// The first bytes of a hash: of a key, or of a whole list.
@@ -65,6 +49,7 @@ impl CachedKeys {
         Self(Arc::new(Inner {
             cache,
             mirror,
+            changes: Mutex::default(),
             seen: Mutex::default(),
         }))
     }
@@ -77,16 +62,79 @@ impl CachedKeys {
     ) -> Result<(), KeyStoreError> {
         let id = checked(id)?;
         if state == KeyState::Denied {
-            let list = Value::List(vec![pem.into()]);
-            return Ok(self.0.cache.store(DENIED, id.as_str(), packed(&list)?)?);
+            return self.add_denied(id, pem);
         }
-        let map = Map::from([("state", state.word()), ("pub", pem)]);
-        self.0
-            .cache
-            .store(KEYS, id.as_str(), packed(&map.into())?)?;
-        let pem = pem.to_owned();
-        self.mirror(id, Some(&Record { state, pem }));
+        let record = Record::new(state, pem);
+        let packed = record.packed()?;
+        let _change = self.begin_change();
+        self.0.cache.store(KEYS, id.as_str(), packed)?;
+        self.mirror_change(id, Some(&record));
         Ok(())
+    }
+
+    /// Moves a key into another state if it is still what was read; false, and
+    /// nothing is changed, if somebody was faster.
+    pub(crate) fn replace(
+        &self,
+        id: &MinionId,
+        read: (KeyState, &str),
+        to: KeyState,
+    ) -> Result<bool, KeyStoreError> {
+        let id = checked(id)?;
+        let (known, wanted) = (Record::new(read.0, read.1), Record::new(to, read.1));
+        let packed = wanted.packed()?;
+        let _change = self.begin_change();
+        let stored = self.0.cache.fetch(KEYS, id.as_str())?;
+        if stored.as_deref().and_then(Record::read) != Some(known) {
+            return Ok(false);
+        }
+        let is_done = self.0.cache.replace(KEYS, id.as_str(), stored, packed)?;
+        if is_done {
+            self.mirror_change(id, Some(&wanted));
+        }
+        Ok(is_done)
+    }
+
+    /// Adds a denied key to those of an id, as Salt does. Of many the first ones
+    /// are kept.
+    fn add_denied(&self, id: &MinionId, pem: &str) -> Result<(), KeyStoreError> {
+        for _ in 0..CHANGE_TRIES_MAX {
+            let stored = self.0.cache.fetch(DENIED, id.as_str())?;
+            let mut keys = stored.as_deref().map_or_else(Vec::new, denied_keys);
+            if keys.iter().any(|known| known == pem) || keys.len() >= DENIED_KEYS_MAX {
+                return Ok(());
+            }
+            keys.push(pem.to_owned());
+            let list = Value::List(keys.into_iter().map(Value::from).collect());
+            let packed = packed(&list)?;
+            if self.0.cache.replace(DENIED, id.as_str(), stored, packed)? {
+                return Ok(());
+            }
+        }
+        Err(StoreError::Contested {
+            place: self.place(KeyState::Denied, id),
+            tries: CHANGE_TRIES_MAX,
+        }
+        .into())
+    }
+
+    /// The key that decides about an id, and its state.
+    pub(crate) fn lookup(
+        &self,
+        id: &MinionId,
+    ) -> Result<Option<(KeyState, String)>, KeyStoreError> {
+        let id = checked(id)?;
+        match self.record(id) {
+            Ok(record) => Ok(record.map(|record| (record.state, record.pem))),
+            Err(error) => self.while_away(error, |mirror| {
+                for state in KeyState::LOOKUP {
+                    if let Some(pem) = mirror.read(state, id)? {
+                        return Ok(Some((state, pem)));
+                    }
+                }
+                Ok(None)
+            }),
+        }
     }
 
     pub(crate) fn read(
@@ -97,7 +145,7 @@ impl CachedKeys {
         let id = checked(id)?;
         if state == KeyState::Denied {
             let bytes = self.0.cache.fetch(DENIED, id.as_str())?;
-            return Ok(bytes.and_then(|bytes| denied_key(&bytes)));
+            return Ok(bytes.and_then(|bytes| denied_keys(&bytes).into_iter().next()));
         }
         match self.record(id) {
             Ok(record) => Ok(record
@@ -115,8 +163,9 @@ impl CachedKeys {
         if self.record(id)?.is_none_or(|record| record.state != state) {
             return Ok(false);
         }
+        let _change = self.begin_change();
         let was_there = self.0.cache.flush_key(KEYS, id.as_str())?;
-        self.mirror(id, None);
+        self.mirror_change(id, None);
         Ok(was_there)
     }
 
@@ -167,15 +216,17 @@ impl CachedKeys {
     }
 
     fn record(&self, id: &MinionId) -> Result<Option<Record>, KeyStoreError> {
+        let changes = self.seen().changes;
         let bytes = self.0.cache.fetch(KEYS, id.as_str())?;
         let record = bytes.and_then(|bytes| Record::read(&bytes));
-        self.mirror(id, record.as_ref());
+        self.mirror(changes, id, record.as_ref());
         Ok(record)
     }
 
     /// Only the keys that were stored since the last look are fetched.
     fn list_on_server(&self, state: KeyState) -> Result<Vec<MinionId>, KeyStoreError> {
         let now_s = now_s();
+        let changes = self.seen().changes;
         let stamps = self.0.cache.stamps(KEYS)?;
         let stamps = stamps
             .into_iter()
@@ -194,117 +245,31 @@ impl CachedKeys {
         };
         for part in changed.chunks(FETCHED_AT_ONCE_MAX) {
             let names: Vec<String> = part.iter().map(|(id, _)| id.to_string()).collect();
+            let changes = self.seen().changes;
             let found = self.0.cache.fetch_many(KEYS, &names)?;
             for ((id, stamp), bytes) in part.iter().zip(found) {
                 let record = bytes.and_then(|bytes| Record::read(&bytes));
-                self.mirror(id, record.as_ref());
+                let is_newest = self.mirror(changes, id, record.as_ref());
                 let listed = Listed {
                     stamp: *stamp,
-                    read_s: now_s,
+                    // What may be old is fetched with the next look again.
+                    read_s: if is_newest { now_s } else { 0 },
                     state: record.map(|record| record.state),
                 };
                 self.seen().states.insert(id.clone(), listed);
             }
         }
-        self.drop_from_mirror(&stamps);
+        self.drop_from_mirror(changes, &stamps);
         let seen = self.seen();
         let of_state = seen.states.iter().filter(|(_, it)| it.state == Some(state));
         Ok(of_state.map(|(id, _)| id.clone()).collect())
     }
 
-    /// What the mirror says if the server is to blame for an error.
-    fn while_away<T>(
-        &self,
-        error: KeyStoreError,
-        ask: impl FnOnce(&LocalFs) -> Result<T, KeyStoreError>,
-    ) -> Result<T, KeyStoreError> {
-        match &self.0.mirror {
-            Some(mirror) if error.is_of_server() => ask(mirror),
-            _ => Err(error),
-        }
-    }
-
-    /// Keeps in the mirror what was seen of a minion. A mirror that cannot be
-    /// written is said and tried again with the next look.
-    fn mirror(&self, id: &MinionId, record: Option<&Record>) {
-        let Some(mirror) = &self.0.mirror else { return };
-        let mut seen = self.seen();
-        if seen
-            .mirrored
-            .get(id)
-            .is_some_and(|known| known.as_ref() == record)
-        {
-            return;
-        }
-        match put(mirror, id, record) {
-            Ok(()) => drop(seen.mirrored.insert(id.clone(), record.cloned())),
-            Err(error) => tracing::warn!(minion = %id, %error, "could not mirror a key"),
-        }
-    }
-
-    fn drop_from_mirror(&self, listed: &HashMap<MinionId, i64>) {
-        let Some(mirror) = &self.0.mirror else { return };
-        for state in KeyState::LOOKUP {
-            for id in mirror.list(state).unwrap_or_default() {
-                if !listed.contains_key(&id) {
-                    self.mirror(&id, None);
-                }
-            }
-        }
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The stricter state is written before the other one goes.
-fn put(mirror: &LocalFs, id: &MinionId, record: Option<&Record>) -> Result<(), KeyStoreError> {
-    if let Some(record) = record {
-        mirror.write(record.state, id, &record.pem)?;
-    }
-    for state in KeyState::LOOKUP {
-        if record.is_none_or(|record| record.state != state) {
-            mirror.remove(state, id)?;
-        }
-    }
-    Ok(())
-}
-
-impl Record {
-    /// What is none of a key counts as none, with a warning.
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let read = || {
-            if bytes.len() as u64 > KEY_FILE_BYTES_MAX {
-                return None;
-            }
-            let Ok(Value::Map(map)) = unpack_modern(bytes) else {
-                return None;
-            };
-            let word = map.get("state")?.as_str()?;
-            let state = KeyState::LOOKUP
-                .into_iter()
-                .find(|state| state.word() == word)?;
-            let pem = map.get("pub")?.as_str()?.trim();
-            let pem = (!pem.is_empty()).then(|| pem.to_owned())?;
-            Some(Self { state, pem })
-        };
-        let record = read();
-        if record.is_none() {
-            tracing::warn!("an entry of the store is no key of a minion, it is ignored");
-        }
-        record
-    }
-}
-
-/// The first of a list of denied keys.
-fn denied_key(bytes: &[u8]) -> Option<String> {
-    if bytes.len() as u64 > KEY_FILE_BYTES_MAX {
-        return None;
-    }
-    match unpack_modern(bytes).ok()? {
-        Value::List(keys) => keys.first()?.as_str().map(str::to_owned),
-        _ => None,
+    fn begin_change(&self) -> MutexGuard<'_, ()> {
+        self.0
+            .changes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -320,14 +285,6 @@ fn checked(id: &MinionId) -> Result<&MinionId, KeyStoreError> {
 fn listable(name: &str) -> Option<MinionId> {
     let id = MinionId::parse(name).ok()?;
     (!name.starts_with('.')).then_some(id)
-}
-
-fn packed(value: &Value) -> Result<Vec<u8>, KeyStoreError> {
-    let packed = pack_modern(value);
-    packed.map_err(|source| {
-        let place = KEYS.to_owned();
-        StoreError::Pack { place, source }.into()
-    })
 }
 
 fn digest(bytes: &[u8]) -> Digest {

@@ -47,6 +47,6 @@ pub use pki_dir::PkiDir;
 pub use renew::{Renewed, renew_master_key};
 pub use select::matches_any;
 pub use signing::{MasterSigning, SignatureRequest, gen_signature};
-pub use state::{Change, FingerForm, KeyState, Listing};
-pub use store::{KeyStore, StoredKey};
+pub use state::{Change, FingerForm, KeyState, Listing, StoredKey};
+pub use store::KeyStore;
 pub use token::TokenCheck;

@@ -5,6 +5,15 @@ use std::time::Duration;
 /// Most bytes of a key file that is read; a larger one is an error.
 pub const KEY_FILE_BYTES_MAX: u64 = halite_crypto::limits::PEM_BYTES_MAX as u64;
 
+/// Most denied keys that are kept of one id on a server: anybody can send more.
+pub const DENIED_KEYS_MAX: usize = 16;
+
+/// Most bytes of such a list that is read.
+pub const DENIED_BYTES_MAX: u64 = KEY_FILE_BYTES_MAX * (DENIED_KEYS_MAX as u64 + 1);
+
+/// How often a change to a key is tried when other masters change it too.
+pub const CHANGE_TRIES_MAX: usize = 8;
+
 /// Most bytes of `autosign_file`, `autoreject_file` or a grain's list; a
 /// larger one is ignored with a warning.
 pub const LIST_FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;

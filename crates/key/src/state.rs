@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use halite_crypto::{HashType, fingerprint_path, fingerprint_text};
+use halite_crypto::{HashType, clean_key, fingerprint_path, fingerprint_text};
 use halite_proto::MinionId;
 
 /// The state of a minion's key.
@@ -57,6 +57,22 @@ impl KeyState {
 impl fmt::Display for KeyState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
+    }
+}
+
+/// A minion's key as it lies in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredKey {
+    /// The state it is in.
+    pub state: KeyState,
+    /// Its text.
+    pub pem: String,
+}
+
+impl StoredKey {
+    /// Whether `pem` is the same key, line ends and outer white space aside.
+    pub fn is_same_key(&self, pem: &str) -> bool {
+        clean_key(&self.pem) == clean_key(pem)
     }
 }
 

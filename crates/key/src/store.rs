@@ -3,32 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use halite_crypto::files::ensure_private_dir;
-use halite_crypto::{HashType, PublicKey, clean_key};
+use halite_crypto::{HashType, PublicKey};
 use halite_proto::MinionId;
-use halite_store::BackendOptions;
+use halite_store::{BackendOptions, StoreError};
 
 use crate::backend::{Backend, KeyVersion};
 use crate::cached::CachedKeys;
 use crate::error::KeyStoreError;
+use crate::limits::CHANGE_TRIES_MAX;
 use crate::local_fs::LocalFs;
 use crate::pki_dir::PkiDir;
-use crate::state::{Change, FingerForm, KeyState, Listing};
-
-/// A minion's key as it lies in the store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredKey {
-    /// The state it is in.
-    pub state: KeyState,
-    /// Its text.
-    pub pem: String,
-}
-
-impl StoredKey {
-    /// Whether `pem` is the same key, line ends and outer white space aside.
-    pub fn is_same_key(&self, pem: &str) -> bool {
-        clean_key(&self.pem) == clean_key(pem)
-    }
-}
+use crate::state::{Change, FingerForm, KeyState, Listing, StoredKey};
 
 /// The keys of minions that a master has, and the directory of its own.
 #[derive(Debug, Clone)]
@@ -130,41 +115,43 @@ impl KeyStore {
     /// # Errors
     /// When a file cannot be written or removed; the stricter state then holds.
     pub fn put(&self, id: &MinionId, state: KeyState, pem: &str) -> Result<(), KeyStoreError> {
-        self.backend.write(state, id, pem.trim())?;
-        if state != KeyState::Denied {
-            for other in KeyState::LOOKUP {
-                if other != state {
-                    self.backend.remove(other, id)?;
-                }
-            }
-        }
-        Ok(())
+        self.backend.put(state, id, pem.trim())
     }
 
     /// Moves an id's key to `to` if it is in one of the states `from`; a
     /// denied key is taken only when no other is meant.
     ///
     /// # Errors
-    /// When a file cannot be read, written or removed.
+    /// When a file cannot be read, written or removed, or others change it again
+    /// and again meanwhile.
     pub fn change(
         &self,
         id: &MinionId,
         from: &[KeyState],
         to: KeyState,
     ) -> Result<Option<Change>, KeyStoreError> {
-        let Some(key) = self.among(id, from)? else {
-            return Ok(None);
-        };
-        self.put(id, to, &key.pem)?;
-        if key.state == KeyState::Denied && to != KeyState::Denied {
-            self.backend.remove(KeyState::Denied, id)?;
+        for _ in 0..CHANGE_TRIES_MAX {
+            let Some(key) = self.among(id, from)? else {
+                return Ok(None);
+            };
+            if !self.backend.replace(id, &key, to)? {
+                continue;
+            }
+            if key.state == KeyState::Denied && to != KeyState::Denied {
+                self.backend.remove(KeyState::Denied, id)?;
+            }
+            return Ok(Some(Change {
+                id: id.clone(),
+                from: key.state,
+                to: Some(to),
+                pem: key.pem,
+            }));
         }
-        Ok(Some(Change {
-            id: id.clone(),
-            from: key.state,
-            to: Some(to),
-            pem: key.pem,
-        }))
+        Err(StoreError::Contested {
+            place: self.backend.place(to, id).display().to_string(),
+            tries: CHANGE_TRIES_MAX,
+        }
+        .into())
     }
 
     /// Accepts an id's key if it is in one of the states `from`.
@@ -322,13 +309,9 @@ impl KeyStore {
         id: &MinionId,
         states: &[KeyState],
     ) -> Result<Option<StoredKey>, KeyStoreError> {
-        for state in KeyState::LOOKUP {
-            if let Some(pem) = self.get(state, id)? {
-                if states.contains(&state) {
-                    return Ok(Some(StoredKey { state, pem }));
-                }
-                break;
-            }
+        let decides = self.backend.lookup(id)?;
+        if let Some(key) = decides.filter(|key| states.contains(&key.state)) {
+            return Ok(Some(key));
         }
         if states.contains(&KeyState::Denied) {
             let state = KeyState::Denied;

@@ -81,6 +81,80 @@ fn keys_that_were_seen_are_known_while_the_server_is_away() {
     assert_eq!(back.list(KeyState::Accepted).unwrap(), [id("web1")]);
 }
 
+/// Two masters share a server; what one reads, the other changes.
+#[test]
+fn of_two_masters_none_undoes_what_the_other_did() {
+    let Some(redis) = halite_test_services::Redis::for_test(&Default::default()) else {
+        return;
+    };
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (one, two) = (on_redis(dir.path(), &redis), on_redis(other.path(), &redis));
+    for number in 0..50 {
+        let web = id(&format!("web{number}"));
+        one.put(&web, KeyState::Pending, "key").unwrap();
+        let (accepted, rejected) = std::thread::scope(|scope| {
+            let accept = scope.spawn(|| one.accept(&web, &[KeyState::Pending]).unwrap());
+            let reject = scope.spawn(|| two.reject(&web, &[KeyState::Pending]).unwrap());
+            (accept.join().unwrap(), reject.join().unwrap())
+        });
+        assert!(accepted.is_some() != rejected.is_some(), "both or none did");
+        let state = one.lookup(&web).unwrap().unwrap().state;
+        let wanted = match accepted {
+            Some(_) => KeyState::Accepted,
+            None => KeyState::Rejected,
+        };
+        assert_eq!(state, wanted);
+        assert_eq!(two.lookup(&web).unwrap().unwrap().state, wanted);
+    }
+}
+
+/// As Salt keeps them: the first denied key is the one that is shown, and one that
+/// comes later does not take its place.
+#[test]
+fn denied_keys_on_a_server_are_added() {
+    let Some(redis) = halite_test_services::Redis::for_test(&Default::default()) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let store = on_redis(dir.path(), &redis);
+    let web = id("web1");
+    for pem in ["first", "second", "first"] {
+        store.put(&web, KeyState::Denied, pem).unwrap();
+    }
+    let shown = store.get(KeyState::Denied, &web).unwrap();
+    assert_eq!(shown.as_deref(), Some("first"));
+    let options = RedisOptions::new(Address::parse(&redis.url()).unwrap(), Duration::ZERO);
+    let cache = BackendOptions::Redis(Box::new(options)).cache().unwrap();
+    let stored = cache.fetch("denied_keys", "web1").unwrap().unwrap();
+    let stored = halite_proto::msgpack::unpack_modern(&stored).unwrap();
+    let keys = ["first", "second"].map(halite_proto::Value::from).to_vec();
+    assert_eq!(stored, halite_proto::Value::List(keys));
+}
+
+/// A master that asks for a stranger leaves nothing of it, and one that another
+/// master has deleted goes from the copy.
+#[test]
+fn the_copy_has_who_has_a_key() {
+    let Some(redis) = halite_test_services::Redis::for_test(&Default::default()) else {
+        return;
+    };
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = on_redis(dir.path(), &redis);
+    let copy = dir.path().join("mirror/minions/web1");
+    assert_eq!(store.lookup(&id("stranger")).unwrap(), None);
+    store.put(&id("web1"), KeyState::Accepted, "key").unwrap();
+    assert!(copy.exists());
+    // One that is started anew lists what is there.
+    let again = on_redis(dir.path(), &redis);
+    let shared = on_redis(other.path(), &redis);
+    shared.delete(&id("web1")).unwrap();
+    assert_eq!(again.lookup(&id("web1")).unwrap(), None);
+    assert!(!copy.exists());
+    shared.put(&id("web1"), KeyState::Accepted, "key").unwrap();
+    assert!(again.lookup(&id("web1")).unwrap().is_some());
+    assert!(copy.exists());
+}
+
 #[test]
 fn an_id_is_in_one_state_at_a_time() {
     on_each(|backend, store| {

@@ -1,0 +1,162 @@
+//! The copy on disk of the keys on a server.
+//!
+//! Invariant: what was fetched before this master's own last change is never
+//! written over it, and nobody is accepted in the copy who was not on the server.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{MutexGuard, PoisonError};
+
+use halite_proto::MinionId;
+
+use super::CachedKeys;
+use super::record::Record;
+use crate::error::KeyStoreError;
+use crate::local_fs::LocalFs;
+use crate::state::KeyState;
+
+/// What was seen on the server.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// What the mirror has of each minion, once it was written or compared.
+    pub(super) mirrored: HashMap<MinionId, Record>,
+    /// Minions of which the mirror may have something; `None` until it was
+    /// listed. Strangers without a key are in none of these.
+    pub(super) in_mirror: Option<HashSet<MinionId>>,
+    /// Counts this master's own changes: what was fetched before one may be
+    /// older than it.
+    pub(super) changes: u64,
+    /// States by minion, with when they were stored and read.
+    pub(super) states: HashMap<MinionId, Listed>,
+}
+
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) stamp: i64,
+    pub(super) read_s: i64,
+    pub(super) state: Option<KeyState>,
+}
+
+impl CachedKeys {
+    /// What the mirror says if the server is to blame for an error.
+    pub(super) fn while_away<T>(
+        &self,
+        error: KeyStoreError,
+        ask: impl FnOnce(&LocalFs) -> Result<T, KeyStoreError>,
+    ) -> Result<T, KeyStoreError> {
+        match &self.0.mirror {
+            Some(mirror) if error.is_of_server() => ask(mirror),
+            _ => Err(error),
+        }
+    }
+
+    /// Keeps in the mirror what was fetched of a minion after so many changes of
+    /// our own; false if there was another one since.
+    pub(super) fn mirror(&self, changes: u64, id: &MinionId, record: Option<&Record>) -> bool {
+        let mut seen = self.seen();
+        let is_newest = seen.changes == changes;
+        if is_newest {
+            self.mirror_seen(&mut seen, id, record);
+        }
+        is_newest
+    }
+
+    /// Keeps in the mirror what this master has just stored or removed.
+    pub(super) fn mirror_change(&self, id: &MinionId, record: Option<&Record>) {
+        let mut seen = self.seen();
+        seen.changes += 1;
+        self.mirror_seen(&mut seen, id, record);
+    }
+
+    /// A mirror that cannot be written is said and tried again with the next
+    /// look.
+    pub(super) fn mirror_seen(&self, seen: &mut Seen, id: &MinionId, record: Option<&Record>) {
+        let Some(mirror) = &self.0.mirror else { return };
+        if seen.in_mirror.is_none() {
+            seen.in_mirror = in_mirror(mirror);
+        }
+        let is_known = match record {
+            Some(record) => seen.mirrored.get(id) == Some(record),
+            None => seen.in_mirror.as_ref().is_some_and(|ids| !ids.contains(id)),
+        };
+        if is_known {
+            return;
+        }
+        // Half of it may be done if it fails.
+        seen.mirrored.remove(id);
+        if let Some(ids) = &mut seen.in_mirror {
+            ids.insert(id.clone());
+        }
+        match (put(mirror, id, record), record) {
+            (Ok(()), Some(record)) => drop(seen.mirrored.insert(id.clone(), record.clone())),
+            (Ok(()), None) => {
+                if let Some(ids) = &mut seen.in_mirror {
+                    ids.remove(id);
+                }
+            }
+            (Err(error), _) => tracing::warn!(minion = %id, %error, "could not mirror a key"),
+        }
+    }
+
+    pub(super) fn drop_from_mirror(&self, changes: u64, listed: &HashMap<MinionId, i64>) {
+        let Some(mirror) = &self.0.mirror else { return };
+        for state in KeyState::LOOKUP {
+            for id in mirror.list(state).unwrap_or_default() {
+                if !listed.contains_key(&id) {
+                    self.mirror(changes, &id, None);
+                }
+            }
+        }
+    }
+
+    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An accepted key goes before a stricter state is written, and comes before that
+/// goes: a full disk leaves nobody accepted who is not.
+fn put(mirror: &LocalFs, id: &MinionId, record: Option<&Record>) -> Result<(), KeyStoreError> {
+    if record.is_none_or(|record| record.state != KeyState::Accepted) {
+        mirror.remove(KeyState::Accepted, id)?;
+    }
+    if let Some(record) = record {
+        mirror.write(record.state, id, &record.pem)?;
+    }
+    for state in KeyState::LOOKUP {
+        if record.is_none_or(|record| record.state != state) {
+            mirror.remove(state, id)?;
+        }
+    }
+    Ok(())
+}
+
+/// The minions of which there is something in a mirror; `None` if it cannot be
+/// listed.
+fn in_mirror(mirror: &LocalFs) -> Option<HashSet<MinionId>> {
+    let mut ids = HashSet::new();
+    for state in KeyState::LOOKUP {
+        ids.extend(mirror.list(state).ok()?);
+    }
+    Some(ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn who_is_rejected_is_not_accepted_even_if_that_cannot_be_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let mirror = LocalFs::in_dir(dir.path(), None);
+        mirror.make().unwrap();
+        let web = MinionId::parse("web1").unwrap();
+        put(&mirror, &web, Some(&Record::new(KeyState::Accepted, "key"))).unwrap();
+        let rejected = dir.path().join(KeyState::Rejected.dir_name());
+        fs::remove_dir(&rejected).unwrap();
+        fs::write(&rejected, "no directory").unwrap();
+        put(&mirror, &web, Some(&Record::new(KeyState::Rejected, "key"))).unwrap_err();
+        assert_eq!(mirror.read(KeyState::Accepted, &web).unwrap(), None);
+    }
+}

@@ -26,7 +26,11 @@ pub(crate) fn promote(files: &Files, promotion: &Promotion) -> Result<String, St
     }
     let commit = match promotion.commit.as_str() {
         LATEST => None,
-        commit => Some(repository.promotable(commit).map_err(told)?.id.to_string()),
+        commit => {
+            let saltenv = promotion.saltenv.as_str();
+            let commit = repository.promotable_in(saltenv, commit).map_err(told)?;
+            Some(commit.id.to_string())
+        }
     };
     if promotion.sets {
         let saltenv = &promotion.saltenv;

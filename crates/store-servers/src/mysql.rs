@@ -25,6 +25,8 @@ pub type MysqlServer = Server<MysqlDriver>;
 pub struct MysqlConnection {
     conn: Conn,
     used: Instant,
+    /// Most bytes of one value: to more the server hangs up.
+    value_bytes_max: usize,
 }
 
 /// The MySQL of an address.
@@ -37,9 +39,12 @@ impl Driver for MysqlDriver {
     type Connection = MysqlConnection;
 
     async fn connect(&self, address: &Address) -> Result<MysqlConnection, Failure> {
+        let mut conn = Conn::new(opts(address)?).await?;
+        let max: Option<usize> = conn.query_first("select @@max_allowed_packet").await?;
         Ok(MysqlConnection {
-            conn: Conn::new(opts(address)?).await?,
+            conn,
             used: Instant::now(),
+            value_bytes_max: max.unwrap_or(usize::MAX),
         })
     }
 
@@ -60,7 +65,8 @@ impl MysqlConnection {
         arguments: Vec<MysqlValue>,
     ) -> Result<Vec<T>, Failure> {
         self.used = Instant::now();
-        let rows: Vec<mysql_async::Row> = self.conn.exec(statement, params(arguments)).await?;
+        let arguments = self.params(arguments)?;
+        let rows: Vec<mysql_async::Row> = self.conn.exec(statement, arguments).await?;
         let wrong = || Failure::Answer("a row has other columns than were asked for".to_owned());
         rows.into_iter()
             .map(|row| mysql_async::from_row_opt(row).map_err(|_| wrong()))
@@ -89,7 +95,8 @@ impl MysqlConnection {
         arguments: Vec<MysqlValue>,
     ) -> Result<u64, Failure> {
         self.used = Instant::now();
-        self.conn.exec_drop(statement, params(arguments)).await?;
+        let arguments = self.params(arguments)?;
+        self.conn.exec_drop(statement, arguments).await?;
         Ok(self.conn.affected_rows())
     }
 
@@ -120,13 +127,23 @@ impl MysqlConnection {
         }
         done
     }
+
+    /// Refuses what the server would hang up on.
+    fn params(&self, arguments: Vec<MysqlValue>) -> Result<Params, Failure> {
+        let is_large = |value: &MysqlValue| match value {
+            MysqlValue::Bytes(bytes) => bytes.len() > self.value_bytes_max,
+            _ => false,
+        };
+        match (arguments.is_empty(), arguments.iter().any(is_large)) {
+            (true, _) => Ok(Params::Empty),
+            (false, false) => Ok(Params::Positional(arguments)),
+            (false, true) => Err(too_large()),
+        }
+    }
 }
 
-fn params(arguments: Vec<MysqlValue>) -> Params {
-    match arguments.is_empty() {
-        true => Params::Empty,
-        false => Params::Positional(arguments),
-    }
+fn too_large() -> Failure {
+    Failure::Refused("what is to be stored is larger than its max_allowed_packet".to_owned())
 }
 
 fn opts(address: &Address) -> Result<Opts, Failure> {
@@ -172,9 +189,7 @@ impl From<Error> for Failure {
                 Self::Refused(said.to_string())
             }
             // The same would fail again on any connection.
-            Error::Driver(DriverError::PacketTooLarge) => {
-                Self::Refused("what is stored is larger than its max_allowed_packet".to_owned())
-            }
+            Error::Driver(DriverError::PacketTooLarge) => too_large(),
             other => Self::broken(other),
         }
     }

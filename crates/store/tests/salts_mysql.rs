@@ -1,0 +1,61 @@
+//! The cache of a MySQL, in a table as Salt makes it.
+
+#![cfg(feature = "mysql")]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use halite_store::{BackendOptions, Cache, MysqlOptions};
+use halite_store_servers::Address;
+use halite_test_services::MariaDb;
+
+/// A cache whose table takes capitals for small letters.
+fn cache() -> Option<Cache> {
+    let mariadb = MariaDb::shared()?;
+    let name = mariadb.database().unwrap();
+    let table = "create table cache (bank char(255), etcd_key char(255), data mediumblob, \
+                 last_update timestamp not null default current_timestamp \
+                 on update current_timestamp, primary key (bank, etcd_key)) \
+                 engine=innodb default charset utf8mb4 collate utf8mb4_general_ci";
+    mariadb.sql(&name, table).unwrap();
+    let address = Address::parse(&mariadb.url(&name)).unwrap();
+    let mut options = MysqlOptions::new(address);
+    options.cache_table = "cache".to_owned();
+    BackendOptions::Mysql(Box::new(options)).cache()
+}
+
+#[test]
+fn names_are_told_apart_by_every_letter() {
+    let Some(cache) = cache() else { return };
+    cache.store("keys", "web1", b"its key".to_vec()).unwrap();
+    cache
+        .store("keys", "web1", b"its new key".to_vec())
+        .unwrap();
+    for (bank, key) in [("keys", "WEB1"), ("KEYS", "web1"), ("keys ", "web1")] {
+        assert_eq!(cache.fetch(bank, key).unwrap(), None, "{bank}/{key}");
+        let error = cache.store(bank, key, b"another".to_vec()).unwrap_err();
+        assert!(error.to_string().contains("utf8mb4_bin"), "{error}");
+        assert!(!cache.flush_key(bank, key).unwrap(), "{bank}/{key}");
+        let old = Some(b"its new key".to_vec());
+        let is_done = cache.replace(bank, key, old, b"another".to_vec()).unwrap();
+        assert!(!is_done, "{bank}/{key}");
+        let is_done = cache.replace(bank, key, None, b"another".to_vec()).unwrap();
+        assert!(!is_done, "{bank}/{key}");
+    }
+    let many = cache.fetch_many("keys", &["WEB1".to_owned()]).unwrap();
+    assert_eq!(many, [None]);
+    assert!(cache.keys("KEYS").unwrap().is_empty());
+    assert!(!cache.flush_bank("KEYS").unwrap());
+    let found = cache.fetch("keys", "web1").unwrap();
+    assert_eq!(found.as_deref(), Some(&b"its new key"[..]));
+    assert!(cache.flush_key("keys", "web1").unwrap());
+}
+
+/// A server whose packets are too small is not one that is away.
+#[test]
+fn what_is_too_large_is_refused_and_the_rest_goes_on() {
+    let Some(cache) = cache() else { return };
+    let large = vec![b'x'; 65 * 1024 * 1024];
+    let error = cache.store("a", "k", large).unwrap_err();
+    assert!(error.to_string().contains("refused"), "{error}");
+    cache.store("a", "k", b"small".to_vec()).unwrap();
+    assert!(cache.fetch("a", "k").unwrap().is_some());
+}

@@ -20,18 +20,20 @@ use crate::postgres::{JobTables, PostgresOptions};
 const PROTECTIONS_OF_POSTGRES: [&str; 5] =
     ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl"];
 
-/// What asks MySQL's clients to protect a connection.
+/// What asks Python's clients of MySQL to protect a connection: Salt's cache hands
+/// on whatever it does not know.
 #[cfg(feature = "mysql")]
-const PROTECTIONS_OF_MYSQL: [&str; 9] = [
+const PROTECTIONS_OF_MYSQL: [&str; 10] = [
     "ssl",
     "ssl_ca",
     "ssl_cert",
     "ssl_key",
     "ssl_mode",
-    "ssl_disabled",
+    "ssl_key_password",
     "ssl_capath",
     "ssl_cipher",
     "ssl_verify_cert",
+    "ssl_verify_identity",
 ];
 
 /// The text of an option, if it is set.
@@ -120,8 +122,8 @@ fn postgres(
     Ok(BackendOptions::Postgres(Box::new(options)))
 }
 
-/// Refuses options that ask for a protection that Salt's module of the same name
-/// does not know, so that nobody takes the connection for protected.
+/// Refuses options that ask for a protection and are not read, so that nobody
+/// takes the connection for protected.
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 fn refuse_unread(family: &str, names: &[&str], option: Lookup<'_>) -> Result<(), String> {
     for name in names {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::{JobFilter, Saved, StoreError};
 
@@ -73,6 +74,20 @@ pub(crate) fn a_job_is_found_as_it_was_saved(subject: &Subject) {
     assert_eq!(stored.data.get("retcode"), Some(&0.into()));
     assert_eq!(stored.data.get("success"), Some(&true.into()));
     assert_eq!(jobs.returns(&job).unwrap(), [(id("web1"), stored)]);
+}
+
+pub(crate) fn a_return_with_a_zero_byte_is_kept(subject: &Subject) {
+    let jobs = subject.open().jobs;
+    let job = jid(1);
+    let load = Map::from([("fun", "test.ping")]);
+    jobs.save_load(&job, &load, None).unwrap();
+    let mut ret = ping(&job, "a\0b");
+    ret.out = Some("nes\0ted".to_owned());
+    ret.fun = FunSpec::One("test.\0ping".to_owned());
+    let saved = jobs.save_return(&job, &id("web1"), &ret).unwrap();
+    assert_eq!(saved, Saved::Stored);
+    let found = jobs.return_of(&job, &id("web1")).unwrap().unwrap();
+    assert_eq!(found.ret(), &Value::from("a\0b"));
 }
 
 pub(crate) fn an_unknown_job_has_nothing(subject: &Subject) {

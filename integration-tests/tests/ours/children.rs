@@ -114,12 +114,7 @@ fn a_killed_job_that_is_stuck_in_the_kernel_holds_up_no_state_run() -> Result<()
     let pipe = fleet.path().join("pipe");
     mkfifo(&pipe, Mode::S_IRWXU)?;
     let file = format!("zonefile={}", pipe.display());
-    let stuck = [
-        "state.single",
-        "module.run",
-        "dnsutil.parse_zone",
-        &file,
-    ];
+    let stuck = ["state.single", "module.run", "dnsutil.parse_zone", &file];
     let started = master
         .salt(&[&["web1"], &stuck[..], &["--async"]].concat())?
         .ok()?;

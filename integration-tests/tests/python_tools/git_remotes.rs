@@ -34,7 +34,8 @@ for env in found["envs"] + ["nowhere"]:
         "links": served.symlink_list(dict(load)),
         "hashes": hashes,
     }
-print(json.dumps(found))
+# Salt gives a hash that it has noted before as bytes.
+print(json.dumps(found, default=lambda value: value.decode()))
 "#;
 
 /// The pillar that Salt compiles from the remotes in the master's file.

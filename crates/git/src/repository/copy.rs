@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -218,14 +219,14 @@ impl Repository {
         Ok(())
     }
 
-    /// Kills the gits that a killed process of ours has left at work.
+    /// Kills the gits that a killed process of ours has left at work: those whose
+    /// home is ours. A master of Salt on the same cache reads it with gits too.
     fn end_survivors(&self) {
-        let Ok(base) = self.places.base.canonicalize() else {
-            return;
-        };
+        let mut home = b"HOME=".to_vec();
+        home.extend(self.places.run.as_os_str().as_bytes());
         for process in running_gits() {
-            let is_here =
-                fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&base));
+            let is_here = fs::read(process.join("environ"))
+                .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == home));
             let pid = process
                 .file_name()
                 .and_then(|pid| pid.to_str()?.parse().ok());

@@ -8,10 +8,12 @@
 pub mod args;
 mod caller;
 pub use halite_gather as collect;
+pub use part::report_part;
 mod connected;
 mod error;
 mod look;
 mod nodegroup;
+mod part;
 mod places;
 mod runner;
 mod runner_watch;

@@ -10,7 +10,7 @@ use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
 use super::look::Look;
-use super::{ClientError, LocalClient, Places, Published, connected};
+use super::{ClientError, LocalClient, Places, Published, blocking, connected};
 use halite_gather::{CollectOptions, Collector, Output, Return, words};
 
 /// Pause before the bus is tried again after it was lost.
@@ -133,7 +133,7 @@ impl<'a> Session<'a> {
                 }
                 Some(Output::Ask(ids)) => {
                     if self.was_lost {
-                        self.catch_up();
+                        self.catch_up().await;
                     }
                     let client = self.client;
                     let jid = self.published.jid.clone();
@@ -163,13 +163,15 @@ impl<'a> Session<'a> {
         if !is_trimmed(&value.value) {
             return value;
         }
-        let jobs = self.client.settings().store().jobs;
+        let settings = self.client.settings().clone();
         let Ok(id) = MinionId::parse(value.id.as_str()) else {
             return value;
         };
         // Salt's masters tell of a return before they have kept it.
         for _ in 0..CACHE_TRIES_MAX {
-            match jobs.return_of(&self.published.jid, &id) {
+            let (settings, jid, id) = (settings.clone(), self.published.jid.clone(), id.clone());
+            let kept = blocking(move || settings.store().jobs.return_of(&jid, &id)).await;
+            match kept {
                 Ok(Some(stored)) => {
                     value.value = stored.ret().clone();
                     return value;
@@ -243,7 +245,7 @@ impl<'a> Session<'a> {
                     }
                     BusNews::Back => {
                         self.gone_at = None;
-                        self.catch_up();
+                        self.catch_up().await;
                     }
                 }
             }
@@ -286,17 +288,19 @@ impl<'a> Session<'a> {
 
     /// Takes the returns that came while the bus was away from the job cache.
     /// Those that were seen before are not taken twice.
-    fn catch_up(&mut self) {
-        let jobs = self.client.settings().store().jobs;
-        let jid = &self.published.jid;
-        let returns = match jobs.returns(jid) {
+    async fn catch_up(&mut self) {
+        let settings = self.client.settings().clone();
+        let jid = self.published.jid.clone();
+        let asked = jid.clone();
+        let returns = blocking(move || settings.store().jobs.returns(&asked)).await;
+        let returns = match returns {
             Ok(returns) => returns,
             Err(error) => {
                 tracing::warn!("returns may be missing: {}", chain(&error));
                 return;
             }
         };
-        let prefix = Collector::tag_prefix(jid);
+        let prefix = Collector::tag_prefix(&jid);
         for (id, stored) in returns {
             let mut data = stored.into_map();
             data.insert("id", &id);

@@ -3,11 +3,10 @@
 //! A ping finds out who is there; all parts of the job share one id, so that it
 //! can be looked up as one.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use halite_client::{ClientError, Job, LocalClient, Report};
+use halite_client::{ClientError, Job, LocalClient, Report, report_part};
 use halite_gather::Return;
 use halite_gather::batch::{Batch, BatchSize};
 use halite_process::clock::unix_micros;
@@ -70,7 +69,7 @@ pub(super) async fn run(client: &LocalClient, fields: Map) -> Result<Vec<Value>,
                 target: Value::List(next.iter().map(|id| Value::from(id.as_str())).collect()),
                 ..job.clone()
             };
-            parts.push(part(client, job, next, timeout, reports.clone()));
+            parts.push(report_part(client, job, next, timeout, reports.clone()));
         }
         if batch.is_done() {
             return Ok(returns);
@@ -127,32 +126,6 @@ async fn alive(
     }
     alive.sort_unstable();
     Ok(alive)
-}
-
-/// Sends the job to a few minions and reports each of them once.
-async fn part(
-    client: &LocalClient,
-    job: Job,
-    ids: Vec<String>,
-    timeout: Duration,
-    reports: mpsc::Sender<Report>,
-) -> Result<(), ClientError> {
-    let mut left: BTreeSet<String> = ids.into_iter().collect();
-    if let Some(mut session) = client.start(&job, timeout).await? {
-        // Other parts have the same job id; their returns are theirs.
-        while let Some(report) = session.next().await? {
-            if left.remove(report.id()) && reports.send(report).await.is_err() {
-                return Ok(());
-            }
-        }
-    }
-    for id in left {
-        let text = halite_gather::words::NOT_CONNECTED.to_owned();
-        if reports.send(Report::Missing { id, text }).await.is_err() {
-            break;
-        }
-    }
-    Ok(())
 }
 
 async fn until(at: Option<Instant>) {

@@ -23,7 +23,7 @@ use super::returns::{REDRAW, Shown};
 use super::{NO_MATCH, NO_RETURN, Program, broken_off};
 use crate::options::{SaltOptions, Stop};
 use crate::{Exit, Screen};
-use halite_client::{BackgroundBatch, ClientError, Job, LocalClient, Report};
+use halite_client::{BackgroundBatch, ClientError, Job, LocalClient, Report, report_part};
 
 /// Reports on their way from the parts to the screen.
 const REPORTS_MAX: usize = 64;
@@ -205,7 +205,7 @@ impl Run {
                     target_kind: "list".to_owned(),
                     ..self.job.clone()
                 };
-                parts.push(part(client, job, next, *timeout, reports.clone()));
+                parts.push(report_part(client, job, next, *timeout, reports.clone()));
             }
             // Behind the news of who is next, as Salt shows it.
             if let Some(shown) = ready.take() {
@@ -288,32 +288,6 @@ impl Run {
         display.show(screen, &data.into(), shown.out.as_deref(), shown.retcode);
         screen.error_text(&notes);
     }
-}
-
-/// Sends the job to a few minions and reports each of them once.
-async fn part(
-    client: &LocalClient,
-    job: Job,
-    ids: Vec<String>,
-    timeout: Duration,
-    reports: mpsc::Sender<Report>,
-) -> Result<(), ClientError> {
-    let mut left: BTreeSet<String> = ids.into_iter().collect();
-    if let Some(mut session) = client.start(&job, timeout).await? {
-        // Other parts have the same job id; their returns are theirs.
-        while let Some(report) = session.next().await? {
-            if left.remove(report.id()) && reports.send(report).await.is_err() {
-                return Ok(());
-            }
-        }
-    }
-    for id in left {
-        let text = halite_gather::words::NOT_CONNECTED.to_owned();
-        if reports.send(Report::Missing { id, text }).await.is_err() {
-            break;
-        }
-    }
-    Ok(())
 }
 
 async fn until(at: Option<Instant>) {

@@ -26,8 +26,8 @@ use crate::limits::{
     CONNECTIONS_MAX, CONNECTIONS_PER_ORIGIN_MAX, DRAIN_WITHIN, HANDSHAKE_WITHIN, HEAD_BYTES_MAX,
     HEAD_WITHIN, HEADERS_MAX, WRITE_WITHIN,
 };
-use crate::places::Shares;
 use crate::routes::{App, Peer};
+use crate::slots::Shares;
 use crate::tls::Tls;
 
 /// Pause after an accept that failed for want of resources.

@@ -16,14 +16,14 @@ use crate::limits::RECALLED_CALLS_MAX;
 
 /// The files of the last calls of different kinds.
 #[derive(Debug, Default)]
-pub struct Recall(Mutex<VecDeque<(Kind, Vec<HeldFile>)>>);
+pub struct Recall(Mutex<VecDeque<(CallKind, Vec<HeldFile>)>>);
 
 /// Calls that most likely read the same files: of the same function with the
 /// same arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Kind(u64);
+pub(crate) struct CallKind(u64);
 
-impl Kind {
+impl CallKind {
     pub(crate) fn of(call: &Call<'_>) -> Self {
         let mut hasher = DefaultHasher::new();
         call.function().hash(&mut hasher);
@@ -35,14 +35,14 @@ impl Kind {
 
 impl Recall {
     /// What the last call of this kind has read.
-    pub(crate) fn files(&self, kind: Kind) -> Vec<HeldFile> {
+    pub(crate) fn files(&self, kind: CallKind) -> Vec<HeldFile> {
         let calls = self.lock();
         let call = calls.iter().find(|(known, _)| *known == kind);
         call.map(|(_, files)| files.clone()).unwrap_or_default()
     }
 
     /// Keeps what a call has read.
-    pub(crate) fn keep(&self, kind: Kind, files: Vec<HeldFile>) {
+    pub(crate) fn keep(&self, kind: CallKind, files: Vec<HeldFile>) {
         let mut calls = self.lock();
         calls.retain(|(known, _)| *known != kind);
         calls.push_back((kind, files));
@@ -51,7 +51,7 @@ impl Recall {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(Kind, Vec<HeldFile>)>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(CallKind, Vec<HeldFile>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -68,7 +68,7 @@ pub(crate) struct Held {
 impl Held {
     /// Asks about what the last call of this kind has read.
     pub(crate) fn ask(call: &Call<'_>, recall: &Recall) -> Self {
-        let files = recall.files(Kind::of(call));
+        let files = recall.files(CallKind::of(call));
         let answers = call
             .ctx
             .files()

@@ -17,10 +17,10 @@ use halite_render::{
 
 use crate::call::Call;
 use crate::error::CallError;
-use crate::extensions::{self, Kind};
+use crate::extensions::{self, ExtensionKind};
 use crate::file_client::FileClient;
 use crate::python;
-use crate::recall::{Held, Kind as CallKind};
+use crate::recall::{CallKind, Held};
 
 /// What rendering needs, from a call. Files are fetched once: what changes on the master
 /// while it lives is not seen.
@@ -188,7 +188,7 @@ impl RenderContext for CallRenderContext<'_> {
         let own = self.call.ctx.registry().module(module);
         let first = own.and_then(|module| module.functions.first());
         first.is_some_and(|function| self.call.has_function(function.name))
-            || extensions::has_module(self.call.ctx, Kind::Modules, module)
+            || extensions::has_module(self.call.ctx, ExtensionKind::Modules, module)
     }
 
     fn call(

@@ -22,7 +22,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 
-use crate::paths::Place;
+use crate::paths::HeldName;
 
 pub use dress::Dress;
 pub(crate) use dress::{Old, put_on};
@@ -60,7 +60,7 @@ pub fn place(
     dress: Dress,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<Placed> {
-    place_at(&Place::of(to)?, dress, write)
+    place_at(&HeldName::of(to)?, dress, write)
 }
 
 /// As [`place`], in the place that a path leads to: a link there is followed,
@@ -73,7 +73,7 @@ pub fn place_followed(
     dress: Dress,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<Placed> {
-    place_at(&Place::followed(to)?, dress, write)
+    place_at(&HeldName::followed(to)?, dress, write)
 }
 
 /// As [`place`], where one has come to already.
@@ -81,7 +81,7 @@ pub fn place_followed(
 /// # Errors
 /// As [`replace_with`].
 pub fn place_at(
-    to: &Place,
+    to: &HeldName,
     dress: Dress,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<Placed> {

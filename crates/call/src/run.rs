@@ -15,7 +15,7 @@ use crate::args;
 use crate::call::Call;
 use crate::context::MinionContext;
 use crate::error::{CallError, CallResult};
-use crate::extensions::{self, Kind};
+use crate::extensions::{self, ExtensionKind};
 use crate::host_root::Host;
 use crate::job::Job;
 use crate::limits::CALL_DEPTH_MAX;
@@ -80,7 +80,7 @@ pub(crate) fn run_with(
     run: impl FnOnce(&'static Function, Vec<Value>, Map, &Cell<i64>) -> CallResult,
 ) -> Outcome {
     let Some(function) = find(ctx, fun) else {
-        let why = extensions::why_missing(ctx, Kind::Modules, fun)
+        let why = extensions::why_missing(ctx, ExtensionKind::Modules, fun)
             .or_else(|| unmet(ctx, fun).map(|unmet| unmet.of_functions()));
         let text = why.unwrap_or_else(|| format!("'{fun}' is not available."));
         return Outcome::failed(text.clone(), Failure::NotAvailable(text));
@@ -120,10 +120,10 @@ pub fn run_state_function(
     kwargs: Map,
     job: &Job,
 ) -> CallResult {
-    let function = extensions::function(ctx, Kind::States, fun)
+    let function = extensions::function(ctx, ExtensionKind::States, fun)
         .or_else(|| match ctx.registry().state(fun) {
             Some(_) => own_state(ctx, fun),
-            None => extensions::of_salt(ctx, Kind::States, fun),
+            None => extensions::of_salt(ctx, ExtensionKind::States, fun),
         })
         .ok_or_else(|| CallError::exception("KeyError", format!("'{fun}'")))?;
     let retcode = Cell::new(0);
@@ -166,7 +166,7 @@ pub(crate) fn is_available(ctx: &dyn MinionContext, fun: &str) -> bool {
 
 /// Whether there is an execution function `fun` without an installed Salt.
 pub(crate) fn is_own(ctx: &dyn MinionContext, fun: &str) -> bool {
-    let users = || extensions::function(ctx, Kind::Modules, fun).is_some();
+    let users = || extensions::function(ctx, ExtensionKind::Modules, fun).is_some();
     let own = || ctx.registry().get(fun).is_some() && unmet(ctx, fun).is_none();
     (own() || users()) && is_enabled(ctx, fun)
 }
@@ -174,17 +174,17 @@ pub(crate) fn is_own(ctx: &dyn MinionContext, fun: &str) -> bool {
 /// A user's function hides ours of the same name, as in Salt; one of a Salt
 /// that is installed is the last resort.
 pub(crate) fn find(ctx: &dyn MinionContext, fun: &str) -> Option<&'static Function> {
-    extensions::function(ctx, Kind::Modules, fun)
+    extensions::function(ctx, ExtensionKind::Modules, fun)
         .or_else(|| match ctx.registry().get(fun) {
             Some(function) => unmet(ctx, fun).is_none().then_some(function),
-            None => extensions::of_salt(ctx, Kind::Modules, fun),
+            None => extensions::of_salt(ctx, ExtensionKind::Modules, fun),
         })
         .filter(|_| is_enabled(ctx, fun))
 }
 
 /// Our state function `fun`, if the machine has what it needs.
 pub(crate) fn own_state(ctx: &dyn MinionContext, fun: &str) -> Option<&'static Function> {
-    let brings = |module: &str| extensions::has_module(ctx, Kind::Modules, module);
+    let brings = |module: &str| extensions::has_module(ctx, ExtensionKind::Modules, module);
     let function = ctx.registry().state(fun)?;
     let refused = unmet(ctx, fun).is_some_and(|unmet| unmet.refuses_states(brings));
     (!refused).then_some(function)

@@ -14,7 +14,7 @@ mod error;
 mod look;
 mod nodegroup;
 mod part;
-mod places;
+mod progress;
 mod runner;
 mod runner_watch;
 mod session;
@@ -36,7 +36,7 @@ use halite_transport::ipc::{ConnectError, EventSubscriber};
 pub use caller::Caller;
 pub use error::ClientError;
 pub use nodegroup::{NodegroupError, Nodegroups};
-pub use places::{Place, Places, WISH};
+pub use progress::{FleetProgress, MinionProgress, WISH};
 pub use runner::{RunnerJob, RunnerNews, RunnerSession};
 pub use session::{Report, Session};
 pub use settings::{ClientSettings, SettingsError};
@@ -92,7 +92,7 @@ pub struct LocalClient {
     /// How the user has logged in, where that is shown instead of the key.
     login: Option<Credentials>,
     requester: Requester,
-    places: Places,
+    places: FleetProgress,
 }
 
 impl LocalClient {
@@ -110,7 +110,7 @@ impl LocalClient {
             key: Mutex::new(key),
             login: None,
             requester,
-            places: Places::default(),
+            places: FleetProgress::default(),
         }
     }
 
@@ -128,7 +128,7 @@ impl LocalClient {
             key: Mutex::new(Secret::default()),
             login: Some(Credentials::default()),
             requester,
-            places: Places::default(),
+            places: FleetProgress::default(),
         }
     }
 
@@ -142,12 +142,12 @@ impl LocalClient {
             key: Mutex::new(Secret::default()),
             login: Some(login),
             requester: self.requester.clone(),
-            places: Places::default(),
+            places: FleetProgress::default(),
         }
     }
 
     /// How far the state runs of its jobs are, where minions tell.
-    pub fn places(&self) -> Places {
+    pub fn places(&self) -> FleetProgress {
         self.places.clone()
     }
 

@@ -10,7 +10,7 @@ use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
 use super::look::Look;
-use super::{ClientError, LocalClient, Places, Published, blocking, connected};
+use super::{ClientError, FleetProgress, LocalClient, Published, blocking, connected};
 use halite_gather::{CollectOptions, Collector, Output, Return, words};
 
 /// Pause before the bus is tried again after it was lost.
@@ -97,7 +97,7 @@ impl<'a> Session<'a> {
     }
 
     /// How far the state runs of the job are, where minions tell.
-    pub fn places(&self) -> Places {
+    pub fn places(&self) -> FleetProgress {
         self.client.places()
     }
 

@@ -5,7 +5,7 @@
 //! answer is an error, not a wait without end.
 
 use halite_proto::{Map, Value};
-use halite_yaml::{Kind, Node};
+use halite_yaml::{Node, NodeKind};
 use thiserror::Error;
 
 use crate::error::{ConfigError, Warning};
@@ -36,9 +36,9 @@ pub enum BehindError {
 /// Whether a value is an address, or has one in it.
 pub(crate) fn has_address(node: &Node) -> bool {
     match &node.value {
-        Kind::Scalar(_) => address(node).is_some(),
-        Kind::List(items) => items.iter().any(has_address),
-        Kind::Map(entries) => entries.iter().any(|(_, value)| has_address(value)),
+        NodeKind::Scalar(_) => address(node).is_some(),
+        NodeKind::List(items) => items.iter().any(has_address),
+        NodeKind::Map(entries) => entries.iter().any(|(_, value)| has_address(value)),
     }
 }
 
@@ -120,11 +120,11 @@ fn put(
         return Ok(());
     }
     match &mut node.value {
-        Kind::Scalar(_) => Ok(()),
-        Kind::List(items) => items
+        NodeKind::Scalar(_) => Ok(()),
+        NodeKind::List(items) => items
             .iter_mut()
             .try_for_each(|item| put(item, read, places)),
-        Kind::Map(entries) => entries
+        NodeKind::Map(entries) => entries
             .iter_mut()
             .try_for_each(|(_, value)| put(value, read, places)),
     }

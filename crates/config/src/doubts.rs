@@ -5,7 +5,7 @@ use std::path::Path;
 
 use halite_proto::{MinionId, NewIds};
 use halite_target::{Reading, Target, glob};
-use halite_yaml::{Kind, Node};
+use halite_yaml::{Node, NodeKind};
 
 use crate::error::Warning;
 use crate::files::expand;
@@ -191,7 +191,7 @@ fn odd(source: &Source, node: &Node, text: String) -> Warning {
 
 fn entries_of(node: &Node) -> &[(Node, Node)] {
     match &node.value {
-        Kind::Map(entries) => entries,
+        NodeKind::Map(entries) => entries,
         _ => &[],
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use halite_yaml::YamlError;
-use halite_yaml::place::Place;
+use halite_yaml::place::SourceLocation;
 use thiserror::Error;
 
 /// Why a configuration cannot be used. [`ConfigError::render`] is for people:
@@ -26,7 +26,7 @@ pub enum ConfigError {
     #[error("{place}: the file is a {found}, not a map of options")]
     NotAMap {
         /// Where.
-        place: Box<Place>,
+        place: Box<SourceLocation>,
         /// What it is.
         found: &'static str,
     },
@@ -34,7 +34,7 @@ pub enum ConfigError {
     #[error("{place}: {option} cannot be {found}; it is {allowed}")]
     Value {
         /// Where the value stands.
-        place: Box<Place>,
+        place: Box<SourceLocation>,
         /// The option.
         option: String,
         /// What it is.
@@ -56,7 +56,7 @@ pub enum ConfigError {
     #[error("{}{option} is refused: {why}", .place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
     Refused {
         /// Where the option stands, if it is in a file.
-        place: Option<Box<Place>>,
+        place: Option<Box<SourceLocation>>,
         /// The option.
         option: String,
         /// Why.
@@ -66,7 +66,7 @@ pub enum ConfigError {
     #[error("{}{option}: {why}", .place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
     Unusable {
         /// Where it stands, if it is in a file.
-        place: Option<Box<Place>>,
+        place: Option<Box<SourceLocation>>,
         /// The option.
         option: String,
         /// What is wrong with it, and what it may be.
@@ -102,7 +102,7 @@ impl ConfigError {
         match self {
             Self::Yaml(error) => error.render(),
             Self::Read { source, .. } => format!("{self}: {source}"),
-            other => match other.place().map(Place::excerpt) {
+            other => match other.place().map(SourceLocation::excerpt) {
                 Some(excerpt) if !excerpt.is_empty() => format!("{self}\n{excerpt}"),
                 _ => self.to_string(),
             },
@@ -110,7 +110,7 @@ impl ConfigError {
     }
 
     /// Where the mistake is.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&SourceLocation> {
         match self {
             Self::NotAMap { place, .. } | Self::Value { place, .. } => Some(place),
             Self::Refused { place, .. } | Self::Unusable { place, .. } => place.as_deref(),
@@ -195,7 +195,7 @@ pub enum Warning {
     #[error("{place}: no file matches the include {pattern:?}")]
     NoInclude {
         /// Where it is included.
-        place: Place,
+        place: SourceLocation,
         /// The pattern.
         pattern: String,
     },
@@ -206,7 +206,7 @@ pub enum Warning {
     )]
     NotHonoured {
         /// Where.
-        place: Place,
+        place: SourceLocation,
         /// The option.
         option: String,
         /// Why not.
@@ -216,7 +216,7 @@ pub enum Warning {
     #[error("{place}: unknown option {option}{}", .nearest.map(|n| format!(", did you mean {n}?")).unwrap_or_default())]
     Unknown {
         /// Where.
-        place: Place,
+        place: SourceLocation,
         /// The option.
         option: String,
         /// The option with the nearest name.
@@ -234,7 +234,7 @@ pub enum Warning {
     #[error("{place}: {text}")]
     Odd {
         /// Where.
-        place: Place,
+        place: SourceLocation,
         /// What is odd.
         text: String,
     },
@@ -251,7 +251,7 @@ impl Warning {
             | Self::Odd { place, .. } => Some(place),
         };
         match place
-            .map(Place::excerpt)
+            .map(SourceLocation::excerpt)
             .filter(|excerpt| !excerpt.is_empty())
         {
             Some(excerpt) => format!("{self}\n{excerpt}"),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use halite_proto::Value;
 use halite_target::glob;
 use halite_yaml::place::Span;
-use halite_yaml::{Kind, Node};
+use halite_yaml::{Node, NodeKind};
 
 use crate::error::{ConfigError, Warning};
 use crate::raw::{Entry, Source};
@@ -152,8 +152,8 @@ impl Reader {
         let text: Arc<str> = String::from_utf8_lossy(&bytes).into();
         let source = Source { name, text };
         let options = match node.value {
-            Kind::Map(options) => options,
-            Kind::Scalar(Value::Nil) => return Ok(Some(Vec::new())),
+            NodeKind::Map(options) => options,
+            NodeKind::Scalar(Value::Nil) => return Ok(Some(Vec::new())),
             _ => {
                 let found = node.type_name();
                 return Err(ConfigError::NotAMap {
@@ -249,7 +249,7 @@ fn merge(entries: &mut Vec<Entry>, over: Vec<Entry>) {
 
 fn merged(old: Node, new: Node) -> Node {
     match (old.value, new.value) {
-        (Kind::Map(mut old), Kind::Map(new_entries)) => {
+        (NodeKind::Map(mut old), NodeKind::Map(new_entries)) => {
             for (key, value) in new_entries {
                 match old.iter_mut().find(|(known, _)| known.value == key.value) {
                     Some((_, known)) => {
@@ -261,19 +261,19 @@ fn merged(old: Node, new: Node) -> Node {
                 }
             }
             Node {
-                value: Kind::Map(old),
+                value: NodeKind::Map(old),
                 span: new.span,
                 shared: None,
             }
         }
-        (Kind::List(mut old), Kind::List(items)) => {
+        (NodeKind::List(mut old), NodeKind::List(items)) => {
             for item in items {
                 if !old.iter().any(|known| known.to_value() == item.to_value()) {
                     old.push(item);
                 }
             }
             Node {
-                value: Kind::List(old),
+                value: NodeKind::List(old),
                 span: new.span,
                 shared: None,
             }
@@ -288,13 +288,13 @@ fn merged(old: Node, new: Node) -> Node {
 
 pub(crate) fn node_of(value: &Value) -> Node {
     let value = match value {
-        Value::List(items) => Kind::List(items.iter().map(node_of).collect()),
-        Value::Map(map) => Kind::Map(
+        Value::List(items) => NodeKind::List(items.iter().map(node_of).collect()),
+        Value::Map(map) => NodeKind::Map(
             map.iter()
                 .map(|(key, value)| (node_of(key), node_of(value)))
                 .collect(),
         ),
-        scalar => Kind::Scalar(scalar.clone()),
+        scalar => NodeKind::Scalar(scalar.clone()),
     };
     Node {
         value,

@@ -35,7 +35,7 @@ pub use address::{AddressError, MasterAddress};
 pub use behind::{BehindError, ReadBehind};
 pub use error::{ConfigError, Warning};
 pub use file_backends::FILE_BACKENDS;
-pub use halite_yaml::place::Place;
+pub use halite_yaml::place::SourceLocation;
 pub use host_names::HostNames;
 pub use load::{
     Draft, LoadOptions, Loaded, draft_client, draft_master, draft_minion, load_client, load_master,

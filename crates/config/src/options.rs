@@ -47,7 +47,7 @@ macro_rules! options {
             }
 
             /// Where an option stands in the files, if one has it.
-            pub fn place_of(&self, option: &str) -> Option<halite_yaml::place::Place> {
+            pub fn place_of(&self, option: &str) -> Option<halite_yaml::place::SourceLocation> {
                 self.raw.place_of(option)
             }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use halite_proto::{Map, Value};
 use halite_target::glob;
-use halite_yaml::place::{Place, Span};
-use halite_yaml::{Kind, Node};
+use halite_yaml::place::{SourceLocation, Span};
+use halite_yaml::{Node, NodeKind};
 
 use crate::behind;
 use crate::elsewhere;
@@ -32,8 +32,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn place(&self, span: Span) -> Place {
-        Place::new(&self.name, &self.text, span)
+    pub(crate) fn place(&self, span: Span) -> SourceLocation {
+        SourceLocation::new(&self.name, &self.text, span)
     }
 }
 
@@ -141,7 +141,7 @@ impl Raw {
     }
 
     /// Where an option stands in a file.
-    pub(crate) fn place_of(&self, name: &str) -> Option<Place> {
+    pub(crate) fn place_of(&self, name: &str) -> Option<SourceLocation> {
         let entry = self.entries.iter().find(|entry| entry.name == name)?;
         Some(entry.source.as_ref()?.place(entry.key))
     }
@@ -430,9 +430,9 @@ pub(crate) fn is_of_an_installed_salt(name: &str) -> bool {
 /// The key `name` of a map, or of the lists and maps in it.
 fn inner_key<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
     match &node.value {
-        Kind::Scalar(_) => None,
-        Kind::List(items) => items.iter().find_map(|item| inner_key(item, name)),
-        Kind::Map(entries) => entries.iter().find_map(|(key, value)| {
+        NodeKind::Scalar(_) => None,
+        NodeKind::List(items) => items.iter().find_map(|item| inner_key(item, name)),
+        NodeKind::Map(entries) => entries.iter().find_map(|(key, value)| {
             if key.as_str() == Some(name) {
                 return Some(key);
             }
@@ -444,13 +444,13 @@ fn inner_key<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
 fn describe(node: &Node) -> String {
     const SHOWN_CHARS_MAX: usize = 60;
     match &node.value {
-        Kind::Scalar(Value::Nil) => "empty".to_owned(),
-        Kind::Scalar(value) => {
+        NodeKind::Scalar(Value::Nil) => "empty".to_owned(),
+        NodeKind::Scalar(value) => {
             let text = halite_yaml::python_str(value);
             let shown: String = text.chars().take(SHOWN_CHARS_MAX).collect();
             format!("{shown:?}")
         }
-        Kind::List(_) => "a list".to_owned(),
-        Kind::Map(_) => "a map".to_owned(),
+        NodeKind::List(_) => "a list".to_owned(),
+        NodeKind::Map(_) => "a map".to_owned(),
     }
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use halite_proto::{Map, Value};
-use halite_yaml::{Kind, Node};
+use halite_yaml::{Node, NodeKind};
 
 pub use by_itself::{Reactions, Rule, Schedule};
 pub use partial::{EventReturners, ExternalPillars, JobCacheName, LoginWays, MasterTops};
@@ -203,15 +203,15 @@ impl Setting for OneOrMany {
 
     fn read(node: &Node) -> Option<Self> {
         match &node.value {
-            Kind::Scalar(Value::Nil) => Some(Self::default()),
-            Kind::Scalar(Value::Str(text)) if text.is_empty() => Some(Self::default()),
-            Kind::Scalar(_) => Some(Self(vec![String::read(node)?])),
-            Kind::List(items) => items
+            NodeKind::Scalar(Value::Nil) => Some(Self::default()),
+            NodeKind::Scalar(Value::Str(text)) if text.is_empty() => Some(Self::default()),
+            NodeKind::Scalar(_) => Some(Self(vec![String::read(node)?])),
+            NodeKind::List(items) => items
                 .iter()
                 .map(String::read)
                 .collect::<Option<_>>()
                 .map(Self),
-            Kind::Map(_) => None,
+            NodeKind::Map(_) => None,
         }
     }
 
@@ -230,8 +230,8 @@ impl Setting for Masters {
     fn read(node: &Node) -> Option<Self> {
         let items = node.as_list();
         // A number is no host, though it could be the text of one.
-        let is_host = |item: &Node| matches!(&item.value, Kind::Scalar(Value::Str(_)));
-        let is_nothing = matches!(&node.value, Kind::Scalar(Value::Nil));
+        let is_host = |item: &Node| matches!(&item.value, NodeKind::Scalar(Value::Str(_)));
+        let is_nothing = matches!(&node.value, NodeKind::Scalar(Value::Nil));
         let all_hosts = match items {
             Some(items) => items.iter().all(is_host),
             None => is_nothing || is_host(node),
@@ -250,7 +250,7 @@ impl Setting for Masters {
 
     fn fault(node: &Node) -> &Node {
         faulty_item(node, |item| {
-            matches!(&item.value, Kind::Scalar(Value::Str(_)))
+            matches!(&item.value, NodeKind::Scalar(Value::Str(_)))
         })
     }
 }
@@ -315,8 +315,8 @@ impl Setting for BTreeMap<String, Vec<PathBuf>> {
 
     fn read(node: &Node) -> Option<Self> {
         let entries = match &node.value {
-            Kind::Map(entries) => entries,
-            Kind::Scalar(Value::Nil) => return Some(Self::new()),
+            NodeKind::Map(entries) => entries,
+            NodeKind::Scalar(Value::Nil) => return Some(Self::new()),
             _ => return None,
         };
         entries
@@ -352,11 +352,11 @@ impl Setting for BTreeMap<String, LevelName> {
 
     fn read(node: &Node) -> Option<Self> {
         match &node.value {
-            Kind::Map(entries) => entries
+            NodeKind::Map(entries) => entries
                 .iter()
                 .map(|(name, level)| Some((String::read(name)?, LevelName::read(level)?)))
                 .collect(),
-            Kind::Scalar(Value::Nil) => Some(Self::new()),
+            NodeKind::Scalar(Value::Nil) => Some(Self::new()),
             _ => None,
         }
     }
@@ -383,7 +383,7 @@ fn faulty_item(node: &Node, is_right: impl Fn(&Node) -> bool) -> &Node {
 
 /// The first value of a map that is wrong; the node itself if it is none.
 fn faulty_value(node: &Node, is_right: impl Fn(&Node) -> bool) -> &Node {
-    let Kind::Map(entries) = &node.value else {
+    let NodeKind::Map(entries) = &node.value else {
         return node;
     };
     let mut values = entries.iter().map(|(_, value)| value);

@@ -14,7 +14,7 @@ pub(super) fn get_docker(call: &Call<'_>) -> CallResult {
         one if one.is_true() => Some(vec![python::str(one)]),
         _ => None,
     };
-    let wanted = Wanted {
+    let wanted = ProxyOptions {
         interfaces: of("interfaces"),
         cidrs: of("cidrs"),
         with_id: call.flag("with_container_id"),
@@ -28,7 +28,7 @@ pub(super) fn get_docker(call: &Call<'_>) -> CallResult {
     Ok(proxies(&hosts, &wanted, &within)?.into())
 }
 
-struct Wanted {
+struct ProxyOptions {
     interfaces: Option<Vec<String>>,
     cidrs: Option<Vec<String>>,
     with_id: bool,
@@ -37,7 +37,7 @@ struct Wanted {
 /// By image and port of a container the addresses and ports of its hosts.
 fn proxies(
     hosts: &Value,
-    wanted: &Wanted,
+    wanted: &ProxyOptions,
     within: &dyn Fn(&str, &str) -> Result<bool, CallError>,
 ) -> Result<Map, CallError> {
     let mut images: Vec<(Value, Ports)> = Vec::new();
@@ -109,7 +109,7 @@ fn put(ports: &mut Ports, port: &Value, address: &str, id: Option<&Value>) {
 
 fn host_addresses(
     host: Option<&Value>,
-    wanted: &Wanted,
+    wanted: &ProxyOptions,
     within: &dyn Fn(&str, &str) -> Result<bool, CallError>,
 ) -> Result<Vec<String>, CallError> {
     let interfaces = host.and_then(|host| host.get("interfaces")?.as_map());
@@ -204,7 +204,7 @@ h1:
                 "{'web:1': {}, 'db': {'ipv4': {5432: ['10.9.9.9:15432']}}}",
             ),
         ] {
-            let wanted = Wanted {
+            let wanted = ProxyOptions {
                 interfaces,
                 cidrs,
                 with_id,

@@ -12,7 +12,7 @@ use crate::limits::SDB_FILE_BYTES_MAX;
 use halite_call::run;
 use halite_call::{
     Call, CallError, CallResult, Function, Module,
-    extensions::{self, Kind},
+    extensions::{self, ExtensionKind},
     python,
 };
 
@@ -86,7 +86,7 @@ fn address(call: &Call<'_>) -> Result<Address, String> {
 fn in_python(call: &Call<'_>, address: &Address, function: &str, args: Vec<Value>) -> CallResult {
     let driver = &address.driver;
     let name = format!("{driver}.{function}");
-    let plugin = extensions::plugin(call.ctx, Kind::Sdb, &name);
+    let plugin = extensions::plugin(call.ctx, ExtensionKind::Sdb, &name);
     let plugin = plugin.ok_or_else(|| none(driver, function))?;
     let profile = Map::from([("profile", address.profile.clone())]);
     run::run_plugin(call, plugin, args, profile)

@@ -25,7 +25,7 @@ use self::fetching::Fetching;
 use self::listing::ListCache;
 use crate::file::Stat;
 use crate::limits::HASHES_MAX;
-use crate::wanted::Wanted;
+use crate::requested_path::RequestedPath;
 use crate::wish::UpdateWish;
 use crate::{Lists, OptionsError};
 
@@ -153,7 +153,7 @@ impl Gitfs {
     }
 
     /// Looks for a file.
-    pub(crate) fn find(&self, wanted: &Wanted, begun: &Commits) -> Option<GitFound> {
+    pub(crate) fn find(&self, wanted: &RequestedPath, begun: &Commits) -> Option<GitFound> {
         let saltenv = wanted.saltenv.as_str();
         let looked = self.look();
         let begun = begun.of(&wanted.saltenv);

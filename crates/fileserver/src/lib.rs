@@ -25,13 +25,13 @@ mod merged;
 mod minionfs;
 mod pieces;
 mod receive;
+mod requested_path;
 mod room;
 mod roots;
 mod serve;
 mod server;
 mod source;
 mod walk;
-mod wanted;
 mod wish;
 
 pub use backends::Backends;

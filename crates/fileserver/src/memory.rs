@@ -8,8 +8,8 @@ use std::sync::Arc;
 use halite_crypto::{HashType, hash_hex};
 use halite_proto::SaltEnv;
 
+use crate::requested_path::RequestedPath;
 use crate::source::{Content, Found};
-use crate::wanted::Wanted;
 use crate::{Changes, FileHash, Lists, Stat, UpdateError};
 
 pub(crate) const NAMES: &[&str] = &["memoryfs", "memory"];
@@ -37,7 +37,7 @@ impl Memory {
         self.envs.keys().cloned().collect()
     }
 
-    pub(crate) fn find(&self, wanted: &Wanted) -> Option<Found<'_>> {
+    pub(crate) fn find(&self, wanted: &RequestedPath) -> Option<Found<'_>> {
         let files = self.envs.get(wanted.saltenv.as_str())?;
         let bytes = files.get(&wanted.rel)?;
         Some(Found {

@@ -27,9 +27,9 @@ use crate::hash::{HashCache, is_settled};
 use crate::ignore::Ignore;
 use crate::limits::{LIST_DEPTH_MAX, LIST_ENTRIES_MAX};
 use crate::list_cache::ListCache;
+use crate::requested_path::{RequestedPath, relative};
 use crate::source::{Content, Found};
 use crate::walk::{Stamp, Walked};
-use crate::wanted::{Wanted, relative};
 use crate::{FileHash, Lists, OptionsError, serve};
 
 /// The names of this source.
@@ -117,7 +117,7 @@ impl MinionFs {
     }
 
     /// Looks for a file.
-    pub(crate) fn find(&self, wanted: &Wanted) -> Option<Found<'_>> {
+    pub(crate) fn find(&self, wanted: &RequestedPath) -> Option<Found<'_>> {
         if wanted.saltenv.as_str() != self.env {
             return None;
         }

@@ -18,8 +18,8 @@ use crate::limits::{
     UNFINISHED_LOOK_INTERVAL,
 };
 use crate::pieces::{Piece, Pieces, missing, remove_abandoned};
+use crate::requested_path::relative;
 use crate::room::Room;
-use crate::wanted::relative;
 
 /// Where pushed files go.
 #[derive(Clone, Debug)]

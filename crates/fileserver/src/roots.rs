@@ -18,8 +18,8 @@ use crate::hash::HashCache;
 use crate::ignore::Ignore;
 use crate::list::Lists;
 use crate::list_cache::ListCache;
+use crate::requested_path::RequestedPath;
 use crate::source::{Content, Found};
-use crate::wanted::Wanted;
 use crate::{OptionsError, walk};
 
 /// The name of this source.
@@ -143,7 +143,7 @@ impl Roots {
     }
 
     /// Looks for a file.
-    pub(crate) fn find(&self, wanted: &Wanted) -> Option<Found<'_>> {
+    pub(crate) fn find(&self, wanted: &RequestedPath) -> Option<Found<'_>> {
         let roots = self.roots_of(&wanted.saltenv);
         let Some(index) = wanted.index else {
             let mut roots = roots.iter();
@@ -191,7 +191,7 @@ impl Roots {
     }
 
     fn find_in(&self, root: &Path, rel: &str) -> Option<Found<'_>> {
-        // `rel` was taken apart by `Wanted` and has no way up.
+        // `rel` was taken apart by `RequestedPath` and has no way up.
         let path = root.join(rel);
         let metadata = file::look(root, &path, self.options.follow_symlinks).ok()?;
         if self.ignore.hides(&path.to_string_lossy()) {

@@ -13,9 +13,9 @@ use halite_proto::{Map, SaltEnv};
 use tracing::debug;
 
 use crate::merged::MergedLists;
+use crate::requested_path::RequestedPath;
 use crate::roots::Roots;
 use crate::source::{Found, Source};
-use crate::wanted::Wanted;
 use crate::wish::UpdateWish;
 use crate::{
     Backends, Changes, FileHash, GitfsOptions, Lists, MinionFsOptions, OptionsError, ReadError,
@@ -149,7 +149,7 @@ impl FileServer {
     /// Looks for a file in the commits that a run has begun with; where it names
     /// none, the file is the one of now.
     pub fn find_then(&self, path: &str, saltenv: &SaltEnv, begun: &Commits) -> Option<Found<'_>> {
-        let wanted = Wanted::parse(path, saltenv)?;
+        let wanted = RequestedPath::parse(path, saltenv)?;
         let mut sources = self.sources.iter();
         let found = sources.find_map(|source| source.find(&wanted, begun));
         if found.is_none() {

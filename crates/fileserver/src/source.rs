@@ -13,9 +13,9 @@ use crate::file::Stat;
 use crate::gitfs::{self, GitFile, Gitfs};
 use crate::limits::WHOLE_FILE_BYTES_MAX;
 use crate::minionfs::{self, MinionFs};
+use crate::requested_path::RequestedPath;
 use crate::roots::{self, Roots};
 use crate::server::FileServerOptions;
-use crate::wanted::Wanted;
 use crate::wish::UpdateWish;
 use crate::{Changes, FileHash, Lists, OptionsError, ReadError, UpdateError};
 
@@ -115,7 +115,7 @@ impl Source {
     }
 
     /// Looks for a file, in the commits that a run has begun with.
-    pub(crate) fn find(&self, wanted: &Wanted, begun: &Commits) -> Option<Found<'_>> {
+    pub(crate) fn find(&self, wanted: &RequestedPath, begun: &Commits) -> Option<Found<'_>> {
         match self {
             Self::Roots(roots) => roots.find(wanted),
             Self::Gitfs(git) => {

@@ -19,9 +19,9 @@
 mod decoders;
 mod files;
 mod grammars;
-#[path = "../../state/tests/house/mod.rs"]
-mod house;
 mod keys;
+#[path = "../../state/tests/memory_tree/mod.rs"]
+mod memory_tree;
 #[path = "../../render/tests/properties/texts.rs"]
 mod texts;
 
@@ -54,7 +54,7 @@ const OTHERS: &[(&str, Run)] = &[
     ("rsa_keys", keys::rsa_keys),
     ("sls", texts::sls),
     ("spool", halite_spool::fuzzing::records),
-    ("states", house::trees::compile),
+    ("states", memory_tree::trees::compile),
     ("targets", grammars::targets),
     ("template", texts::template),
     ("yaml", texts::yaml),

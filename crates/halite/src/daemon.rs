@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use halite_cli::options::{DaemonOptions, LoggingOptions, Program, Stop, parse_everything};
 use halite_cli::{Environment, Exit, Screen, start};
-use halite_config::{ConfigError, Draft, HostNames, LoadOptions, Logging, Place, Warning};
+use halite_config::{ConfigError, Draft, HostNames, LoadOptions, Logging, SourceLocation, Warning};
 use halite_process::daemon::{Forked, Readiness, StartReport, daemonize};
 use halite_process::logging::{self, LogOptions};
 use halite_process::privileges::User;
@@ -91,7 +91,7 @@ pub trait Daemon {
     fn doubts(config: &Self::Config) -> Vec<Warning>;
 
     /// Where an option stands in the files.
-    fn place_of(config: &Self::Config, option: &str) -> Option<Place>;
+    fn place_of(config: &Self::Config, option: &str) -> Option<SourceLocation>;
 
     /// What the configuration says about the process.
     fn process(config: &Self::Config) -> Process;

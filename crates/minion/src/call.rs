@@ -26,7 +26,7 @@ use crate::limits::LINK_GONE_AFTER;
 use crate::link_task::LinkOutput;
 use crate::pillar;
 use crate::proc_files::ProcDir;
-use crate::returners::Wanted;
+use crate::returners::ChosenReturners;
 use crate::state::Minion;
 
 /// What to run.
@@ -43,7 +43,7 @@ pub struct Request {
     /// The words of the arguments as they were given: for returners.
     pub words: Vec<String>,
     /// The returners that get the result besides.
-    pub returners: Wanted,
+    pub returners: ChosenReturners,
     /// Whether the master is told of the result.
     pub send_return: bool,
     /// How long to try to sign in.

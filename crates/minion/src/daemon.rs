@@ -28,7 +28,7 @@ use crate::link_task::{LinkOutput, sleep_until};
 use crate::own_jobs::{self, OwnJob, Returns};
 use crate::own_work::own_work;
 use crate::proc_files::ProcDir;
-use crate::returners::Wanted;
+use crate::returners::ChosenReturners;
 use crate::scheduler::Scheduler;
 use crate::start::Started;
 use crate::state::{Minion, unix_micros};
@@ -176,7 +176,7 @@ fn apply_at_start(executor: &Arc<Executor>, master: usize, fun: &str, args: Vec<
         metadata: None,
         is_shown: true,
         returns: Returns::To(master),
-        returners: Wanted::default(),
+        returners: ChosenReturners::default(),
         returner_options: Map::new(),
     };
     tokio::spawn(Arc::clone(executor).run_own_job(own));

@@ -21,7 +21,7 @@ use crate::core::publication::Verified;
 use crate::courier::{Courier, Parcel};
 use crate::executors;
 use crate::limits::{FUNCTIONS_PER_JOB_MAX, JOBS_WAITING_MAX};
-use crate::returners::Wanted;
+use crate::returners::ChosenReturners;
 use crate::state::{Minion, RunningJob};
 use crate::stuck::unless_given_up;
 
@@ -56,7 +56,7 @@ struct Ended {
 /// A result for returners.
 pub(crate) struct Record {
     /// Which.
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: ChosenReturners,
     /// What they get.
     pub(crate) fields: Map,
 }
@@ -240,7 +240,7 @@ impl Executor {
 
 /// What returners get of a published job, if it or the minion names any.
 fn record(minion: &Minion, load: &PublishLoad, result: &JobReturn) -> Option<Record> {
-    let wanted = Wanted::with_option([load.ret.as_str()], &minion.opts);
+    let wanted = ChosenReturners::with_option([load.ret.as_str()], &minion.opts);
     if wanted.is_empty() {
         return None;
     }

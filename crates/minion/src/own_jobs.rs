@@ -14,7 +14,7 @@ use crate::context::{JobContext, Route};
 use crate::core::origin::{JobName, Origin};
 use crate::courier::Parcel;
 use crate::executor::{Executor, Record};
-use crate::returners::Wanted;
+use crate::returners::ChosenReturners;
 use crate::state::{Minion, RunningJob};
 use crate::stuck::unless_given_up;
 
@@ -38,7 +38,7 @@ pub struct OwnJob {
     /// Who is told of the result.
     pub returns: Returns,
     /// The returners that get it besides.
-    pub returners: Wanted,
+    pub returners: ChosenReturners,
     /// What their records have besides.
     pub returner_options: Map,
 }

@@ -18,7 +18,7 @@ use crate::executor::{self, Executor};
 use crate::managed;
 use crate::own_jobs::{OwnJob, Returns};
 use crate::pillar;
-use crate::returners::Wanted;
+use crate::returners::ChosenReturners;
 use crate::state::{Minion, unix_micros};
 
 /// First mine update after the start, as Salt has it.
@@ -103,7 +103,7 @@ async fn update_mine(executor: &Arc<Executor>) {
             metadata: None,
             is_shown: true,
             returns: Returns::ToAll(ReturnJid::Req),
-            returners: Wanted::default(),
+            returners: ChosenReturners::default(),
             returner_options: Map::new(),
         };
         let is_ready = |phase: &watch::Receiver<Phase>| *phase.borrow() == Phase::Ready;

@@ -23,7 +23,7 @@ use crate::core::sign_in::chain;
 use crate::executor::Executor;
 use crate::managed::{self, Answer};
 use crate::own_jobs::{OwnJob, Returns};
-use crate::returners::{Wanted, texts};
+use crate::returners::{ChosenReturners, texts};
 use crate::state::{Minion, unix_micros};
 
 /// The tag of requests on the event bus.
@@ -103,7 +103,7 @@ impl Scheduler {
     fn start(self: &Arc<Self>, due: Due) {
         let named = texts(due.returner.as_ref());
         let option = texts(self.minion.opts.get("schedule_returner"));
-        let returners = Wanted::of(named.into_iter().chain(option));
+        let returners = ChosenReturners::of(named.into_iter().chain(option));
         let jid = {
             let mut jids = self.jids.lock().unwrap_or_else(PoisonError::into_inner);
             jids.next(unix_micros())

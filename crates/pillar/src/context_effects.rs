@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use halite_call::extensions::{Kind, plugin};
+use halite_call::extensions::{ExtensionKind, plugin};
 use halite_call::{
     Call, CallRenderContext, Cancel, Commander, ContextError, Daemon, Files, Job, Jobs, LocalBus,
     MasterBus, MinionContext, PillarRequest, Recall, Refresh, Registry, Runners, TimeLimit,
@@ -303,7 +303,11 @@ impl Effects for ContextEffects<'_> {
     ) -> Result<Value, String> {
         let name = &module.name;
         let context = self.context.for_modules(known.files);
-        let Some(function) = plugin(&context, Kind::Pillars, &format!("{name}.ext_pillar")) else {
+        let Some(function) = plugin(
+            &context,
+            ExtensionKind::Pillars,
+            &format!("{name}.ext_pillar"),
+        ) else {
             let why = "there is no such external pillar, neither here nor in Python \
                        (`salt-run saltutil.sync_pillar` fetches those of `_pillar`)";
             return Err(why.to_owned());

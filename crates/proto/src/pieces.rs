@@ -10,7 +10,7 @@ use std::fmt;
 /// room in that piece for anything else: pieces of several copies to one place
 /// never meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum PiecePosition<'a> {
     /// The beginning.
     First,
     /// Neither the first nor the last.
@@ -28,7 +28,7 @@ pub struct Behind<'a> {
     pub loc: u64,
 }
 
-impl<'a> Place<'a> {
+impl<'a> PiecePosition<'a> {
     /// Reads the argument; nothing if it says something else.
     pub fn parse(text: &'a str) -> Option<Self> {
         if text.is_empty() {
@@ -51,7 +51,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for PiecePosition<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (place, Behind { first, loc }) = match self {
             Self::First => return Ok(()),
@@ -72,8 +72,12 @@ mod tests {
             first: "20260101000000000001",
             loc: 65_536,
         };
-        for place in [Place::First, Place::More(behind), Place::Last(behind)] {
-            assert_eq!(Place::parse(&place.to_string()), Some(place));
+        for place in [
+            PiecePosition::First,
+            PiecePosition::More(behind),
+            PiecePosition::Last(behind),
+        ] {
+            assert_eq!(PiecePosition::parse(&place.to_string()), Some(place));
         }
         for other in [
             "yes",
@@ -84,7 +88,7 @@ mod tests {
             "more:../1:2",
             "past:1:2",
         ] {
-            assert_eq!(Place::parse(other), None, "{other}");
+            assert_eq!(PiecePosition::parse(other), None, "{other}");
         }
     }
 }

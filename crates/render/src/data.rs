@@ -2,7 +2,7 @@
 
 use halite_proto::json::{self, JsonError};
 use halite_proto::{Map, Value};
-use halite_yaml::{Data, Place, Span};
+use halite_yaml::{Data, SourceLocation, Span};
 
 use crate::error::{ErrorKind, RenderError};
 
@@ -40,7 +40,7 @@ fn no_json(error: JsonError, text: &str, skipped: usize, name: &str) -> RenderEr
     };
     RenderError::new(ErrorKind::Data, error.to_string())
         .foreign("json.decoder.JSONDecodeError")
-        .at(Some(Place::new(name, text, span)))
+        .at(Some(SourceLocation::new(name, text, span)))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use halite_yaml::{Place, YamlError};
+use halite_yaml::{SourceLocation, YamlError};
 
 use crate::limits::TRAIL_ENDS;
 use crate::texts::offset_of;
@@ -41,7 +41,7 @@ struct Inner {
     trace: Option<String>,
     /// The message in one line, where its first line is not that.
     brief: Option<String>,
-    place: Option<Place>,
+    place: Option<SourceLocation>,
     trail: Vec<String>,
 }
 
@@ -58,13 +58,13 @@ impl RenderError {
         }))
     }
 
-    pub(crate) fn at(mut self, place: Option<Place>) -> Self {
+    pub(crate) fn at(mut self, place: Option<SourceLocation>) -> Self {
         self.0.place = self.0.place.take().or(place);
         self
     }
 
     /// The same error at another place, which is better known.
-    pub(crate) fn moved(mut self, place: Place) -> Self {
+    pub(crate) fn moved(mut self, place: SourceLocation) -> Self {
         self.0.place = Some(place);
         self
     }
@@ -127,7 +127,7 @@ impl RenderError {
 
     /// Where: in the file that is to blame. For data this is the place of the
     /// template that gave it; where that is not known, of the text.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&SourceLocation> {
         self.0.place.as_ref()
     }
 

@@ -40,7 +40,7 @@ mod texts;
 pub use context::sls_names;
 pub use error::{ErrorKind, RenderError};
 pub use halite_jinja::Returned;
-pub use halite_yaml::{Kind, Node, Place, Span};
+pub use halite_yaml::{Node, NodeKind, SourceLocation, Span};
 pub use pipe::{Pipe, Stage};
 pub use render_context::{ContextFile, FixedContext, RenderContext, RenderContextError};
 pub use renderer::{Rendered, Renderer, render_sls, render_text};

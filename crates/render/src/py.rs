@@ -3,7 +3,7 @@
 use halite_proto::python;
 use halite_proto::{Map, Value};
 use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
-use halite_yaml::{Place, Span};
+use halite_yaml::{SourceLocation, Span};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -102,12 +102,12 @@ fn is_loading(trace: &str, path: &str) -> bool {
 }
 
 /// The last line of the text that the traceback names.
-fn place(raised: &Raised, path: &str, text: &str) -> Option<Place> {
+fn place(raised: &Raised, path: &str, text: &str) -> Option<SourceLocation> {
     let mark = format!("File \"{path}\", line ");
     let (_, rest) = raised.trace.rsplit_once(&mark)?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     let line = digits.parse().ok()?;
-    Some(Place::new(path, text, Span { line, column: 1 }))
+    Some(SourceLocation::new(path, text, Span { line, column: 1 }))
 }
 
 /// The context as Python code sees it.

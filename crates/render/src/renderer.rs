@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use halite_jinja::Globals;
 use halite_proto::{Map, Value};
-use halite_yaml::{Node, Place, Span};
+use halite_yaml::{Node, SourceLocation, Span};
 
 use crate::context::sls_names;
 use crate::data;
@@ -67,7 +67,7 @@ impl Rendered {
 
     /// The place in the template that gave what stands at `span`, a place of
     /// [`Self::node`]: of the tag, if a tag wrote it.
-    pub fn template_place(&self, span: Span) -> Option<Place> {
+    pub fn template_place(&self, span: Span) -> Option<SourceLocation> {
         let text = self.text.as_ref()?;
         self.origin.as_ref()?.place(offset_of(text, span))
     }
@@ -124,7 +124,7 @@ impl<'w> Renderer<'w> {
         let stage = |name: &str| plugin::stage(name, self.ctx);
         let pipe = Pipe::for_text(text, &default, of_file, self.ctx.opts(), &stage);
         let pipe = pipe.map_err(|error| match text.starts_with("#!") {
-            true => error.at(Some(Place::new(&name, text, Span::START))),
+            true => error.at(Some(SourceLocation::new(&name, text, Span::START))),
             false => error,
         })?;
         let names = sls_context(request);

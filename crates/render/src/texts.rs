@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use halite_yaml::{Place, Span};
+use halite_yaml::{SourceLocation, Span};
 
 use crate::error::{ErrorKind, RenderError};
 use crate::limits::TEXT_BYTES_MAX;
@@ -54,7 +54,7 @@ pub(crate) fn text_of<'b>(bytes: &'b [u8], name: &str) -> Result<&'b str, Render
         );
         RenderError::new(ErrorKind::Data, message)
             .foreign("UnicodeDecodeError")
-            .at(Some(Place::new(name, &good, span)))
+            .at(Some(SourceLocation::new(name, &good, span)))
     })
 }
 

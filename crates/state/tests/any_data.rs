@@ -7,11 +7,11 @@
     reason = "a test fails by panicking"
 )]
 
-mod house;
+mod memory_tree;
 
 use halite_proto::{Map, Value};
 use halite_state::{Compiler, high};
-use house::Tree;
+use memory_tree::Tree;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -117,12 +117,12 @@ proptest! {
         top in data(),
     ) {
         let tree = [text(&s), text(&t), text(&top)].join("\n=\n");
-        house::trees::compile(tree.as_bytes());
+        memory_tree::trees::compile(tree.as_bytes());
     }
 
     #[test]
     fn any_text_compiles_or_is_refused(tree in "([-:,\\[\\]{}#&*' \n]|a|b|test.nop|require|include|extend|\n=\n){0,60}") {
-        house::trees::compile(tree.as_bytes());
+        memory_tree::trees::compile(tree.as_bytes());
     }
 
     #[test]

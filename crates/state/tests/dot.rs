@@ -7,10 +7,10 @@
     reason = "a test fails by panicking"
 )]
 
-mod house;
+mod memory_tree;
 
 use halite_state::{Compiler, high};
-use house::Tree;
+use memory_tree::Tree;
 
 fn drawn(text: &str) -> String {
     let tree = Tree::new(&[("s.sls", text)]);

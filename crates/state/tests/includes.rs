@@ -7,11 +7,11 @@
     reason = "a test fails by panicking"
 )]
 
-mod house;
+mod memory_tree;
 
 use halite_proto::Value;
 use halite_state::Mistake;
-use house::Tree;
+use memory_tree::Tree;
 
 fn ids(tree: &Tree, sls: &[&str]) -> Vec<String> {
     let (high, errors) = tree.render(sls);
@@ -105,7 +105,7 @@ fn who_included_is_told_from_near_to_far() {
     let from = high
         .get("c")
         .and_then(|body| body.get("__sls_included_from__"));
-    assert_eq!(from, Some(&house::yaml("[b, a]")));
+    assert_eq!(from, Some(&memory_tree::yaml("[b, a]")));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn mistakes_are_told_in_salts_words() {
 #[test]
 fn an_environment_without_files_is_told() {
     let tree = Tree::new(&[("a.sls", "a: test.nop")]);
-    let matches = halite_proto::Map::from([("gone", house::yaml("[a]"))]);
+    let matches = halite_proto::Map::from([("gone", memory_tree::yaml("[a]"))]);
     let (_, errors) = halite_state::Compiler::new(&tree).render(&matches);
     assert_eq!(
         errors,

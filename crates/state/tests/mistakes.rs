@@ -7,10 +7,10 @@
     reason = "a test fails by panicking"
 )]
 
-mod house;
+mod memory_tree;
 
 use halite_state::{About, Compiler, Mistake, compile::verify_tops};
-use house::Tree;
+use memory_tree::Tree;
 
 /// The SLS and the path of each part, as text.
 fn parts(mistake: &Mistake) -> Vec<String> {

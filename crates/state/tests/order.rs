@@ -7,11 +7,11 @@
     reason = "a test fails by panicking"
 )]
 
-mod house;
+mod memory_tree;
 
 use halite_state::Mistake;
 use halite_state::{Requisite, Settings, Turn};
-use house::Tree;
+use memory_tree::Tree;
 
 fn tree(text: &str) -> Tree {
     Tree::new(&[("s.sls", text)])
@@ -167,17 +167,17 @@ fn in_forms_reach_their_targets() {
     // The first target of a list is resolved once more for each one after it.
     assert_eq!(
         chunk("t").get("require"),
-        Some(&house::yaml("[{test: first}, {test: first}]"))
+        Some(&memory_tree::yaml("[{test: first}, {test: first}]"))
     );
     assert_eq!(
         chunk("t").get("watch"),
-        Some(&house::yaml("[{test: first}]"))
+        Some(&memory_tree::yaml("[{test: first}]"))
     );
     assert_eq!(
         chunk("n").get("require"),
-        Some(&house::yaml("[{test: first}]"))
+        Some(&memory_tree::yaml("[{test: first}]"))
     );
-    assert_eq!(chunk("user").get("comment"), Some(&house::yaml("1")));
+    assert_eq!(chunk("user").get("comment"), Some(&memory_tree::yaml("1")));
     assert!(!chunk("user").has("require"));
 }
 
@@ -193,13 +193,13 @@ fn extensions_replace_join_and_add() {
     let low = tree(text).low(&["s"]).unwrap();
     let a = low.chunks.iter().find(|chunk| chunk.id() == "a").unwrap();
     assert_eq!(a.fun(), "ping");
-    assert_eq!(a.get("x"), Some(&house::yaml("2")));
-    assert_eq!(a.get("new"), Some(&house::yaml("1")));
+    assert_eq!(a.get("x"), Some(&memory_tree::yaml("2")));
+    assert_eq!(a.get("new"), Some(&memory_tree::yaml("1")));
     assert_eq!(
         a.get("require"),
-        Some(&house::yaml("[{test: b}, {test: c}]"))
+        Some(&memory_tree::yaml("[{test: b}, {test: c}]"))
     );
-    assert_eq!(low.chunks[1].get("y"), Some(&house::yaml("1")));
+    assert_eq!(low.chunks[1].get("y"), Some(&memory_tree::yaml("1")));
     assert_eq!(
         errors("extend: {gone: {test: [{x: 1}]}}\na: test.nop"),
         [

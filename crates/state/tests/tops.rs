@@ -7,12 +7,12 @@
     reason = "a test fails by panicking"
 )]
 
-mod house;
+mod memory_tree;
 
 use halite_proto::{Map, Value};
 use halite_state::compile::{TopError, verify_tops, whitelisted};
 use halite_state::{Compiler, Settings};
-use house::{Tree, yaml};
+use memory_tree::{Tree, yaml};
 
 /// What the top files give, as YAML of environments and lists.
 fn check(tree: &Tree, expected: &str) {

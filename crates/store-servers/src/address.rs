@@ -14,7 +14,7 @@ use crate::limits::{CONNECTIONS_ALLOWED_MAX, CONNECTIONS_MAX, OPERATION_TIME, PA
 
 /// Kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ServerKind {
     /// Redis or Valkey.
     Redis,
     /// PostgreSQL.
@@ -25,7 +25,7 @@ pub enum Kind {
     Etcd,
 }
 
-impl Kind {
+impl ServerKind {
     /// The scheme of its URLs.
     pub fn scheme(self) -> &'static str {
         match self {
@@ -77,7 +77,7 @@ pub struct Tls {
 #[derive(Clone)]
 pub struct Address {
     /// What it is.
-    pub kind: Kind,
+    pub kind: ServerKind,
     /// Its name or IP address.
     pub host: String,
     /// Its port.
@@ -138,7 +138,7 @@ pub enum AddressError {
 
 impl Address {
     /// The address of a host with all else as it is by itself.
-    pub fn new(kind: Kind, host: impl Into<String>) -> Self {
+    pub fn new(kind: ServerKind, host: impl Into<String>) -> Self {
         Self {
             kind,
             host: host.into(),
@@ -163,7 +163,7 @@ impl Address {
     /// When it is not the URL of a server, or its password cannot be read.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let url = Url::parse(text).map_err(AddressError::Url)?;
-        let Some((kind, is_tls)) = Kind::from_scheme(url.scheme()) else {
+        let Some((kind, is_tls)) = ServerKind::from_scheme(url.scheme()) else {
             return Err(AddressError::Scheme(url.scheme().to_owned()));
         };
         let mut address = Self::new(kind, url.host_str().unwrap_or_default());
@@ -278,7 +278,7 @@ mod tests {
     fn a_url_says_everything() {
         let text = "rediss://salt:p%40ss@cache1:6380/3?ca=/etc/ca.pem&timeout=1.5&connections=2";
         let address = Address::parse(text).unwrap();
-        assert_eq!(address.kind, Kind::Redis);
+        assert_eq!(address.kind, ServerKind::Redis);
         assert_eq!((address.host.as_str(), address.port), ("cache1", 6380));
         assert_eq!(address.user.as_deref(), Some("salt"));
         assert_eq!(address.password.as_ref().unwrap().expose(), "p@ss");

@@ -24,7 +24,7 @@ mod redis;
 mod server;
 mod tls;
 
-pub use address::{Address, AddressError, Kind, Tls};
+pub use address::{Address, AddressError, ServerKind, Tls};
 pub use error::{Failure, ServerError};
 pub use health::Status;
 #[cfg(feature = "mysql")]

@@ -199,7 +199,7 @@ fn with_causes(failure: &Failure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::Kind;
+    use crate::address::ServerKind;
 
     struct Toy;
 
@@ -216,7 +216,7 @@ mod tests {
     }
 
     fn toy() -> Arc<Server<Toy>> {
-        let mut address = Address::new(Kind::Redis, "toy");
+        let mut address = Address::new(ServerKind::Redis, "toy");
         address.limit = Duration::from_millis(50);
         address.connections = 1;
         Arc::new(Server::new(address, Toy))

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use halite_crypto::{HashType, Secret};
 use halite_proto::{Map, Value};
-use halite_store_servers::{Address, AddressError, Kind};
+use halite_store_servers::{Address, AddressError, ServerKind};
 use thiserror::Error;
 
 use crate::backend::{BackendOptions, StoreOptions};
@@ -171,8 +171,10 @@ impl Reader<'_> {
                 format!("{family}.cluster_mode: a Redis cluster is not spoken to; use one server"),
             ));
         }
-        let mut address =
-            Address::new(Kind::Redis, text("host").unwrap_or_else(|| host.to_owned()));
+        let mut address = Address::new(
+            ServerKind::Redis,
+            text("host").unwrap_or_else(|| host.to_owned()),
+        );
         if let Some(port) = text("port") {
             let number = port.parse();
             address.port =
@@ -187,18 +189,18 @@ impl Reader<'_> {
     fn at(&self, option: &'static str, address: Address) -> Result<BackendOptions, PlaceError> {
         match address.kind {
             #[cfg(feature = "redis")]
-            Kind::Redis => {
+            ServerKind::Redis => {
                 let mut options = RedisOptions::new(address, self.keep_jobs());
                 options.names = self.names(option)?;
                 Ok(BackendOptions::Redis(Box::new(options)))
             }
             #[cfg(feature = "postgres")]
-            Kind::Postgres => Ok(BackendOptions::Postgres(Box::new(PostgresOptions {
+            ServerKind::Postgres => Ok(BackendOptions::Postgres(Box::new(PostgresOptions {
                 address,
                 tables: JobTables::Jsonb,
             }))),
             #[cfg(feature = "mysql")]
-            Kind::Mysql => Ok(BackendOptions::Mysql(Box::new(MysqlOptions::new(address)))),
+            ServerKind::Mysql => Ok(BackendOptions::Mysql(Box::new(MysqlOptions::new(address)))),
             kind => Err(wrong(
                 option,
                 format!("this build keeps nothing on {}", kind.scheme()),

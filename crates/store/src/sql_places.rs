@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use halite_crypto::Secret;
-use halite_store_servers::{Address, Kind, Tls};
+use halite_store_servers::{Address, ServerKind, Tls};
 
 use crate::backend::BackendOptions;
 #[cfg(feature = "mysql")]
@@ -59,7 +59,7 @@ pub(crate) fn of_returner(
         "postgres" => postgres(&family, "passwd", JobTables::Text, option).map(Some),
         #[cfg(feature = "mysql")]
         "mysql" => {
-            let mut address = returner_address(Kind::Mysql, &family, "pass", option)?;
+            let mut address = returner_address(ServerKind::Mysql, &family, "pass", option)?;
             let file = |name: &str| option(&format!("{family}.{name}")).map(Into::into);
             let (ca, certificate, key) = (file("ssl_ca"), file("ssl_cert"), file("ssl_key"));
             if ca.is_some() || certificate.is_some() || key.is_some() {
@@ -83,7 +83,7 @@ pub(crate) fn of_mysql_cache(option: Lookup<'_>) -> Result<BackendOptions, Strin
     let text = |name: &str| option(&format!("mysql.{name}"));
     refuse_unread("mysql", &PROTECTIONS_OF_MYSQL, option)?;
     let host = text("host").unwrap_or_else(|| "127.0.0.1".to_owned());
-    let mut address = Address::new(Kind::Mysql, host);
+    let mut address = Address::new(ServerKind::Mysql, host);
     if let Some(number) = text("port") {
         address.port = port("mysql.port", &number)?;
     }
@@ -108,7 +108,7 @@ fn postgres(
     tables: JobTables,
     option: Lookup<'_>,
 ) -> Result<BackendOptions, String> {
-    let mut address = returner_address(Kind::Postgres, family, password, option)?;
+    let mut address = returner_address(ServerKind::Postgres, family, password, option)?;
     let text = |name: &str| option(&format!("{family}.{name}"));
     if tables == JobTables::Jsonb {
         address.tls = ssl(family, option)?;
@@ -181,7 +181,7 @@ fn ssl(family: &str, option: Lookup<'_>) -> Result<Option<Tls>, String> {
 
 /// Where a returner's database is, with Salt's defaults: everything is `salt`.
 fn returner_address(
-    kind: Kind,
+    kind: ServerKind,
     family: &str,
     password: &str,
     option: Lookup<'_>,
@@ -189,7 +189,7 @@ fn returner_address(
     const SALT: &str = "salt";
     // As the code has it, not as the page on the returner says.
     let host = match kind {
-        Kind::Mysql => SALT,
+        ServerKind::Mysql => SALT,
         _ => "localhost",
     };
     let text = |name: &str| option(&format!("{family}.{name}"));

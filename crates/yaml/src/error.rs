@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use thiserror::Error;
 
-use crate::place::{Place, Span};
+use crate::place::{SourceLocation, Span};
 
 /// Which step refused the text. Salt tells them apart in what it prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct YamlError {
     /// Which step refused the text.
     pub kind: ErrorKind,
     /// The place, with its line.
-    pub place: Place,
+    pub place: SourceLocation,
     /// What is wrong, in libyaml's or PyYAML's words where they have some.
     pub problem: String,
     /// What was being read, such as `while parsing a block mapping`, and

@@ -27,8 +27,8 @@ mod tree;
 pub use dump::{DumpOptions, FlowStyle, ScalarQuotes, dump};
 pub use error::{ErrorKind, YamlError};
 pub use key::python_str;
-pub use node::{Kind, Node};
-pub use place::{Place, Span};
+pub use node::{Node, NodeKind};
+pub use place::{SourceLocation, Span};
 
 use halite_proto::Value;
 

@@ -10,7 +10,7 @@ use crate::place::Span;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// The value.
-    pub value: Kind,
+    pub value: NodeKind,
     /// Its first character. What was merged or aliased stands where it was
     /// written.
     pub span: Span,
@@ -21,7 +21,7 @@ pub struct Node {
 
 /// The three shapes of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// Text, a number, a boolean, null or bytes.
     Scalar(Value),
     /// A list.
@@ -34,7 +34,7 @@ impl Node {
     /// A scalar at `span`.
     pub fn scalar(value: impl Into<Value>, span: Span) -> Self {
         Self {
-            value: Kind::Scalar(value.into()),
+            value: NodeKind::Scalar(value.into()),
             span,
             shared: None,
         }
@@ -43,15 +43,15 @@ impl Node {
     /// The value without places.
     pub fn to_value(&self) -> Value {
         match &self.value {
-            Kind::Scalar(value) => value.clone(),
-            Kind::List(items) => {
+            NodeKind::Scalar(value) => value.clone(),
+            NodeKind::List(items) => {
                 let mut out = Vec::with_capacity(items.len());
                 for item in items {
                     out.push(item.to_value());
                 }
                 Value::List(out)
             }
-            Kind::Map(entries) => {
+            NodeKind::Map(entries) => {
                 let mut out = Map::with_capacity(entries.len());
                 for (key, value) in entries {
                     out.insert(key.to_value(), value.to_value());
@@ -64,15 +64,15 @@ impl Node {
     /// The value without places, without a copy of its texts.
     pub fn into_value(self) -> Value {
         match self.value {
-            Kind::Scalar(value) => value,
-            Kind::List(items) => {
+            NodeKind::Scalar(value) => value,
+            NodeKind::List(items) => {
                 let mut out = Vec::with_capacity(items.len());
                 for item in items {
                     out.push(item.into_value());
                 }
                 Value::List(out)
             }
-            Kind::Map(entries) => {
+            NodeKind::Map(entries) => {
                 let mut out = Map::with_capacity(entries.len());
                 for (key, value) in entries {
                     out.insert(key.into_value(), value.into_value());
@@ -85,7 +85,7 @@ impl Node {
     /// The scalar, if this is one.
     pub fn as_scalar(&self) -> Option<&Value> {
         match &self.value {
-            Kind::Scalar(value) => Some(value),
+            NodeKind::Scalar(value) => Some(value),
             _ => None,
         }
     }
@@ -98,7 +98,7 @@ impl Node {
     /// The items, if this is a list.
     pub fn as_list(&self) -> Option<&[Self]> {
         match &self.value {
-            Kind::List(items) => Some(items),
+            NodeKind::List(items) => Some(items),
             _ => None,
         }
     }
@@ -106,14 +106,14 @@ impl Node {
     /// The entries, if this is a map.
     pub fn as_map(&self) -> Option<&[(Self, Self)]> {
         match &self.value {
-            Kind::Map(entries) => Some(entries),
+            NodeKind::Map(entries) => Some(entries),
             _ => None,
         }
     }
 
     /// Whether this is null.
     pub fn is_nil(&self) -> bool {
-        matches!(self.value, Kind::Scalar(Value::Nil))
+        matches!(self.value, NodeKind::Scalar(Value::Nil))
     }
 
     /// The value under the text `key`, if this is a map that has it.
@@ -132,9 +132,9 @@ impl Node {
     /// What kind of value this is, in Python's words.
     pub fn type_name(&self) -> &'static str {
         match &self.value {
-            Kind::Scalar(value) => value.type_name(),
-            Kind::List(_) => "list",
-            Kind::Map(_) => "dict",
+            NodeKind::Scalar(value) => value.type_name(),
+            NodeKind::List(_) => "list",
+            NodeKind::Map(_) => "dict",
         }
     }
 }

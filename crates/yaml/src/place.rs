@@ -44,7 +44,7 @@ impl fmt::Display for Span {
 
 /// A place with the name of its file and the line it stands on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file's name as it was given.
     pub file: String,
     /// Line and column.
@@ -56,7 +56,7 @@ pub struct Place {
     pub is_end: bool,
 }
 
-impl Place {
+impl SourceLocation {
     /// The place `span` of the file `name` with the content `text`.
     pub fn new(name: &str, text: &str, span: Span) -> Self {
         let index = usize::try_from(span.line.saturating_sub(1)).unwrap_or(usize::MAX);
@@ -104,7 +104,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.span)
     }
@@ -126,7 +126,7 @@ impl Source<'_> {
     ) -> YamlError {
         YamlError {
             kind,
-            place: Place::new(self.name, self.text, span),
+            place: SourceLocation::new(self.name, self.text, span),
             problem: problem.into(),
             context: None,
         }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_caret_stands_under_its_column() {
-        let place = Place::new("f", "a: 1\n\tb: ž x\n", Span { line: 2, column: 7 });
+        let place = SourceLocation::new("f", "a: 1\n\tb: ž x\n", Span { line: 2, column: 7 });
         assert_eq!(place.to_string(), "f:2:7");
         assert_eq!(place.excerpt(), "   b: ž x\n        ^");
     }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_long_line_is_cut_around_the_column() {
         let line = format!("{}X{}", "a".repeat(500), "b".repeat(500));
-        let place = Place::new(
+        let place = SourceLocation::new(
             "f",
             &line,
             Span {
@@ -164,11 +164,11 @@ mod tests {
     #[test]
     fn at_the_end_of_a_file_its_last_line_is_shown() {
         let span = Span { line: 4, column: 1 };
-        let place = Place::new("f", "a:\n  b: [c, d  \n\n", span);
+        let place = SourceLocation::new("f", "a:\n  b: [c, d  \n\n", span);
         assert_eq!(place.to_string(), "f:4:1");
         assert_eq!(place.excerpt(), "    b: [c, d\n            ^");
-        assert_eq!(Place::new("f", "\n", span).excerpt(), "");
-        let blank = Place::new("f", "a\n\nb\n", Span { line: 2, column: 1 });
+        assert_eq!(SourceLocation::new("f", "\n", span).excerpt(), "");
+        let blank = SourceLocation::new("f", "a\n\nb\n", Span { line: 2, column: 1 });
         assert_eq!(blank.excerpt(), "");
     }
 }

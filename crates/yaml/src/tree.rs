@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use halite_proto::{Map, Value};
 
-use crate::node::{Kind, Node};
+use crate::node::{Node, NodeKind};
 use crate::place::Span;
 
 /// The position of a node, and which other nodes are the same object.
@@ -35,7 +35,7 @@ pub(crate) trait Tree: Sized {
 }
 
 impl Node {
-    fn standing(value: Kind, Origin { span, shared }: Origin) -> Self {
+    fn standing(value: NodeKind, Origin { span, shared }: Origin) -> Self {
         Self {
             value,
             span,
@@ -46,15 +46,15 @@ impl Node {
 
 impl Tree for Node {
     fn scalar(value: Value, standing: Origin) -> Self {
-        Self::standing(Kind::Scalar(value), standing)
+        Self::standing(NodeKind::Scalar(value), standing)
     }
 
     fn list(items: Vec<Self>, standing: Origin) -> Self {
-        Self::standing(Kind::List(items), standing)
+        Self::standing(NodeKind::List(items), standing)
     }
 
     fn map(entries: Vec<(Self, Self)>, standing: Origin) -> Self {
-        Self::standing(Kind::Map(entries), standing)
+        Self::standing(NodeKind::Map(entries), standing)
     }
 
     fn as_scalar(&self) -> Option<&Value> {

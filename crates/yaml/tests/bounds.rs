@@ -4,7 +4,9 @@
 
 use halite_proto::{Map, Value};
 use halite_yaml::limits::DEPTH_MAX;
-use halite_yaml::{DumpOptions, ErrorKind, Kind, Span, dump, load, load_bytes, load_data, scalar};
+use halite_yaml::{
+    DumpOptions, ErrorKind, NodeKind, Span, dump, load, load_bytes, load_data, scalar,
+};
 use proptest::prelude::*;
 
 #[test]
@@ -108,7 +110,7 @@ fn nodes_know_their_places() {
     assert_eq!(alias.span, inner.span);
     assert!(alias.shared.is_some() && alias.shared == inner.shared);
     assert_eq!(value.shared, None);
-    assert!(matches!(alias.value, Kind::Map(_)));
+    assert!(matches!(alias.value, NodeKind::Map(_)));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use halite_proto::{Map, Value, python};
 use tokio::sync::mpsc;
 
 use super::fault;
-use super::local::{Wanted, seconds, shown, wanted};
+use super::local::{LocalCommand, seconds, shown, wanted};
 use crate::fault::Fault;
 
 /// Reports on their way from the parts.
@@ -34,7 +34,7 @@ pub(super) async fn run(client: &LocalClient, fields: Map) -> Result<Vec<Value>,
         "raw",
         "gather_job_timeout",
     ];
-    let Wanted {
+    let LocalCommand {
         mut job,
         timeout,
         mut rest,

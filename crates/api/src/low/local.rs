@@ -15,7 +15,7 @@ use crate::fault::Fault;
 const SECONDS_MAX: f64 = 86_400.0;
 
 /// A command, and how it is waited for.
-pub(super) struct Wanted {
+pub(super) struct LocalCommand {
     pub(super) job: Job,
     pub(super) timeout: Duration,
     pub(super) is_full: bool,
@@ -24,7 +24,11 @@ pub(super) struct Wanted {
 }
 
 /// Reads a command; `own` are the options that do not go to the minions.
-pub(super) fn wanted(client: &LocalClient, mut fields: Map, own: &[&str]) -> Result<Wanted, Fault> {
+pub(super) fn wanted(
+    client: &LocalClient,
+    mut fields: Map,
+    own: &[&str],
+) -> Result<LocalCommand, Fault> {
     let missing = |name: &str| Fault::bad(format!("the lowstate has no `{name}`"));
     let target = fields.remove("tgt").ok_or_else(|| missing("tgt"))?;
     let function = match fields.remove("fun") {
@@ -62,7 +66,7 @@ pub(super) fn wanted(client: &LocalClient, mut fields: Map, own: &[&str]) -> Res
     if !fields.contains_key("delimiter") {
         fields.insert("delimiter", ":");
     }
-    Ok(Wanted {
+    Ok(LocalCommand {
         job: Job {
             target,
             target_kind: kind.map_or_else(|| "glob".to_owned(), |kind| python::str(&kind)),
@@ -112,7 +116,7 @@ pub(super) async fn run(client: &LocalClient, fields: Map) -> Result<Value, Faul
 }
 
 /// The returns of a command, by minion.
-async fn gathered(client: &LocalClient, wanted: &Wanted) -> Result<Value, Fault> {
+async fn gathered(client: &LocalClient, wanted: &LocalCommand) -> Result<Value, Fault> {
     let started = client.start(&wanted.job, wanted.timeout).await;
     let Some(mut session) = started.map_err(|error| fault(&error))? else {
         return Ok(Map::new().into());
@@ -152,7 +156,7 @@ pub(super) fn shown(report: Report, jid: &Jid, is_full: bool) -> (String, Value)
 
 /// Sends a command and does not wait.
 pub(super) async fn publish(client: &LocalClient, fields: Map) -> Result<Value, Fault> {
-    let Wanted { job, .. } = wanted(client, fields, &[])?;
+    let LocalCommand { job, .. } = wanted(client, fields, &[])?;
     // Who asks does not say how long the master may take: nothing is proven yet.
     let settings = client.settings();
     let patience = settings.timeout.max(settings.publish_timeout);

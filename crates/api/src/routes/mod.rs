@@ -35,9 +35,9 @@ use crate::limits::{
     UNPROVEN_PART,
 };
 use crate::low::Runner;
-use crate::places::{Places, Shares};
 use crate::sessions::Sessions;
 use crate::settings::ApiSettings;
+use crate::slots::{Shares, Slots};
 use crate::static_files;
 use crate::throttle::Throttle;
 pub use peer::Peer;
@@ -52,9 +52,9 @@ pub struct App {
     throttle: Throttle,
     events: Events,
     /// A place for each command that may run.
-    commands: Places,
+    commands: Slots,
     /// Those of them that commands with a password may have.
-    unproven: Places,
+    unproven: Slots,
     /// Logins that the master is asked about.
     logins: Shares,
     /// Room for large bodies without a session, in parts of [`BODY_SMALL`] bytes.
@@ -155,8 +155,8 @@ impl App {
             sessions: Sessions::default(),
             throttle: Throttle::new(settings.login_failures_max),
             events: Events::listen(client()?),
-            commands: Places::new(settings.commands_max),
-            unproven: Places::new(settings.commands_max / UNPROVEN_PART),
+            commands: Slots::new(settings.commands_max),
+            unproven: Slots::new(settings.commands_max / UNPROVEN_PART),
             logins: Shares::new(LOGINS_PER_ORIGIN_MAX, LOGINS_MAX),
             large_bodies: Semaphore::new(
                 LARGE_BODIES_BYTES_MAX

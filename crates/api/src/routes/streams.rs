@@ -73,9 +73,9 @@ pub(super) async fn events(app: &Arc<App>, asked: &Asked) -> Result<Response, Fa
     Ok(response)
 }
 
-type Place = (Watched, bool);
+type Slot = (Watched, bool);
 
-async fn records((mut watched, is_first): Place) -> Option<(Result<Bytes, Infallible>, Place)> {
+async fn records((mut watched, is_first): Slot) -> Option<(Result<Bytes, Infallible>, Slot)> {
     if is_first {
         return Some((Ok(Bytes::from_static(RETRY)), (watched, false)));
     }

@@ -5,7 +5,7 @@ use halite_proto::Value;
 use halite_pyworker::{Request, Workers};
 
 use super::host::{CallHost, failure};
-use super::{Kind, function, of_salt};
+use super::{ExtensionKind, function, of_salt};
 use crate::call::Call;
 use crate::context::MinionContext;
 use crate::job::Job;
@@ -22,9 +22,9 @@ pub fn execute(
     job: &Job,
 ) -> Option<Outcome> {
     let name = format!("{executor}.execute");
-    let salt = function(ctx, Kind::Executors, &name).is_none();
+    let salt = function(ctx, ExtensionKind::Executors, &name).is_none();
     if salt {
-        of_salt(ctx, Kind::Executors, &name)?;
+        of_salt(ctx, ExtensionKind::Executors, &name)?;
     }
     let mut data = job.load.clone();
     data.get_or_insert_with("fun", || fun.into());

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use halite_proto::{Map, Value};
 use halite_pyworker::{PyError, PyHost, Raised, Request, directories};
 
-use super::Kind;
+use super::ExtensionKind;
 use crate::call::Call;
 use crate::context::MinionContext;
 use crate::error::{CallError, CallResult};
@@ -16,9 +16,9 @@ use crate::registry::Registry;
 use crate::run;
 
 /// Runs the function of a call in the worker.
-pub(super) fn run_in_worker(call: &Call<'_>, kind: Kind, salt: bool) -> CallResult {
+pub(super) fn run_in_worker(call: &Call<'_>, kind: ExtensionKind, salt: bool) -> CallResult {
     let mut scope = Map::new();
-    if let (Kind::States, Some(state)) = (kind, &call.job.state) {
+    if let (ExtensionKind::States, Some(state)) = (kind, &call.job.state) {
         let env = state.low.get("__env__").cloned();
         scope.insert("__low__", state.low.clone());
         scope.insert("__instance_id__", state.run_id.as_str());

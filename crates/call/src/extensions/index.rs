@@ -10,7 +10,7 @@ use crate::signature::Signature;
 use halite_proto::Value;
 use halite_pyworker::Request;
 
-use super::Kind;
+use super::ExtensionKind;
 use super::host::{Snapshot, run_in_worker};
 use crate::call::Call;
 use crate::error::CallResult;
@@ -164,7 +164,7 @@ fn quoted_names(text: &str) -> impl Iterator<Item = String> + '_ {
 /// The functions of directories, asked of Python once until they change.
 pub(super) fn listed(
     directories: &[PathBuf],
-    kind: Kind,
+    kind: ExtensionKind,
     host: impl FnOnce() -> Snapshot,
 ) -> Arc<Listed> {
     let number = match indexes().get(directories) {
@@ -220,7 +220,7 @@ fn keep(directories: &[PathBuf], number: Option<u64>, listed: &Arc<Listed>) {
 }
 
 /// What runs a function of a kind: one of users', one of Salt's.
-fn runners(kind: Kind) -> [fn(&Call<'_>) -> CallResult; 2] {
+fn runners(kind: ExtensionKind) -> [fn(&Call<'_>) -> CallResult; 2] {
     macro_rules! of {
         ($kind:expr) => {
             [
@@ -230,33 +230,40 @@ fn runners(kind: Kind) -> [fn(&Call<'_>) -> CallResult; 2] {
         };
     }
     match kind {
-        Kind::Modules => of!(Kind::Modules),
-        Kind::States => of!(Kind::States),
-        Kind::Beacons => of!(Kind::Beacons),
-        Kind::Returners => of!(Kind::Returners),
-        Kind::Sdb => of!(Kind::Sdb),
-        Kind::Pillars => of!(Kind::Pillars),
-        Kind::Tops => of!(Kind::Tops),
-        Kind::Logins => of!(Kind::Logins),
-        Kind::Executors => of!(Kind::Executors),
-        Kind::Serializers => of!(Kind::Serializers),
-        Kind::Matchers => of!(Kind::Matchers),
-        Kind::Queues => of!(Kind::Queues),
-        Kind::Runners => of!(Kind::Runners),
+        ExtensionKind::Modules => of!(ExtensionKind::Modules),
+        ExtensionKind::States => of!(ExtensionKind::States),
+        ExtensionKind::Beacons => of!(ExtensionKind::Beacons),
+        ExtensionKind::Returners => of!(ExtensionKind::Returners),
+        ExtensionKind::Sdb => of!(ExtensionKind::Sdb),
+        ExtensionKind::Pillars => of!(ExtensionKind::Pillars),
+        ExtensionKind::Tops => of!(ExtensionKind::Tops),
+        ExtensionKind::Logins => of!(ExtensionKind::Logins),
+        ExtensionKind::Executors => of!(ExtensionKind::Executors),
+        ExtensionKind::Serializers => of!(ExtensionKind::Serializers),
+        ExtensionKind::Matchers => of!(ExtensionKind::Matchers),
+        ExtensionKind::Queues => of!(ExtensionKind::Queues),
+        ExtensionKind::Runners => of!(ExtensionKind::Runners),
     }
 }
 
 /// Tables of functions hold what lives as long as the program: each different
 /// function of users is kept once.
 pub(super) fn interned(
-    kind: Kind,
+    kind: ExtensionKind,
     salt: bool,
     names: [&str; 2],
     signature: &str,
     doc: &str,
     out: Option<&str>,
 ) -> &'static Function {
-    type Key = (Kind, bool, [String; 2], String, String, Option<String>);
+    type Key = (
+        ExtensionKind,
+        bool,
+        [String; 2],
+        String,
+        String,
+        Option<String>,
+    );
     static KEPT: LazyLock<Mutex<HashMap<Key, &'static Function>>> = LazyLock::new(Mutex::default);
     let signature = match Signature::parse(signature) {
         Ok(_) => signature,

@@ -32,7 +32,7 @@ pub use salt::{Known, catalog};
 
 /// What kind of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ExtensionKind {
     /// Execution modules (`_modules`).
     Modules,
     /// State modules (`_states`).
@@ -61,7 +61,7 @@ pub enum Kind {
     Runners,
 }
 
-impl Kind {
+impl ExtensionKind {
     fn name(self) -> &'static str {
         match self {
             Self::Modules => "modules",
@@ -91,19 +91,23 @@ impl Kind {
 
 /// The function `fun` (`plugin.function`) of users' plugins of a kind, or else
 /// of those of the Salt that is installed.
-pub fn plugin(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<&'static Function> {
+pub fn plugin(
+    ctx: &dyn MinionContext,
+    kind: ExtensionKind,
+    fun: &str,
+) -> Option<&'static Function> {
     function(ctx, kind, fun).or_else(|| of_salt(ctx, kind, fun))
 }
 
 /// Whether the files of users may have a plugin `name` of this kind; nothing
 /// is run to find out.
-pub fn is_claimed(ctx: &dyn MinionContext, kind: Kind, name: &str) -> bool {
+pub fn is_claimed(ctx: &dyn MinionContext, kind: ExtensionKind, name: &str) -> bool {
     claims(&directories(ctx.opts(), kind.name()), name)
 }
 
 /// Whether there is a function `fun` of users' plugins of a kind or of those
 /// of an installed Salt, for those who have but options.
-pub fn has_plugin(opts: &Map, registry: &'static Registry, kind: Kind, fun: &str) -> bool {
+pub fn has_plugin(opts: &Map, registry: &'static Registry, kind: ExtensionKind, fun: &str) -> bool {
     let snapshot = || Snapshot {
         opts: opts.clone(),
         grains: Arc::default(),
@@ -124,7 +128,7 @@ pub fn has_plugin(opts: &Map, registry: &'static Registry, kind: Kind, fun: &str
 pub fn is_missing(
     opts: &Map,
     registry: &'static Registry,
-    kind: Kind,
+    kind: ExtensionKind,
     name: &str,
     fun: &str,
 ) -> bool {
@@ -157,7 +161,11 @@ pub fn forget() {
 }
 
 /// The function `fun` (`module.function`) of users' modules, if there is one.
-pub fn function(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<&'static Function> {
+pub fn function(
+    ctx: &dyn MinionContext,
+    kind: ExtensionKind,
+    fun: &str,
+) -> Option<&'static Function> {
     let directories = directories(ctx.opts(), kind.name());
     if !claims(&directories, fun) {
         return None;
@@ -169,7 +177,7 @@ pub fn function(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<&'stat
 }
 
 /// Why users' module of a function is not there, if there is a file of its name.
-pub fn why_missing(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<String> {
+pub fn why_missing(ctx: &dyn MinionContext, kind: ExtensionKind, fun: &str) -> Option<String> {
     let directories = directories(ctx.opts(), kind.name());
     if !claims(&directories, fun) {
         return None;
@@ -179,7 +187,11 @@ pub fn why_missing(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<Str
 
 /// The function `fun` of the Salt that is installed for this machine's
 /// Python, if there is one: for functions that neither users nor we have.
-pub fn of_salt(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<&'static Function> {
+pub fn of_salt(
+    ctx: &dyn MinionContext,
+    kind: ExtensionKind,
+    fun: &str,
+) -> Option<&'static Function> {
     find_of_salt(kind, fun, || Snapshot::of(ctx))
 }
 
@@ -187,7 +199,7 @@ pub fn of_salt(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<&'stati
 static NO_SALT: AtomicBool = AtomicBool::new(false);
 
 fn find_of_salt(
-    kind: Kind,
+    kind: ExtensionKind,
     fun: &str,
     host: impl FnOnce() -> Snapshot,
 ) -> Option<&'static Function> {
@@ -232,13 +244,13 @@ fn find_of_salt(
 }
 
 /// Whether users' modules have one called `module`.
-pub fn has_module(ctx: &dyn MinionContext, kind: Kind, module: &str) -> bool {
+pub fn has_module(ctx: &dyn MinionContext, kind: ExtensionKind, module: &str) -> bool {
     let directories = directories(ctx.opts(), kind.name());
     claims(&directories, module) && listed(&directories, kind, || Snapshot::of(ctx)).has(module)
 }
 
 /// All functions of users' modules.
-pub fn functions(ctx: &dyn MinionContext, kind: Kind) -> Vec<&'static Function> {
+pub fn functions(ctx: &dyn MinionContext, kind: ExtensionKind) -> Vec<&'static Function> {
     let directories = directories(ctx.opts(), kind.name());
     if claimed(&directories).is_empty() {
         return Vec::new();
@@ -282,12 +294,12 @@ impl Extensions {
 
     /// The function `fun` of the Salt that is installed for Python, if both
     /// are there.
-    pub fn of_salt(&self, kind: Kind, fun: &str) -> Option<&'static Function> {
+    pub fn of_salt(&self, kind: ExtensionKind, fun: &str) -> Option<&'static Function> {
         find_of_salt(kind, fun, || Snapshot::clone(&self.0))
     }
 
     /// The function `fun` of this kind.
-    pub fn get(&self, kind: Kind, fun: &str) -> Option<&'static Function> {
+    pub fn get(&self, kind: ExtensionKind, fun: &str) -> Option<&'static Function> {
         let snapshot = &*self.0;
         let directories = directories(&snapshot.opts, kind.name());
         if !claims(&directories, fun) {
@@ -298,7 +310,7 @@ impl Extensions {
     }
 
     /// Whether there is a module called `module`.
-    pub fn has_module(&self, kind: Kind, module: &str) -> bool {
+    pub fn has_module(&self, kind: ExtensionKind, module: &str) -> bool {
         let snapshot = &*self.0;
         let directories = directories(&snapshot.opts, kind.name());
         claims(&directories, module)
@@ -306,7 +318,7 @@ impl Extensions {
     }
 
     /// Why the module of `fun` is not there, if there is a file of its name.
-    pub fn why_missing(&self, kind: Kind, fun: &str) -> Option<String> {
+    pub fn why_missing(&self, kind: ExtensionKind, fun: &str) -> Option<String> {
         let snapshot = &*self.0;
         let directories = directories(&snapshot.opts, kind.name());
         if !claims(&directories, fun) {

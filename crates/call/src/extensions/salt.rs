@@ -7,7 +7,7 @@ use halite_proto::Value;
 use halite_pyworker::Request;
 
 use super::host::CallHost;
-use super::{Kind, NO_SALT};
+use super::{ExtensionKind, NO_SALT};
 use crate::call::Call;
 use crate::python;
 
@@ -24,7 +24,12 @@ pub struct Known {
 
 /// Its functions, all or those of a module; none where there is no Salt, or no
 /// Python, or the configuration does not want them.
-pub fn catalog(call: &Call<'_>, kind: Kind, module: Option<&str>, docs: bool) -> Vec<Known> {
+pub fn catalog(
+    call: &Call<'_>,
+    kind: ExtensionKind,
+    module: Option<&str>,
+    docs: bool,
+) -> Vec<Known> {
     let wanted = call
         .ctx
         .opts()

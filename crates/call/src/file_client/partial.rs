@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::AtFlags;
 
-use crate::paths::Place;
+use crate::paths::HeldName;
 use crate::replace::{Dress, Old, create_beside, put_on, umask};
 
 /// Mode of a file that is new, but for the mask of the process.
@@ -16,14 +16,14 @@ const MODE: u32 = 0o644;
 /// finished, and known as a remnant if the process is killed.
 pub(super) struct Partial {
     pub(super) file: File,
-    to: Place,
+    to: HeldName,
     beside: String,
     finished: bool,
 }
 
 impl Partial {
     pub(super) fn create(to: &Path) -> io::Result<Self> {
-        let to = Place::of(to)?;
+        let to = HeldName::of(to)?;
         let (beside, file) = create_beside(to.directory(), to.name())?;
         Ok(Self {
             file,

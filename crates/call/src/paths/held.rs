@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 
-use super::place::Place;
+use super::place::HeldName;
 
 /// An existing file, directory, link or whatever it is.
 #[derive(Debug)]
@@ -30,8 +30,8 @@ impl Held {
     /// When nothing is there, or a link is not followed.
     pub fn open(path: &Path, follow: bool) -> io::Result<Self> {
         match follow {
-            true => Place::followed(path)?.hold(),
-            false => Place::of(path)?.hold(),
+            true => HeldName::followed(path)?.hold(),
+            false => HeldName::of(path)?.hold(),
         }
     }
 

@@ -6,7 +6,7 @@
 //! only by the rule of links ([`links`]). `cargo xtask lint` sees to it.
 //!
 //! The functions have the names and arguments of those in [`std::fs`]. Each
-//! walks anew; who looks first and then changes takes a [`Place`] or [`Held`].
+//! walks anew; who looks first and then changes takes a [`HeldName`] or [`Held`].
 
 mod held;
 mod links;
@@ -23,14 +23,14 @@ use rustix::io::Errno;
 
 pub use held::Held;
 pub use links::NotFollowed;
-pub use place::Place;
+pub use place::HeldName;
 
 /// Opens a file to read what is going to be changed.
 ///
 /// # Errors
 /// When it cannot be opened, or is a named pipe.
 pub fn open_to_read(path: impl AsRef<Path>) -> io::Result<File> {
-    Place::followed(path.as_ref())?.open(OFlags::RDONLY, 0)
+    HeldName::followed(path.as_ref())?.open(OFlags::RDONLY, 0)
 }
 
 /// The bytes of a file that may be a user's.
@@ -58,7 +58,7 @@ pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
 /// # Errors
 /// As [`open_to_read`].
 pub fn open_to_write(path: impl AsRef<Path>) -> io::Result<File> {
-    Place::followed(path.as_ref())?.open(OFlags::WRONLY, 0)
+    HeldName::followed(path.as_ref())?.open(OFlags::WRONLY, 0)
 }
 
 /// Opens a file to read it and to write at its end.
@@ -66,7 +66,7 @@ pub fn open_to_write(path: impl AsRef<Path>) -> io::Result<File> {
 /// # Errors
 /// As [`open_to_read`].
 pub fn open_to_append(path: impl AsRef<Path>) -> io::Result<File> {
-    Place::followed(path.as_ref())?.open(OFlags::RDWR | OFlags::APPEND, 0)
+    HeldName::followed(path.as_ref())?.open(OFlags::RDWR | OFlags::APPEND, 0)
 }
 
 /// As [`open_to_append`]; a file that is not there is made.
@@ -75,7 +75,7 @@ pub fn open_to_append(path: impl AsRef<Path>) -> io::Result<File> {
 /// As [`open_to_read`].
 pub fn append_or_create(path: impl AsRef<Path>) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE;
-    Place::followed(path.as_ref())?.open(flags, 0o666)
+    HeldName::followed(path.as_ref())?.open(flags, 0o666)
 }
 
 /// Makes a file, or empties the one that is there.
@@ -84,7 +84,7 @@ pub fn append_or_create(path: impl AsRef<Path>) -> io::Result<File> {
 /// As [`open_to_read`].
 pub fn create(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
-    Place::followed(path.as_ref())?.open(flags, mode)
+    HeldName::followed(path.as_ref())?.open(flags, mode)
 }
 
 /// Makes a file where nothing is.
@@ -93,7 +93,7 @@ pub fn create(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
 /// When something is there, or the directory does not take it.
 pub fn create_new(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
-    Place::of(path.as_ref())?.open(flags, mode)
+    HeldName::of(path.as_ref())?.open(flags, mode)
 }
 
 /// Makes a file of these bytes, or writes them to the one that is there.
@@ -109,7 +109,7 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> 
 /// # Errors
 /// When something is there, or the directory above does not take it.
 pub fn create_dir(path: impl AsRef<Path>, mode: u32) -> io::Result<()> {
-    Place::of(path.as_ref())?.make_directory(mode)
+    HeldName::of(path.as_ref())?.make_directory(mode)
 }
 
 /// Makes a directory and those above it, as far as they are missing.
@@ -168,7 +168,7 @@ pub fn create_dirs(
 /// # Errors
 /// When something is there, or the directory does not take it.
 pub fn symlink(target: impl AsRef<Path>, path: impl AsRef<Path>) -> io::Result<()> {
-    Place::of(path.as_ref())?.make_link(target.as_ref())
+    HeldName::of(path.as_ref())?.make_link(target.as_ref())
 }
 
 /// Gives a file another name, too.
@@ -176,7 +176,7 @@ pub fn symlink(target: impl AsRef<Path>, path: impl AsRef<Path>) -> io::Result<(
 /// # Errors
 /// When something has it already, or the directory does not take it.
 pub fn hard_link(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
-    Place::of(from.as_ref())?.link_to(&Place::of(to.as_ref())?)
+    HeldName::of(from.as_ref())?.link_to(&HeldName::of(to.as_ref())?)
 }
 
 /// Moves something; a file that is there is replaced.
@@ -184,7 +184,7 @@ pub fn hard_link(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()>
 /// # Errors
 /// What the system says.
 pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
-    Place::of(from.as_ref())?.rename_to(&Place::of(to.as_ref())?)
+    HeldName::of(from.as_ref())?.rename_to(&HeldName::of(to.as_ref())?)
 }
 
 /// Removes what is no directory.
@@ -192,7 +192,7 @@ pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
 /// # Errors
 /// What the system says.
 pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
-    Place::of(path.as_ref())?.remove_file()
+    HeldName::of(path.as_ref())?.remove_file()
 }
 
 /// Removes an empty directory.
@@ -200,7 +200,7 @@ pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Errors
 /// What the system says.
 pub fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
-    Place::of(path.as_ref())?.remove_directory()
+    HeldName::of(path.as_ref())?.remove_directory()
 }
 
 /// Removes a directory with all that is in it.
@@ -208,7 +208,7 @@ pub fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Errors
 /// What the system says.
 pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
-    let place = Place::of(path.as_ref())?;
+    let place = HeldName::of(path.as_ref())?;
     match place.data()?.is_dir() {
         true => place.remove_tree(),
         false => Err(Errno::NOTDIR.into()),

@@ -17,14 +17,14 @@ use super::walk;
 /// Where something is, or is to be: a name in a directory, whatever the path
 /// that was followed leads to by now.
 #[derive(Debug)]
-pub struct Place {
+pub struct HeldName {
     directory: OwnedFd,
     name: OsString,
     path: PathBuf,
     is_kernels: bool,
 }
 
-impl Place {
+impl HeldName {
     pub(super) fn new(directory: OwnedFd, name: OsString, path: &Path) -> Self {
         Self {
             directory,
@@ -300,18 +300,18 @@ mod tests {
         fs::rename(root.join("sub"), root.join("moved")).unwrap();
         symlink(&outside, root.join("sub")).unwrap();
         for path in ["sub/deep", "sub/deep/file"] {
-            assert!(Place::below(&root, &root.join(path)).is_err(), "{path}");
+            assert!(HeldName::below(&root, &root.join(path)).is_err(), "{path}");
         }
-        assert!(Place::below(&root, &root.join("moved/../x")).is_err());
-        assert!(Place::below(&root, &outside).is_err());
+        assert!(HeldName::below(&root, &root.join("moved/../x")).is_err());
+        assert!(HeldName::below(&root, &outside).is_err());
         let link = root.join("sub");
-        let found = Place::below(&root, &link).unwrap();
+        let found = HeldName::below(&root, &link).unwrap();
         assert!(found.data().unwrap().is_symlink());
         found.remove().unwrap();
         assert!(outside.join("deep/file").exists());
         let moved = root.join("moved");
-        Place::below(&root, &moved).unwrap().remove().unwrap();
-        Place::below(&root, &moved).unwrap().remove().unwrap();
+        HeldName::below(&root, &moved).unwrap().remove().unwrap();
+        HeldName::below(&root, &moved).unwrap().remove().unwrap();
         assert_eq!(fs::read_dir(&root).unwrap().count(), 0);
     }
 
@@ -333,7 +333,7 @@ mod tests {
             "three",
             "one/../three",
         ] {
-            let place = Place::followed(&root.join(path)).unwrap();
+            let place = HeldName::followed(&root.join(path)).unwrap();
             assert_eq!(place.real_path(), root.join("a/b/file"), "{path}");
             assert!(place.is_inside(&root.join("one")).unwrap());
             assert!(
@@ -342,22 +342,22 @@ mod tests {
                     .is_ok_and(|it| it)
             );
         }
-        let of = |path: &str| Place::of(&root.join(path));
+        let of = |path: &str| HeldName::of(&root.join(path));
         assert!(of("three").unwrap().data().unwrap().is_symlink());
         assert_eq!(of("one/two").unwrap().real_path(), root.join("a/two"));
-        let new = Place::followed(&root.join("five")).unwrap();
+        let new = HeldName::followed(&root.join("five")).unwrap();
         assert_eq!(new.real_path(), root.join("a/new"));
-        let four = Place::followed(&root.join("four")).unwrap_err();
+        let four = HeldName::followed(&root.join("four")).unwrap_err();
         assert_eq!(four.raw_os_error(), Some(nix::libc::ELOOP));
         assert!(of("a/b/file/x").is_err());
         assert!(of("none/x").is_err());
         assert_eq!(
-            Place::followed(Path::new("/")).unwrap().real_path(),
+            HeldName::followed(Path::new("/")).unwrap().real_path(),
             Path::new("/")
         );
-        assert!(Place::of(Path::new("")).is_err());
-        assert!(Place::of(Path::new("here")).is_ok());
-        let here = Place::followed(Path::new("/proc/self/fd/0"));
+        assert!(HeldName::of(Path::new("")).is_err());
+        assert!(HeldName::of(Path::new("here")).is_ok());
+        let here = HeldName::followed(Path::new("/proc/self/fd/0"));
         assert!(here.unwrap().hold().is_ok());
     }
 }

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::links::Link;
-use super::place::Place;
+use super::place::HeldName;
 
 /// Links on the way of one path; with more it leads nowhere, as for Linux.
 const LINKS_MAX: u32 = 40;
@@ -21,7 +21,7 @@ const ENTRY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC
 
 /// Goes to the place of a path. With `follows` a link there is followed too,
 /// also to what is not there yet.
-pub(super) fn place(path: &Path, follows: bool) -> io::Result<Place> {
+pub(super) fn place(path: &Path, follows: bool) -> io::Result<HeldName> {
     if path.as_os_str().is_empty() {
         return Err(Errno::NOENT.into());
     }
@@ -44,7 +44,7 @@ pub(super) fn directory(path: &Path) -> io::Result<OwnedFd> {
 
 /// Goes to what lies below a directory, which may be a link itself; no link is
 /// followed on the way down.
-pub(super) fn below(root: &Path, path: &Path) -> io::Result<Place> {
+pub(super) fn below(root: &Path, path: &Path) -> io::Result<HeldName> {
     let below = path.strip_prefix(root).map_err(|_| Errno::INVAL)?;
     let name = below.file_name().ok_or(Errno::INVAL)?;
     let mut at = directory(root)?;
@@ -54,11 +54,11 @@ pub(super) fn below(root: &Path, path: &Path) -> io::Result<Place> {
         };
         at = rustix::fs::openat(&at, part, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
     }
-    Ok(Place::new(at, name.to_owned(), path))
+    Ok(HeldName::new(at, name.to_owned(), path))
 }
 
 /// The usual case in one step: the kernel finds no link on the way.
-fn without_links(path: &Path, follows: bool) -> io::Result<Option<Place>> {
+fn without_links(path: &Path, follows: bool) -> io::Result<Option<HeldName>> {
     let Some(name) = path.file_name() else {
         return Ok(None);
     };
@@ -74,7 +74,7 @@ fn without_links(path: &Path, follows: bool) -> io::Result<Option<Place>> {
     if follows && is_link(&directory, name)? {
         return Ok(None);
     }
-    Ok(Some(Place::new(directory, name.to_owned(), path)))
+    Ok(Some(HeldName::new(directory, name.to_owned(), path)))
 }
 
 fn is_link(directory: &OwnedFd, name: &OsStr) -> io::Result<bool> {
@@ -135,7 +135,7 @@ impl Walk {
         }
     }
 
-    fn finish(mut self, path: &Path, follows: bool) -> io::Result<Place> {
+    fn finish(mut self, path: &Path, follows: bool) -> io::Result<HeldName> {
         while let Some(step) = self.left.pop() {
             let part = match step {
                 Step::Part(part) => part,
@@ -150,7 +150,7 @@ impl Walk {
             }
             let is_last = !self.left.iter().any(|step| matches!(step, Step::Part(_)));
             if is_last && !follows {
-                return Ok(Place::new(self.directory, part, path));
+                return Ok(HeldName::new(self.directory, part, path));
             }
             match rustix::fs::openat(&self.directory, &part, ENTRY, Mode::empty()) {
                 Ok(entry) => {
@@ -172,7 +172,7 @@ impl Walk {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Place::new(self.directory, ".".into(), path))
+        Ok(HeldName::new(self.directory, ".".into(), path))
     }
 
     fn enter(&mut self, part: &OsStr) -> io::Result<()> {
@@ -187,13 +187,13 @@ impl Walk {
 
     /// The end of the way: `found` is what is there, or the directory in which
     /// nothing is there yet.
-    fn arrive(self, part: OsString, found: &Stat, path: &Path) -> io::Result<Place> {
+    fn arrive(self, part: OsString, found: &Stat, path: &Path) -> io::Result<HeldName> {
         for step in &self.left {
             if let Step::Reached(link) = step {
                 check(link, found)?;
             }
         }
-        Ok(Place::new(self.directory, part, path))
+        Ok(HeldName::new(self.directory, part, path))
     }
 
     /// Goes where a link leads. The place, if only the kernel knows the way and
@@ -204,7 +204,7 @@ impl Walk {
         entry: &OwnedFd,
         found: &Stat,
         (path, is_last): (&Path, bool),
-    ) -> io::Result<Option<Place>> {
+    ) -> io::Result<Option<HeldName>> {
         self.links += 1;
         if self.links > LINKS_MAX {
             return Err(Errno::LOOP.into());
@@ -224,7 +224,7 @@ impl Walk {
             if is_last {
                 let directory = self.directory.as_fd().try_clone_to_owned()?;
                 return Ok(Some(
-                    Place::new(directory, part.to_owned(), path).of_the_kernel(),
+                    HeldName::new(directory, part.to_owned(), path).of_the_kernel(),
                 ));
             }
             self.directory = target;

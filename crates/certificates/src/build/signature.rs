@@ -3,7 +3,7 @@
 use halite_call::CallError;
 
 use crate::asn1::{bits, null, oid, sequence};
-use crate::keys::{Kind, PrivateKey};
+use crate::keys::{KeyKind, PrivateKey};
 
 /// A body with its signature.
 pub(super) fn signed(
@@ -17,34 +17,34 @@ pub(super) fn signed(
 }
 
 /// Algorithms: kind of the key, digest, identifier.
-const ALGORITHMS: &[(Kind, &str, &str)] = &[
-    (Kind::Rsa, "sha1", "1.2.840.113549.1.1.5"),
-    (Kind::Rsa, "sha224", "1.2.840.113549.1.1.14"),
-    (Kind::Rsa, "sha256", "1.2.840.113549.1.1.11"),
-    (Kind::Rsa, "sha384", "1.2.840.113549.1.1.12"),
-    (Kind::Rsa, "sha512", "1.2.840.113549.1.1.13"),
-    (Kind::Rsa, "sha3_224", "2.16.840.1.101.3.4.3.13"),
-    (Kind::Rsa, "sha3_256", "2.16.840.1.101.3.4.3.14"),
-    (Kind::Rsa, "sha3_384", "2.16.840.1.101.3.4.3.15"),
-    (Kind::Rsa, "sha3_512", "2.16.840.1.101.3.4.3.16"),
-    (Kind::Ec, "sha1", "1.2.840.10045.4.1"),
-    (Kind::Ec, "sha224", "1.2.840.10045.4.3.1"),
-    (Kind::Ec, "sha256", "1.2.840.10045.4.3.2"),
-    (Kind::Ec, "sha384", "1.2.840.10045.4.3.3"),
-    (Kind::Ec, "sha512", "1.2.840.10045.4.3.4"),
-    (Kind::Ec, "sha3_224", "2.16.840.1.101.3.4.3.9"),
-    (Kind::Ec, "sha3_256", "2.16.840.1.101.3.4.3.10"),
-    (Kind::Ec, "sha3_384", "2.16.840.1.101.3.4.3.11"),
-    (Kind::Ec, "sha3_512", "2.16.840.1.101.3.4.3.12"),
+const ALGORITHMS: &[(KeyKind, &str, &str)] = &[
+    (KeyKind::Rsa, "sha1", "1.2.840.113549.1.1.5"),
+    (KeyKind::Rsa, "sha224", "1.2.840.113549.1.1.14"),
+    (KeyKind::Rsa, "sha256", "1.2.840.113549.1.1.11"),
+    (KeyKind::Rsa, "sha384", "1.2.840.113549.1.1.12"),
+    (KeyKind::Rsa, "sha512", "1.2.840.113549.1.1.13"),
+    (KeyKind::Rsa, "sha3_224", "2.16.840.1.101.3.4.3.13"),
+    (KeyKind::Rsa, "sha3_256", "2.16.840.1.101.3.4.3.14"),
+    (KeyKind::Rsa, "sha3_384", "2.16.840.1.101.3.4.3.15"),
+    (KeyKind::Rsa, "sha3_512", "2.16.840.1.101.3.4.3.16"),
+    (KeyKind::Ec, "sha1", "1.2.840.10045.4.1"),
+    (KeyKind::Ec, "sha224", "1.2.840.10045.4.3.1"),
+    (KeyKind::Ec, "sha256", "1.2.840.10045.4.3.2"),
+    (KeyKind::Ec, "sha384", "1.2.840.10045.4.3.3"),
+    (KeyKind::Ec, "sha512", "1.2.840.10045.4.3.4"),
+    (KeyKind::Ec, "sha3_224", "2.16.840.1.101.3.4.3.9"),
+    (KeyKind::Ec, "sha3_256", "2.16.840.1.101.3.4.3.10"),
+    (KeyKind::Ec, "sha3_384", "2.16.840.1.101.3.4.3.11"),
+    (KeyKind::Ec, "sha3_512", "2.16.840.1.101.3.4.3.12"),
 ];
 
 const ED25519: &str = "1.3.101.112";
 const ED448: &str = "1.3.101.113";
 
-pub(super) fn algorithm(kind: Kind, digest: &str) -> Result<Vec<u8>, CallError> {
+pub(super) fn algorithm(kind: KeyKind, digest: &str) -> Result<Vec<u8>, CallError> {
     let id = match kind {
-        Kind::Ed25519 => ED25519,
-        Kind::Ed448 => ED448,
+        KeyKind::Ed25519 => ED25519,
+        KeyKind::Ed448 => ED448,
         kind => {
             let mut all = ALGORITHMS.iter();
             let found = all.find(|(known, name, _)| *known == kind && *name == digest);
@@ -58,7 +58,7 @@ pub(super) fn algorithm(kind: Kind, digest: &str) -> Result<Vec<u8>, CallError> 
         }
     };
     let mut parts = vec![oid(id)];
-    if kind == Kind::Rsa {
+    if kind == KeyKind::Rsa {
         parts.push(null());
     }
     Ok(sequence(&parts))
@@ -79,10 +79,10 @@ pub(crate) fn algorithm_name(id: &str) -> String {
         (ED448, _) => "ed448".to_owned(),
         ("1.2.840.113549.1.1.10", _) => "rsassaPss".to_owned(),
         ("1.2.840.113549.1.1.4", _) => "md5WithRSAEncryption".to_owned(),
-        (_, Some((Kind::Rsa, digest, _))) if !digest.contains('_') => {
+        (_, Some((KeyKind::Rsa, digest, _))) if !digest.contains('_') => {
             format!("{digest}WithRSAEncryption")
         }
-        (_, Some((Kind::Ec, digest, _))) if !digest.contains('_') => {
+        (_, Some((KeyKind::Ec, digest, _))) if !digest.contains('_') => {
             format!("ecdsa-with-{}", digest.to_uppercase())
         }
         _ => id.to_owned(),

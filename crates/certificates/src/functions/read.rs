@@ -7,7 +7,7 @@ use super::{any_public_key, passphrase, pem};
 use crate::build::algorithm_name;
 use crate::certificate::{Certificate, List, Request};
 use crate::extension::{self, Extension};
-use crate::keys::{Kind, PrivateKey, PublicKey, digest_of, key_identifier};
+use crate::keys::{KeyKind, PrivateKey, PublicKey, digest_of, key_identifier};
 use crate::text::{pretty_hex, pretty_number};
 use crate::{policy, time};
 
@@ -34,8 +34,8 @@ fn name_hash(name_der: &[u8]) -> Result<String, CallError> {
 /// The size, of kinds that have one.
 fn size(key: &PublicKey) -> Value {
     match key.kind {
-        Kind::Rsa | Kind::Ec => i64::from(key.bits()).into(),
-        Kind::Ed25519 | Kind::Ed448 => Value::Nil,
+        KeyKind::Rsa | KeyKind::Ec => i64::from(key.bits()).into(),
+        KeyKind::Ed25519 | KeyKind::Ed448 => Value::Nil,
     }
 }
 

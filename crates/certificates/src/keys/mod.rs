@@ -27,14 +27,14 @@ const RSA_BITS_MAX: u32 = 16384;
 
 /// The kinds of keys that certificates are made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum KeyKind {
     Rsa,
     Ec,
     Ed25519,
     Ed448,
 }
 
-impl Kind {
+impl KeyKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Rsa => "rsa",
@@ -67,12 +67,12 @@ pub(crate) fn failed(what: &str) -> impl Fn(ErrorStack) -> CallError + '_ {
 /// A private key.
 pub(crate) struct PrivateKey {
     key: PKey<Private>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: KeyKind,
 }
 
 impl PrivateKey {
     pub(crate) fn from_openssl(key: PKey<Private>) -> Result<Self, CallError> {
-        let kind = Kind::of(key.id())?;
+        let kind = KeyKind::of(key.id())?;
         Ok(Self { key, kind })
     }
 
@@ -188,7 +188,7 @@ impl PrivateKey {
 /// A public key.
 pub(crate) struct PublicKey {
     key: PKey<Public>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: KeyKind,
     pub(crate) der: Vec<u8>,
 }
 
@@ -202,7 +202,7 @@ impl PublicKey {
     fn from_openssl(key: PKey<Public>) -> Result<Self, CallError> {
         let der = key.public_key_to_der();
         Ok(Self {
-            kind: Kind::of(key.id())?,
+            kind: KeyKind::of(key.id())?,
             der: der.map_err(failed("could not read the public key"))?,
             key,
         })

@@ -8,7 +8,7 @@ use halite_proto::{Map, Value};
 use super::file::{Look, Managed, outcome, unrecognized};
 use crate::containers::Protection;
 use crate::encode;
-use crate::keys::{Encoding, KeyError, Kind, PrivateKey};
+use crate::keys::{Encoding, KeyError, KeyKind, PrivateKey};
 
 /// What a file gets that no mode is asked for.
 const MODE: &str = "0400";
@@ -154,9 +154,9 @@ fn compare(
     changes: &mut Map,
 ) {
     let sized = match key.kind {
-        Kind::Rsa => Some(2048),
-        Kind::Ec => Some(256),
-        Kind::Ed25519 | Kind::Ed448 => None,
+        KeyKind::Rsa => Some(2048),
+        KeyKind::Ec => Some(256),
+        KeyKind::Ed25519 | KeyKind::Ed448 => None,
     };
     if key.kind.name() != algo {
         changes.insert("algo", algo);

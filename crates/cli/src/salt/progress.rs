@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::returns::Shown;
 use crate::Screen;
-use halite_client::{Place, Places};
+use halite_client::{FleetProgress, MinionProgress};
 
 /// Names of minions that are still awaited are shown up to so many.
 const NAMES_MAX: usize = 3;
@@ -34,7 +34,7 @@ pub(super) struct Progress {
     silent: usize,
     awaited: BTreeSet<String>,
     in_batches: bool,
-    places: Places,
+    places: FleetProgress,
     begun: Instant,
     shown_after: Duration,
     is_shown: bool,
@@ -43,7 +43,7 @@ pub(super) struct Progress {
 impl Progress {
     /// Nobody of `total` minions has answered; nothing is ever shown unless it
     /// is `on`.
-    pub(super) fn new(on: bool, total: usize, places: Places) -> Self {
+    pub(super) fn new(on: bool, total: usize, places: FleetProgress) -> Self {
         Self {
             on,
             total,
@@ -181,8 +181,8 @@ impl Progress {
     }
 }
 
-fn place_line(id: &str, width: usize, place: &Place, now: Instant) -> String {
-    let Place {
+fn place_line(id: &str, width: usize, place: &MinionProgress, now: Instant) -> String {
+    let MinionProgress {
         number,
         of,
         state,
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn the_line_counts_and_names_the_last_ones() {
         let ids: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
-        let mut progress = Progress::new(true, 5, Places::default());
+        let mut progress = Progress::new(true, 5, FleetProgress::default());
         progress.awaiting(&ids);
         let begun = progress.begun;
         assert_eq!(last(&progress, begun), "0 of 5 answered, 5 running");
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn who_is_silent_is_named_with_the_reason() {
-        let places = Places::default();
+        let places = FleetProgress::default();
         let mut progress = Progress::new(true, 5, places.clone()).when_slow();
         let ids: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
         progress.awaiting(&ids[..2]);
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn in_batches_those_that_come_later_are_waiting() {
-        let mut progress = Progress::new(true, 5, Places::default());
+        let mut progress = Progress::new(true, 5, FleetProgress::default());
         progress.in_batches();
         let begun = progress.begun;
         progress.sent(&["a".to_owned(), "b".to_owned()]);
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn minions_in_state_runs_have_lines_of_their_own() {
-        let places = Places::default();
+        let places = FleetProgress::default();
         let mut progress = Progress::new(true, 2, places.clone());
         let begun = progress.begun;
         for (id, number) in [("web1", 3), ("longer-id", 12)] {
@@ -321,7 +321,7 @@ mod tests {
     fn in_a_pipe_nothing_is_shown() {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut screen = Screen::to_writers(&mut out, &mut err);
-        let mut progress = Progress::new(true, 5, Places::default());
+        let mut progress = Progress::new(true, 5, FleetProgress::default());
         progress.show(&mut screen);
         progress.clear(&mut screen);
         drop(screen);

@@ -15,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use halite_gather::Return;
-use halite_proto::pieces::{Behind, Place};
+use halite_proto::pieces::{Behind, PiecePosition};
 use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, Value};
 
@@ -284,9 +284,9 @@ impl Program<'_> {
             });
             let place = match (behind, is_last) {
                 (None, true) => Value::from(false),
-                (None, false) => Place::First.to_string().into(),
-                (Some(behind), false) => Place::More(behind).to_string().into(),
-                (Some(behind), true) => Place::Last(behind).to_string().into(),
+                (None, false) => PiecePosition::First.to_string().into(),
+                (Some(behind), false) => PiecePosition::More(behind).to_string().into(),
+                (Some(behind), true) => PiecePosition::Last(behind).to_string().into(),
             };
             loc += piece.len() as u64;
             let packed = match self.gzip {

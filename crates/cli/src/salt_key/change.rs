@@ -13,13 +13,13 @@ use crate::{Exit, Screen};
 
 /// What is done to keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum KeyChange {
     Accept,
     Reject,
     Delete,
 }
 
-impl Kind {
+impl KeyChange {
     /// What was done, in the messages.
     fn done(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl Kind {
 impl Program<'_> {
     pub(super) async fn change(
         &mut self,
-        kind: Kind,
+        kind: KeyChange,
         globs: &str,
         screen: &mut Screen<'_>,
         input: impl BufRead + Send + 'static,
@@ -86,7 +86,7 @@ impl Program<'_> {
         let store = self.settings.open_keys()?;
         let (changes, all_done) = apply(kind, &store, &listing, &states, screen)?;
         notice::fire(&self.settings.events, &changes).await;
-        if kind != Kind::Accept {
+        if kind != KeyChange::Accept {
             self.cut_off(&store, &changes)?;
         }
         Ok(if all_done { Exit::Ok } else { Exit::Failure })
@@ -109,14 +109,14 @@ impl Program<'_> {
         self.options.include_all && (self.options.reject.is_some() || self.options.reject_all)
     }
 
-    fn states(&self, kind: Kind) -> Vec<KeyState> {
+    fn states(&self, kind: KeyChange) -> Vec<KeyState> {
         let included = self.included();
         let mut states = vec![KeyState::Pending];
         match kind {
-            Kind::Delete => return KeyState::ALL.to_vec(),
-            Kind::Accept if included.rejected => states.push(KeyState::Rejected),
-            Kind::Reject if included.accepted => states.push(KeyState::Accepted),
-            Kind::Accept | Kind::Reject => {}
+            KeyChange::Delete => return KeyState::ALL.to_vec(),
+            KeyChange::Accept if included.rejected => states.push(KeyState::Rejected),
+            KeyChange::Reject if included.accepted => states.push(KeyState::Accepted),
+            KeyChange::Accept | KeyChange::Reject => {}
         }
         if included.denied {
             states.push(KeyState::Denied);
@@ -156,7 +156,7 @@ struct Included {
 /// Does what was shown, and says so. The truth is false where a key could not
 /// be accepted because it is none.
 fn apply(
-    kind: Kind,
+    kind: KeyChange,
     store: &KeyStore,
     listing: &Listing,
     states: &[KeyState],
@@ -167,17 +167,17 @@ fn apply(
     for state in STATES {
         for id in sorted(listing, state) {
             let done = match kind {
-                Kind::Delete => {
+                KeyChange::Delete => {
                     changes.extend(store.delete(id)?);
                     true
                 }
-                Kind::Accept if !is_key(store, state, id)? => {
+                KeyChange::Accept if !is_key(store, state, id)? => {
                     screen.error_line(&format!("Unable to accept invalid key for {id}."));
                     all_done = false;
                     false
                 }
-                Kind::Accept => push(&mut changes, store.accept(id, states)?),
-                Kind::Reject => push(&mut changes, store.reject(id, states)?),
+                KeyChange::Accept => push(&mut changes, store.accept(id, states)?),
+                KeyChange::Reject => push(&mut changes, store.reject(id, states)?),
             };
             if done {
                 screen.line(&format!("Key for minion {id} {}.", kind.done()));
@@ -188,7 +188,7 @@ fn apply(
 }
 
 /// Says what a master has done.
-fn tell(kind: Kind, listing: &Listing, done: &[MinionId], screen: &mut Screen) -> Exit {
+fn tell(kind: KeyChange, listing: &Listing, done: &[MinionId], screen: &mut Screen) -> Exit {
     let mut exit = Exit::Ok;
     for state in STATES {
         for id in sorted(listing, state) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use halite_key::{FingerForm, KeyState, KeyStore, KeyStoreError, Listing};
 use halite_proto::{Map, MinionId, Value};
 
-use super::change::Kind;
+use super::change::KeyChange;
 use super::settings::KeySettings;
 use super::{ActionError, STATES, by_state, ids, local_fingers};
 use halite_client::{ClientError, LocalClient};
@@ -135,7 +135,7 @@ impl Asked {
     /// Changes the keys that are listed; the ids of which that is true now.
     pub(super) async fn change(
         &self,
-        kind: Kind,
+        kind: KeyChange,
         meant: &Listing,
         from: &[KeyState],
     ) -> Result<Vec<MinionId>, ActionError> {
@@ -151,14 +151,14 @@ impl Asked {
             ("include_rejected", KeyState::Rejected),
             ("include_denied", KeyState::Denied),
         ] {
-            if kind != Kind::Delete && from.contains(&state) {
+            if kind != KeyChange::Delete && from.contains(&state) {
                 kwargs.insert(name, true);
             }
         }
         let (fun, wanted) = match kind {
-            Kind::Accept => ("key.accept_dict", Some(KeyState::Accepted)),
-            Kind::Reject => ("key.reject_dict", Some(KeyState::Rejected)),
-            Kind::Delete => ("key.delete_dict", None),
+            KeyChange::Accept => ("key.accept_dict", Some(KeyState::Accepted)),
+            KeyChange::Reject => ("key.reject_dict", Some(KeyState::Rejected)),
+            KeyChange::Delete => ("key.delete_dict", None),
         };
         self.wheel(fun, kwargs).await?;
         let after = self.listing().await?;

@@ -188,15 +188,15 @@ impl Program<'_> {
                 Ok(Exit::Ok)
             }
             KeyAction::Accept(globs) => {
-                self.change(change::Kind::Accept, &globs, screen, input)
+                self.change(change::KeyChange::Accept, &globs, screen, input)
                     .await
             }
             KeyAction::Reject(globs) => {
-                self.change(change::Kind::Reject, &globs, screen, input)
+                self.change(change::KeyChange::Reject, &globs, screen, input)
                     .await
             }
             KeyAction::Delete(globs) => {
-                self.change(change::Kind::Delete, &globs, screen, input)
+                self.change(change::KeyChange::Delete, &globs, screen, input)
                     .await
             }
         }

@@ -2,7 +2,7 @@
 //! its letters for entries.
 
 use halite_proto::Value;
-use halite_yaml::{Kind, Node};
+use halite_yaml::{Node, NodeKind};
 
 use super::MasterConfig;
 use crate::error::Faults;
@@ -67,16 +67,16 @@ fn is_setting(name: &Node) -> bool {
 }
 
 fn is_list(node: &Node) -> bool {
-    matches!(node.value, Kind::List(_) | Kind::Scalar(Value::Nil))
+    matches!(node.value, NodeKind::List(_) | NodeKind::Scalar(Value::Nil))
 }
 
 fn is_list_or_map(node: &Node) -> bool {
-    is_list(node) || matches!(node.value, Kind::Map(_))
+    is_list(node) || matches!(node.value, NodeKind::Map(_))
 }
 
 fn entries_of(node: &Node) -> &[(Node, Node)] {
     match &node.value {
-        Kind::Map(entries) => entries,
+        NodeKind::Map(entries) => entries,
         _ => &[],
     }
 }

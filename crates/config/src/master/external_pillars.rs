@@ -1,6 +1,6 @@
 //! `ext_pillar`: entries whose name no external pillar has.
 
-use halite_yaml::{Kind, Node};
+use halite_yaml::{Node, NodeKind};
 
 use super::MasterConfig;
 use crate::error::ConfigError;
@@ -16,7 +16,7 @@ impl MasterConfig {
         };
         let items = list.as_list().unwrap_or_default().iter();
         let names = items.flat_map(|item| match &item.value {
-            Kind::Map(entries) => entries.as_slice(),
+            NodeKind::Map(entries) => entries.as_slice(),
             _ => &[],
         });
         let is_unknown = |name: &&Node| name.as_str().is_some_and(|name| !exists(name));

@@ -3,7 +3,7 @@
 //! silently missing does harm.
 
 use halite_proto::{Map, Value};
-use halite_yaml::{Kind, Node};
+use halite_yaml::{Node, NodeKind};
 
 use super::Setting;
 
@@ -29,8 +29,8 @@ impl Setting for Reactions {
 
     fn read(node: &Node) -> Option<Self> {
         let items = match &node.value {
-            Kind::List(items) => items.as_slice(),
-            Kind::Map(entries) if entries.is_empty() => &[],
+            NodeKind::List(items) => items.as_slice(),
+            NodeKind::Map(entries) if entries.is_empty() => &[],
             _ => return node.as_scalar()?.is_nil().then(Self::default),
         };
         let mut rules = Vec::new();
@@ -76,16 +76,16 @@ impl Setting for Reactions {
 
 fn entries_of(item: &Node) -> Option<&[(Node, Node)]> {
     match &item.value {
-        Kind::Map(entries) => Some(entries),
+        NodeKind::Map(entries) => Some(entries),
         _ => None,
     }
 }
 
 fn files_of(files: &Node) -> Option<Vec<String>> {
     match &files.value {
-        Kind::Scalar(Value::Nil) => Some(Vec::new()),
-        Kind::Scalar(Value::Str(file)) => Some(vec![file.clone()]),
-        Kind::List(files) => files
+        NodeKind::Scalar(Value::Nil) => Some(Vec::new()),
+        NodeKind::Scalar(Value::Str(file)) => Some(vec![file.clone()]),
+        NodeKind::List(files) => files
             .iter()
             .map(|file| file.as_str().map(str::to_owned))
             .collect(),

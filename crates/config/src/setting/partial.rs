@@ -2,7 +2,7 @@
 //! where it stands, instead of being passed over.
 
 use halite_proto::{Map, Value};
-use halite_yaml::{Kind, Node};
+use halite_yaml::{Node, NodeKind};
 
 use super::{Setting, faulty_item};
 
@@ -57,7 +57,7 @@ impl Setting for ExternalPillars {
     /// The name that is none, if it is in a map.
     fn fault(node: &Node) -> &Node {
         let item = faulty_item(node, |item| is_external_pillar(&item.to_value()));
-        let Kind::Map(entries) = &item.value else {
+        let NodeKind::Map(entries) = &item.value else {
             return item;
         };
         let mut names = entries.iter().map(|(name, _)| name);
@@ -87,7 +87,7 @@ impl Setting for LoginWays {
         if node.as_scalar().is_some_and(Value::is_nil) {
             return Some(Self::default());
         }
-        let Kind::Map(entries) = &node.value else {
+        let NodeKind::Map(entries) = &node.value else {
             return None;
         };
         let is_right = entries
@@ -104,7 +104,7 @@ impl Setting for LoginWays {
     }
 
     fn fault(node: &Node) -> &Node {
-        let Kind::Map(entries) = &node.value else {
+        let NodeKind::Map(entries) = &node.value else {
             return node;
         };
         let wrong = entries
@@ -116,7 +116,7 @@ impl Setting for LoginWays {
 
 /// A way that masters here have or a module in Python, with a map of its users.
 fn is_login_way(way: &Node, of_way: &Node) -> bool {
-    is_module_name(&way.to_value()) && matches!(of_way.value, Kind::Map(_))
+    is_module_name(&way.to_value()) && matches!(of_way.value, NodeKind::Map(_))
 }
 
 impl Setting for JobCacheName {
@@ -149,7 +149,7 @@ impl Setting for MasterTops {
     }
 
     fn fault(node: &Node) -> &Node {
-        let Kind::Map(entries) = &node.value else {
+        let NodeKind::Map(entries) = &node.value else {
             return node;
         };
         let wrong = entries

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
 use halite_crypto::{HashType, hash_hex};
-use halite_proto::pieces::{Behind, Place};
+use halite_proto::pieces::{Behind, PiecePosition};
 use halite_proto::{Map, Value};
 
 use crate::grains::map_argument;
@@ -78,7 +78,7 @@ pub(super) fn recv_chunked(call: &Call<'_>) -> CallResult {
 
 /// Writes a piece where it belongs. Salt's `salt-cp` does not say which piece
 /// is the last, so its files grow under their names; ours does (see
-/// [`Place`]), and its files get their names when they are whole.
+/// [`PiecePosition`]), and its files get their names when they are whole.
 fn write_chunk(call: &Call<'_>, dest: &Path) -> io::Result<()> {
     if let Some(parent) = dest.parent() {
         paths::create_dir_all(parent)?;
@@ -92,15 +92,15 @@ fn write_chunk(call: &Call<'_>, dest: &Path) -> io::Result<()> {
         Some(mode) => Dress::with_mode(mode),
         None => Dress::kept(0o666 & !umask()),
     };
-    match call.arg("append").as_str().and_then(Place::parse) {
-        Some(Place::First) => {
+    match call.arg("append").as_str().and_then(PiecePosition::parse) {
+        Some(PiecePosition::First) => {
             let first = call.job.jid().unwrap_or_default();
             Unfinished::of(call, dest, first).begin(&bytes)
         }
-        Some(Place::More(Behind { first, loc })) => Unfinished::of(call, dest, first)
+        Some(PiecePosition::More(Behind { first, loc })) => Unfinished::of(call, dest, first)
             .append(&bytes, loc)
             .map(drop),
-        Some(Place::Last(Behind { first, loc })) => {
+        Some(PiecePosition::Last(Behind { first, loc })) => {
             let unfinished = Unfinished::of(call, dest, first);
             let mut whole = unfinished.append(&bytes, loc)?;
             whole.seek(SeekFrom::Start(0))?;

@@ -3,7 +3,7 @@
 use halite_proto::{Map, Value};
 
 use super::files::save_offline;
-use super::listing::{Wanted, listed};
+use super::listing::{ListedPart, listed};
 use super::{Report, SETTINGS, ask, flag, item, job_in};
 use halite_call::{Call, CallError, CallResult};
 
@@ -16,9 +16,9 @@ pub(super) fn add(call: &Call<'_>) -> CallResult {
             .with_changes(Map::new())
             .into_value())
     };
-    let wanted = Wanted {
+    let wanted = ListedPart {
         offline,
-        ..Wanted::ALL
+        ..ListedPart::ALL
     };
     if name.is_empty() {
         return Ok(Report::new(false, item::NO_NAME).into_value());
@@ -82,9 +82,9 @@ pub(super) fn modify(call: &Call<'_>) -> CallResult {
     }
     let mut jobs = listed(
         call,
-        Wanted {
+        ListedPart {
             offline,
-            ..Wanted::ALL
+            ..ListedPart::ALL
         },
     );
     let Some(current) = jobs.get(&name).and_then(Value::as_map).cloned() else {
@@ -149,9 +149,9 @@ pub(super) fn delete(call: &Call<'_>) -> CallResult {
             .changed(&name, "removed")
             .into_value()
     };
-    let wanted = Wanted {
+    let wanted = ListedPart {
         offline,
-        ..Wanted::ALL
+        ..ListedPart::ALL
     };
     let mut current = listed(call, wanted);
     if offline {
@@ -179,9 +179,9 @@ pub(super) fn ask_to_delete(call: &Call<'_>, name: &str) -> Option<Map> {
 
 pub(super) fn purge(call: &Call<'_>) -> CallResult {
     let offline = flag(call, "offline", false);
-    let wanted = Wanted {
+    let wanted = ListedPart {
         offline,
-        ..Wanted::ALL
+        ..ListedPart::ALL
     };
     let mut current = listed(call, wanted);
     let names: Vec<String> = current

@@ -3,7 +3,7 @@
 use halite_proto::{Map, Value};
 
 use super::change::ask_to_delete;
-use super::listing::{Wanted, listed};
+use super::listing::{ListedPart, listed};
 use super::{Report, flag};
 use halite_call::{Call, CallResult};
 
@@ -26,7 +26,7 @@ fn hand_on(call: &Call<'_>, and_delete: bool) -> CallResult {
         let comment = format!("Job: {name} would be {verb} from schedule.");
         return Ok(Report::new(true, comment).into_value());
     }
-    let jobs = listed(call, Wanted::ALL);
+    let jobs = listed(call, ListedPart::ALL);
     let Some(Value::Map(job)) = jobs.get(&name) else {
         return Ok(Report::new(false, format!("Job {name} does not exist.")).into_value());
     };

@@ -46,14 +46,14 @@ const SHOWN: [&str; 29] = [
 
 /// Which part of the schedule is wanted.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct ListedPart<'a> {
     pub(super) show_all: bool,
     pub(super) show_disabled: bool,
     pub(super) part: Option<&'a str>,
     pub(super) offline: bool,
 }
 
-impl Wanted<'_> {
+impl ListedPart<'_> {
     pub(super) const ALL: Self = Self {
         show_all: true,
         show_disabled: true,
@@ -66,7 +66,7 @@ pub(super) fn list(call: &Call<'_>) -> CallResult {
     let part = call.text_opt("where");
     let mut jobs = listed(
         call,
-        Wanted {
+        ListedPart {
             show_all: call.flag("show_all"),
             show_disabled: call.flag("show_disabled"),
             part: part.as_deref(),
@@ -89,7 +89,7 @@ pub(super) fn list(call: &Call<'_>) -> CallResult {
 }
 
 /// The jobs, as people may see them.
-pub(super) fn listed(call: &Call<'_>, wanted: Wanted<'_>) -> Map {
+pub(super) fn listed(call: &Call<'_>, wanted: ListedPart<'_>) -> Map {
     let schedule = if wanted.offline {
         saved(call)
     } else {
@@ -172,9 +172,9 @@ pub(crate) fn in_includes(call: &Call<'_>, name: &str) -> PathBuf {
 pub(super) fn is_enabled(call: &Call<'_>) -> CallResult {
     let jobs = listed(
         call,
-        Wanted {
+        ListedPart {
             show_all: false,
-            ..Wanted::ALL
+            ..ListedPart::ALL
         },
     );
     Ok(match call.text_opt("name") {

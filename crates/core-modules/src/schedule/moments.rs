@@ -3,7 +3,7 @@
 use halite_proto::{Map, Value};
 
 use super::item::NO_NAME;
-use super::listing::{Wanted, listed};
+use super::listing::{ListedPart, listed};
 use super::{Report, ask};
 use halite_call::{Call, CallResult};
 
@@ -77,7 +77,7 @@ fn note<const N: usize>(
     fields: [(&str, Value); N],
     [done, failed]: [String; 2],
 ) -> Value {
-    if !listed(call, Wanted::ALL).contains_key(name) {
+    if !listed(call, ListedPart::ALL).contains_key(name) {
         return Report::new(false, format!("Job {name} does not exist.")).into_value();
     }
     let answer = ask(call, func, fields);
@@ -127,7 +127,7 @@ pub(super) fn show_next_fire_time(call: &Call<'_>) -> CallResult {
 
 pub(super) fn run_job(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let jobs = listed(call, Wanted::ALL);
+    let jobs = listed(call, ListedPart::ALL);
     let Some(job) = jobs.get(&name) else {
         return Ok(Report::new(false, format!("Job {name} does not exist.")).into_value());
     };

@@ -2,7 +2,7 @@
 
 use halite_proto::{Map, Value};
 
-use super::listing::{Wanted, listed};
+use super::listing::{ListedPart, listed};
 use super::{Report, ask, flag, job_in};
 use halite_call::{Call, CallResult};
 
@@ -26,7 +26,7 @@ fn switch_job(call: &Call<'_>, on: bool, is_test: bool) -> CallResult {
         let comment = format!("Job: {name} would be {past} in schedule.");
         return Ok(report(true, comment).into_value());
     }
-    if !listed(call, Wanted::ALL).contains_key(&name) {
+    if !listed(call, ListedPart::ALL).contains_key(&name) {
         return Ok(report(false, format!("Job {name} does not exist.")).into_value());
     }
     let persist = flag(call, "persist", true);

@@ -7,7 +7,7 @@ use halite_yaml::{DumpOptions, FlowStyle};
 use super::super::ini;
 use halite_call::{
     Call, CallError, CallResult,
-    extensions::{self, Kind},
+    extensions::{self, ExtensionKind},
     python, run_plugin,
 };
 
@@ -49,7 +49,11 @@ pub(super) fn serialize(call: &Call<'_>) -> CallResult {
 
 /// A serializer of users', or of an installed Salt.
 fn in_python(call: &Call<'_>, name: &str, way: &str, data: &Value) -> CallResult {
-    let function = extensions::plugin(call.ctx, Kind::Serializers, &format!("{name}.{way}"));
+    let function = extensions::plugin(
+        call.ctx,
+        ExtensionKind::Serializers,
+        &format!("{name}.{way}"),
+    );
     let function = function.ok_or_else(|| unknown(name))?;
     run_plugin(call, function, vec![data.clone()], call.clean_kwargs())
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use halite_call::{
     Call, Function, Job, MinionContext, Module, Signature,
-    extensions::{self, Kind},
+    extensions::{self, ExtensionKind},
     within_call,
 };
 use halite_proto::Map;
@@ -119,8 +119,8 @@ pub(super) enum Texts {
 pub(super) fn asked(call: &Call<'_>, what: What, words: &[String], texts: Texts) -> Vec<Entry> {
     let mut entries = all(call, what);
     let kind = match what {
-        What::Modules => Kind::Modules,
-        What::States => Kind::States,
+        What::Modules => ExtensionKind::Modules,
+        What::States => ExtensionKind::States,
         _ => return entries,
     };
     let has_glob = |text: &str| text.contains(['*', '?', '[']);
@@ -163,7 +163,7 @@ pub(super) fn asked(call: &Call<'_>, what: What, words: &[String], texts: Texts)
 
 /// All of a kind; users' own hide ours.
 pub(super) fn all(call: &Call<'_>, what: What) -> Vec<Entry> {
-    let with_users = |kind: Kind, ours: &mut dyn Iterator<Item = &'static Function>| {
+    let with_users = |kind: ExtensionKind, ours: &mut dyn Iterator<Item = &'static Function>| {
         let users = extensions::functions(call.ctx, kind);
         let hidden: BTreeSet<&str> = users.iter().map(|function| function.name).collect();
         ours.filter(|function| !hidden.contains(function.name))
@@ -172,7 +172,7 @@ pub(super) fn all(call: &Call<'_>, what: What) -> Vec<Entry> {
             .collect()
     };
     let (registry, host) = (call.ctx.registry(), call.host());
-    let brings = |module: &str| extensions::has_module(call.ctx, Kind::Modules, module);
+    let brings = |module: &str| extensions::has_module(call.ctx, ExtensionKind::Modules, module);
     let available = |modules: &mut dyn Iterator<Item = &'static Module>| {
         let met = modules.filter(|module| {
             let unmet = registry.unmet(module.name, |program| host.has(program));
@@ -182,8 +182,14 @@ pub(super) fn all(call: &Call<'_>, what: What) -> Vec<Entry> {
         functions.into_iter()
     };
     match what {
-        What::Modules => with_users(Kind::Modules, &mut available(&mut registry.modules())),
-        What::States => with_users(Kind::States, &mut available(&mut registry.state_modules())),
+        What::Modules => with_users(
+            ExtensionKind::Modules,
+            &mut available(&mut registry.modules()),
+        ),
+        What::States => with_users(
+            ExtensionKind::States,
+            &mut available(&mut registry.state_modules()),
+        ),
         What::Runners => RUNNERS
             .lines()
             .filter_map(|line| {

@@ -210,7 +210,7 @@ fn local(call: &Call<'_>) -> Result<PathBuf, CallError> {
     match scheme(&name) {
         Scheme::Salt | Scheme::Remote => {
             let env = call.text("saltenv");
-            fetch::cache(call, &fetch::Wanted::fresh(&name, &env))?
+            fetch::cache(call, &fetch::FetchRequest::fresh(&name, &env))?
                 .ok_or_else(|| CallError::command(format!("Failed to cache {}", redacted(&name))))
         }
         _ => Ok(crate::sources::local_path(&name).into()),

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use halite_call::CallError;
-use halite_call::paths::{self, Place};
+use halite_call::paths::{self, HeldName};
 use halite_call::replace::place_at;
 use tar::Entry;
 
@@ -97,7 +97,7 @@ fn untar_entry<R: Read>(entry: &mut Entry<'_, R>, dest: &Path, path: &Path) -> i
         let Some(target) = target else {
             return Ok(false);
         };
-        let target = Place::of(&target)?;
+        let target = HeldName::of(&target)?;
         if !target.is_inside(dest)? {
             return Ok(false);
         }
@@ -115,7 +115,12 @@ fn untar_entry<R: Read>(entry: &mut Entry<'_, R>, dest: &Path, path: &Path) -> i
 
 /// Puts a regular file in place when it is whole: a half one would pass for
 /// extracted.
-fn untar_file(entry: &mut impl Read, place: &Place, dress: Dress, seconds: u64) -> io::Result<()> {
+fn untar_file(
+    entry: &mut impl Read,
+    place: &HeldName,
+    dress: Dress,
+    seconds: u64,
+) -> io::Result<()> {
     let time = SystemTime::UNIX_EPOCH
         .checked_add(Duration::from_secs(seconds))
         .unwrap_or(SystemTime::UNIX_EPOCH);
@@ -134,7 +139,7 @@ fn link_name<R: Read>(entry: &Entry<'_, R>) -> io::Result<PathBuf> {
     }
 }
 
-fn in_place_of_old(place: &Place, make: impl Fn() -> io::Result<()>) -> io::Result<()> {
+fn in_place_of_old(place: &HeldName, make: impl Fn() -> io::Result<()>) -> io::Result<()> {
     match make() {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             place.remove_file()?;
@@ -144,7 +149,7 @@ fn in_place_of_old(place: &Place, make: impl Fn() -> io::Result<()>) -> io::Resu
     }
 }
 
-fn make_directory(place: &Place) -> io::Result<()> {
+fn make_directory(place: &HeldName) -> io::Result<()> {
     match place.make_directory(0o777) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             match place.data()?.is_dir() {
@@ -158,15 +163,15 @@ fn make_directory(place: &Place) -> io::Result<()> {
 
 /// The place of a path below `dest`, its directory made; nothing if a link on
 /// the way leads out.
-fn place_inside(dest: &Path, path: &Path) -> io::Result<Option<Place>> {
+fn place_inside(dest: &Path, path: &Path) -> io::Result<Option<HeldName>> {
     let parent = path.parent().unwrap_or(dest);
     // Before anything is made: an earlier entry may be a link that leads out.
     let made = parent.ancestors().find(|at| at.exists()).unwrap_or(dest);
-    if !Place::of(&made.join("entry"))?.is_inside(dest)? {
+    if !HeldName::of(&made.join("entry"))?.is_inside(dest)? {
         return Ok(None);
     }
     paths::create_dir_all(parent)?;
-    let place = Place::of(path)?;
+    let place = HeldName::of(path)?;
     Ok(place.is_inside(dest)?.then_some(place))
 }
 
@@ -192,7 +197,7 @@ fn set_mode(dest: &Path, name: &str, mode: u32) {
     };
     let held = match path == dest {
         true => paths::Held::open(dest, true),
-        false => Place::below(dest, &path).and_then(|place| place.hold()),
+        false => HeldName::below(dest, &path).and_then(|place| place.hold()),
     };
     if let Ok(held) = held
         && held.data().is_ok_and(|data| data.is_dir())

@@ -12,7 +12,7 @@ use halite_proto::{Map, Value};
 
 use super::compare::{self, Difference, Ignore};
 use super::errors::{os_error, os_text};
-use super::perms::{self, Found, Wanted};
+use super::perms::{self, DesiredPerms, Found};
 use super::write::{self, Body, Dress, Placed};
 use super::{backup, dirs, mode, owner, path};
 use crate::sources::fetch::local_sum;
@@ -31,7 +31,7 @@ pub(crate) struct Plan<'a> {
     /// Its content, given.
     pub(crate) contents: Option<Vec<u8>>,
     /// Owner and mode.
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: DesiredPerms,
     /// `minion` keeps a copy of what is replaced.
     pub(crate) backup: String,
     /// Make missing directories.

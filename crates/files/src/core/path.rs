@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use halite_call::paths::Place;
+use halite_call::paths::HeldName;
 
 /// `os.path.normpath`.
 pub(crate) fn normalize(path: &str) -> String {
@@ -151,7 +151,7 @@ pub(crate) fn real(path: &str) -> PathBuf {
 /// # Errors
 /// When a link on the way is not followed.
 pub(crate) fn real_to_change(path: &str) -> io::Result<PathBuf> {
-    match Place::followed(Path::new(&absolute(path))) {
+    match HeldName::followed(Path::new(&absolute(path))) {
         Ok(place) => Ok(place.real_path()),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
         Err(_) => Ok(real(path)),

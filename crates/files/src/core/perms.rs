@@ -12,7 +12,7 @@ use super::{attributes, mode, owner};
 
 /// What a file should be; `None` is as it is.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct DesiredPerms {
     /// The owner, a name or number.
     pub(crate) user: Value,
     /// The group, a name or number.
@@ -115,7 +115,7 @@ pub(crate) fn not_found(path: &Path) -> CallError {
 pub(crate) fn check(
     ret: &mut StateReturn,
     path: &Path,
-    wanted: &Wanted,
+    wanted: &DesiredPerms,
     test: bool,
 ) -> Result<Map, CallError> {
     let held = Held::open(path, wanted.follow).map_err(|error| not_held(path, &error))?;
@@ -130,7 +130,7 @@ pub(crate) fn check(
 pub(crate) fn check_held(
     ret: &mut StateReturn,
     (path, held): (&Path, &Held),
-    wanted: &Wanted,
+    wanted: &DesiredPerms,
     before: Option<Found>,
     test: bool,
 ) -> Result<Map, CallError> {
@@ -178,7 +178,7 @@ pub(crate) fn check_held(
 }
 
 fn others<'w>(
-    wanted: &'w Wanted,
+    wanted: &'w DesiredPerms,
     found: &Found,
     perms: &mut Map,
 ) -> (Option<&'w Value>, Option<&'w Value>) {
@@ -193,7 +193,7 @@ fn others<'w>(
     (user, group)
 }
 
-fn predict_owner(ret: &mut StateReturn, wanted: &Wanted, found: &Found, perms: &mut Map) {
+fn predict_owner(ret: &mut StateReturn, wanted: &DesiredPerms, found: &Found, perms: &mut Map) {
     let (user, group) = others(wanted, found, perms);
     for (key, value) in [("user", user), ("group", group)] {
         if let Some(value) = value {
@@ -206,7 +206,7 @@ fn predict_owner(ret: &mut StateReturn, wanted: &Wanted, found: &Found, perms: &
 fn check_owner(
     ret: &mut StateReturn,
     (path, held): (&Path, &Held),
-    wanted: &Wanted,
+    wanted: &DesiredPerms,
     found: &Found,
     perms: &mut Map,
     complaints: &mut Vec<String>,

@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use halite_call::paths::Place;
+use halite_call::paths::HeldName;
 use halite_call::replace::place_at;
 
 use super::open;
@@ -116,7 +116,7 @@ pub(crate) fn place(to: &Path, body: &Body, dress: Dress) -> io::Result<Placed> 
 /// file (hard links) it is written in place, so that it stays one file; else
 /// replaced in one step.
 pub(crate) fn update(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let place = Place::followed(path)?;
+    let place = HeldName::followed(path)?;
     let data = place.data()?;
     if data.nlink() > 1 {
         return in_place(path, bytes);

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use halite_call::paths::{self, Place};
+use halite_call::paths::{self, HeldName};
 use halite_call::{Call, CallError, CallResult, StateReturn};
 use halite_proto::{Map, Value};
 use nix::sys::stat::{Mode, SFlag, makedev};
 
 use super::paths::{arg, must_be_absolute};
 use crate::core::errors::{os_error, os_text_two};
-use crate::core::perms::{self, Wanted};
+use crate::core::perms::{self, DesiredPerms};
 use crate::core::{mode, path};
 use crate::state::link_in_place;
 
@@ -122,7 +122,7 @@ pub(super) fn mknod_fifo(call: &Call<'_>) -> CallResult {
 
 fn make(call: &Call<'_>, node: Node) -> CallResult {
     let name = arg(call, "name");
-    let wanted = Wanted {
+    let wanted = DesiredPerms {
         user: call.arg("user").clone(),
         group: call.arg("group").clone(),
         mode: mode::normalize(call.arg("mode")),
@@ -136,7 +136,7 @@ fn make(call: &Call<'_>, node: Node) -> CallResult {
 pub(crate) fn make_node(
     name: &str,
     node: Node,
-    wanted: &Wanted,
+    wanted: &DesiredPerms,
     test: bool,
 ) -> Result<StateReturn, CallError> {
     let mut ret = StateReturn::new(name);
@@ -156,7 +156,7 @@ pub(crate) fn make_node(
         .and_then(mode::parse)
         .unwrap_or(0o600);
     let mode = Mode::from_bits_truncate(bits);
-    let made = Place::of(Path::new(name)).and_then(|place| place.make_node(kind, mode, device));
+    let made = HeldName::of(Path::new(name)).and_then(|place| place.make_node(kind, mode, device));
     match made {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {

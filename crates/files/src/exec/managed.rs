@@ -8,7 +8,7 @@ use halite_proto::{Map, Value};
 
 use crate::core::compare::{self, Ignore};
 use crate::core::manage::{self, Plan};
-use crate::core::perms::{self, Wanted};
+use crate::core::perms::{self, DesiredPerms};
 use crate::core::write::{self, Body};
 use crate::core::{errors, mode, owner};
 use crate::sources::managed::{self as source, Prepared, Request};
@@ -43,8 +43,8 @@ fn ignore(call: &Call<'_>) -> Ignore {
     }
 }
 
-fn wanted(call: &Call<'_>, follow: bool) -> Wanted {
-    Wanted {
+fn wanted(call: &Call<'_>, follow: bool) -> DesiredPerms {
+    DesiredPerms {
         user: value(call, "user"),
         group: value(call, "group"),
         mode: mode::normalize(&value(call, "mode")),
@@ -286,7 +286,7 @@ pub(super) fn get_diff(call: &Call<'_>) -> CallResult {
             files.push(PathBuf::from(crate::sources::local_path(&given)));
             continue;
         }
-        match fetch::cache(call, &fetch::Wanted::fresh(&given, &env)) {
+        match fetch::cache(call, &fetch::FetchRequest::fresh(&given, &env)) {
             Ok(Some(path)) => files.push(path),
             Ok(None) => errors.push(format!("File {given} not found")),
             Err(error) => errors.push(error.to_string()),

@@ -11,7 +11,7 @@ use crate::core::hash;
 
 /// What is to be in the cache.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct FetchRequest<'a> {
     /// The address.
     pub(crate) url: &'a str,
     /// The environment of `salt://` where the address names none.
@@ -24,7 +24,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) verify_ssl: bool,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> FetchRequest<'a> {
     /// The file of now, whatever it is.
     pub(crate) fn fresh(url: &'a str, saltenv: &'a str) -> Self {
         Self {
@@ -52,7 +52,10 @@ pub(crate) fn salt_place(call: &Call<'_>, url: &str, saltenv: &str) -> Option<(S
 ///
 /// # Errors
 /// When the master or server cannot be asked.
-pub(crate) fn cache(call: &Call<'_>, wanted: &Wanted<'_>) -> Result<Option<PathBuf>, CallError> {
+pub(crate) fn cache(
+    call: &Call<'_>,
+    wanted: &FetchRequest<'_>,
+) -> Result<Option<PathBuf>, CallError> {
     match scheme(wanted.url) {
         Scheme::Salt => {
             let Some((path, env)) = salt_place(call, wanted.url, wanted.saltenv) else {

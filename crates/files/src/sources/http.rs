@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use halite_call::addresses::redacted;
 use halite_call::{Call, CallError, FileClient, WebFile};
 
-use super::fetch::{Wanted, local_sum};
+use super::fetch::{FetchRequest, local_sum};
 
 /// Has a file of the web in the cache; one that is the file wanted is not
 /// fetched again.
 ///
 /// # Errors
 /// When the server does not give it.
-pub(crate) fn cache(call: &Call<'_>, wanted: &Wanted<'_>) -> Result<PathBuf, CallError> {
+pub(crate) fn cache(call: &Call<'_>, wanted: &FetchRequest<'_>) -> Result<PathBuf, CallError> {
     if !WebFile::is_web(wanted.url) {
         return Err(CallError::command(format!(
             "Failed to cache {}: sources of this kind are not supported by this minion",

@@ -251,7 +251,7 @@ pub(crate) fn bring(
     else {
         return Ok(());
     };
-    let wanted = fetch::Wanted {
+    let wanted = fetch::FetchRequest {
         url: source,
         saltenv: request.saltenv,
         sum: prepared.sum.as_ref(),

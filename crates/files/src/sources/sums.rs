@@ -63,7 +63,7 @@ pub(crate) fn of_source(
         let file = if source_hash.starts_with('/') {
             source_hash.into()
         } else {
-            let wanted = fetch::Wanted::fresh(source_hash, saltenv);
+            let wanted = fetch::FetchRequest::fresh(source_hash, saltenv);
             fetch::cache(call, &wanted)?.ok_or_else(|| {
                 CallError::command(format!("Source hash file {source_hash} not found"))
             })?

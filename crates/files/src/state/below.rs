@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use halite_call::paths::Place;
+use halite_call::paths::HeldName;
 use halite_call::{Call, CallError, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::directory::Ask;
 use super::{common, walk};
 use crate::core::errors::os_error;
-use crate::core::perms::{self, Found, Wanted};
+use crate::core::perms::{self, DesiredPerms, Found};
 use crate::core::{owner, path};
 
 /// What would be changed, per file.
@@ -77,7 +77,7 @@ pub(super) fn changes(
     Ok(all)
 }
 
-fn add_change(all: &mut Map, path: &Path, wanted: &Wanted) {
+fn add_change(all: &mut Map, path: &Path, wanted: &DesiredPerms) {
     let Ok(found) = Found::of(path, wanted.follow) else {
         return;
     };
@@ -156,13 +156,13 @@ fn one_below(
     ret: &mut StateReturn,
     ask: &Ask,
     path: &Path,
-    wanted: &Wanted,
+    wanted: &DesiredPerms,
     wrong: &mut Vec<String>,
 ) {
     let checked = if wanted.follow {
         perms::check(ret, path, wanted, false)
     } else {
-        Place::below(Path::new(&ask.name), path)
+        HeldName::below(Path::new(&ask.name), path)
             .and_then(|place| place.hold())
             .map_err(|error| os_error(&error, path))
             .and_then(|held| perms::check_held(ret, (path, &held), wanted, None, false))

@@ -22,7 +22,7 @@ pub(super) enum Checked {
 }
 
 /// Where the content is shown to the command.
-pub(super) struct Place<'a> {
+pub(super) struct ShownContent<'a> {
     /// The directory; the system's for temporary files if none.
     pub(super) directory: Option<&'a str>,
     /// What the file's name ends with.
@@ -47,7 +47,7 @@ pub(super) fn check_body(
     call: &Call<'_>,
     command: &str,
     body: &Body,
-    place: &Place<'_>,
+    place: &ShownContent<'_>,
 ) -> Result<Checked, CallError> {
     let directory = place
         .directory

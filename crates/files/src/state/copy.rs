@@ -4,14 +4,14 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use halite_call::paths::Place;
+use halite_call::paths::HeldName;
 use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_crypto::HashType;
 use halite_proto::Value;
 
 use super::{common, walk};
 use crate::core::errors::os_error;
-use crate::core::perms::{self, Wanted};
+use crate::core::perms::{self, DesiredPerms};
 use crate::core::{dirs, hash, mode, owner, path};
 use crate::exec::{content, tree};
 
@@ -34,7 +34,7 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
     let data = fs::metadata(from).map_err(|error| os_error(&error, from))?;
     // What is preserved are modes and times: the copy belongs to who makes it.
     let wanted = if preserve {
-        Wanted {
+        DesiredPerms {
             user: Value::Nil,
             group: Value::Nil,
             mode: None,
@@ -44,7 +44,7 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
     } else {
         let (user, group) = (common::user(call), call.arg("group").clone());
         let first = || owner::first_group(&user);
-        Wanted {
+        DesiredPerms {
             group: match group {
                 Value::Nil if user.is_true() => first().unwrap_or_default(),
                 group => group,
@@ -148,7 +148,7 @@ fn give_all(root: &Path, uid: Option<u32>, gid: Option<u32>) -> Result<(), CallE
     }
     for level in walk::walk(root, None) {
         for path in level.dir_paths().chain(level.file_paths()) {
-            Place::below(root, &path)
+            HeldName::below(root, &path)
                 .and_then(|place| place.hold())
                 .and_then(|held| held.chown(uid, gid))
                 .map_err(|error| os_error(&error, &path))?;

@@ -10,7 +10,7 @@ use halite_proto::{Map, Value};
 use super::below::{changes, clean, kept_by_others, recursively};
 use super::{common, walk};
 use crate::core::errors::os_error;
-use crate::core::perms::{self, Wanted};
+use crate::core::perms::{self, DesiredPerms};
 use crate::core::{dirs, mode, path};
 
 /// What is asked for.
@@ -33,7 +33,7 @@ impl Ask {
     }
 
     /// What those below are to have.
-    pub(super) fn below(&self, mode: Option<&String>) -> Wanted {
+    pub(super) fn below(&self, mode: Option<&String>) -> DesiredPerms {
         let keep = |value: &Value, what| {
             if self.recurses(what) {
                 value.clone()
@@ -41,7 +41,7 @@ impl Ask {
                 Value::Nil
             }
         };
-        Wanted {
+        DesiredPerms {
             user: keep(&self.user, "user"),
             group: keep(&self.group, "group"),
             mode: mode.filter(|_| self.recurses("mode")).cloned(),
@@ -50,8 +50,8 @@ impl Ask {
         }
     }
 
-    pub(super) fn top(&self) -> Wanted {
-        Wanted {
+    pub(super) fn top(&self) -> DesiredPerms {
+        DesiredPerms {
             user: self.user.clone(),
             group: self.group.clone(),
             mode: self.dir_mode.clone(),

@@ -146,7 +146,7 @@ pub(super) fn line(call: &Call<'_>) -> CallResult {
 
 /// Gives a file the owner and the mode of the call; nobody is told.
 fn dress(call: &Call<'_>, name: &str) -> Result<(), CallError> {
-    let wanted = perms::Wanted {
+    let wanted = perms::DesiredPerms {
         user: common::user(call),
         group: call.arg("group").clone(),
         mode: mode::normalize(call.arg("file_mode")),

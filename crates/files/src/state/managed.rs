@@ -10,7 +10,7 @@ use super::contents::{self, Contents};
 use super::{accumulated, common};
 use crate::core::compare::Ignore;
 use crate::core::manage::{self, Plan};
-use crate::core::perms::{self, Wanted};
+use crate::core::perms::{self, DesiredPerms};
 use crate::core::write::Body;
 use crate::core::{mode, path};
 use crate::sources::managed::{self as source, Prepared, Request};
@@ -109,7 +109,7 @@ fn run(call: &Call<'_>, name: &str, mut ret: StateReturn) -> Result<StateReturn,
             return Err(stop(&ret, format!("{what} must be formed as a dict")));
         }
     }
-    let wanted = Wanted {
+    let wanted = DesiredPerms {
         mode: (!keep_mode)
             .then(|| mode::normalize(call.arg("mode")))
             .flatten(),
@@ -130,7 +130,7 @@ fn permissions_only(
     call: &Call<'_>,
     name: &str,
     mut ret: StateReturn,
-    wanted: &Wanted,
+    wanted: &DesiredPerms,
 ) -> Result<StateReturn, CallError> {
     let found = perms::check(&mut ret, Path::new(name), wanted, call.is_test())?;
     let now = found
@@ -157,7 +157,7 @@ fn plan<'a>(
     call: &Call<'_>,
     name: &'a str,
     saltenv: &'a str,
-    wanted: Wanted,
+    wanted: DesiredPerms,
     keep_mode: bool,
 ) -> Result<Plan<'a>, CallError> {
     let mut context = call.arg("context").clone();
@@ -312,7 +312,7 @@ fn checked(
         return Ok(None);
     }
     let tmp_dir = call.text_opt("tmp_dir");
-    let place = check_cmd::Place {
+    let place = check_cmd::ShownContent {
         directory: tmp_dir.as_deref(),
         extension: &call.text_opt("tmp_ext").unwrap_or_default(),
         mode: plan.wanted.mode.as_deref(),

@@ -12,7 +12,7 @@ use halite_call::{
 use halite_proto::{Map, Value};
 
 use super::common;
-use crate::core::perms::{self, Wanted};
+use crate::core::perms::{self, DesiredPerms};
 use crate::core::{mode, path};
 use crate::exec::links::{Node, make_node};
 use crate::sources::fetch::{self, local_sum};
@@ -43,7 +43,7 @@ pub(super) fn mknod(call: &Call<'_>) -> CallResult {
             return common::failed(ret, text);
         }
     };
-    let wanted = Wanted {
+    let wanted = DesiredPerms {
         user: call.arg("user").clone(),
         group: call.arg("group").clone(),
         mode: mode::normalize(call.arg("mode")),
@@ -148,7 +148,7 @@ pub(super) fn cached(call: &Call<'_>) -> CallResult {
     if matches!(kind, Scheme::Local | Scheme::Other) {
         return Ok(local(&name, ret, sum.as_ref()).into());
     }
-    let wanted = fetch::Wanted {
+    let wanted = fetch::FetchRequest {
         url: &name,
         saltenv: &saltenv,
         sum: sum.as_ref(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_call::extensions::{self, Kind};
+use halite_call::extensions::{self, ExtensionKind};
 use halite_call::{
     Call, CallError, CallResult, StateReturn, python, run_plugin, run_state_function,
 };
@@ -221,7 +221,7 @@ fn differences(old: &Map, new: &Value) -> Map {
 /// The serializer of that name in Python, if there is one.
 fn in_python(call: &Call<'_>, name: &str) -> Option<Notation> {
     let function = format!("{name}.serialize");
-    extensions::plugin(call.ctx, Kind::Serializers, &function)?;
+    extensions::plugin(call.ctx, ExtensionKind::Serializers, &function)?;
     Some(Notation::Python(name.to_owned()))
 }
 
@@ -234,7 +234,7 @@ fn run_python(
     options: Map,
 ) -> Result<Result<Value, String>, CallError> {
     let function = format!("{name}.{way}");
-    let Some(function) = extensions::plugin(call.ctx, Kind::Serializers, &function) else {
+    let Some(function) = extensions::plugin(call.ctx, ExtensionKind::Serializers, &function) else {
         return Ok(Err(format!("{name} has no function {way}")));
     };
     match run_plugin(call, function, vec![data], options) {

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use halite_call::paths::Place;
+use halite_call::paths::HeldName;
 use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 use jiff::civil::DateTime;
@@ -88,7 +88,7 @@ pub(super) fn tidied(call: &Call<'_>) -> CallResult {
     }
     let mut removed = Vec::new();
     for path in gone {
-        let removal = Place::below(root, &path).and_then(|place| place.remove());
+        let removal = HeldName::below(root, &path).and_then(|place| place.remove());
         if let Err(error) = removal {
             ret = ret.change("removed", shown(&removed));
             let why = crate::core::errors::os_text(&error, &path);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use halite_call::paths::{self, Place};
+use halite_call::paths::{self, HeldName};
 use halite_call::{CallError, python};
 use halite_proto::Value;
 use halite_target::glob::fnmatch;
@@ -177,7 +177,7 @@ pub(super) fn remove(path: &Path) -> Result<(), CallError> {
 /// The same for what a look into `root` has found: no link on the way is
 /// followed.
 pub(super) fn remove_below(root: &Path, path: &Path) -> Result<(), CallError> {
-    Place::below(root, path)
+    HeldName::below(root, path)
         .and_then(|place| place.remove())
         .map_err(|error| os_error(&error, path))
 }

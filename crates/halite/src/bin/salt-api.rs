@@ -9,7 +9,9 @@ use anyhow::Result;
 use halite::daemon::{self, Daemon, Process};
 use halite_cli::Environment;
 use halite_cli::options::{ApiOptions, DaemonOptions};
-use halite_config::{ConfigError, Draft, LoadOptions, MasterConfig, Place, Warning, draft_client};
+use halite_config::{
+    ConfigError, Draft, LoadOptions, MasterConfig, SourceLocation, Warning, draft_client,
+};
 
 /// Threads for what blocks: files, and the names of users.
 const BLOCKING_THREADS_MAX: usize = 8;
@@ -53,7 +55,7 @@ impl Daemon for Api {
         halite_api::doubts(config)
     }
 
-    fn place_of(config: &MasterConfig, option: &str) -> Option<Place> {
+    fn place_of(config: &MasterConfig, option: &str) -> Option<SourceLocation> {
         config.place_of(option)
     }
 

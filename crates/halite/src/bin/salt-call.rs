@@ -17,7 +17,7 @@ use halite_config::{HostNames, LoadOptions, MinionConfig, load_minion};
 use halite_grains::Want;
 use halite_minion::call::{CallError, Request};
 use halite_minion::local_context::LocalContext;
-use halite_minion::returners::Wanted;
+use halite_minion::returners::ChosenReturners;
 use halite_process::clock::unix_micros;
 use halite_process::privileges::{self, User};
 use halite_process::shutdown::Signals;
@@ -162,8 +162,8 @@ fn wanted(options: &CallOptions, config: &MinionConfig) -> Want {
 fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Result<CallOutcome> {
     let jid = time::jid_from_micros(unix_micros());
     let returners = match request.returners.as_slice() {
-        [] => Wanted::with_option([], config.opts()),
-        named => Wanted::of(named.iter().map(String::as_str)).checked(config.opts())?,
+        [] => ChosenReturners::with_option([], config.opts()),
+        named => ChosenReturners::of(named.iter().map(String::as_str)).checked(config.opts())?,
     };
     let local = options.local || config.file_client == "local";
     let patience = u64::try_from(options.timeout).unwrap_or(60);

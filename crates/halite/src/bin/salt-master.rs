@@ -8,7 +8,9 @@ use anyhow::Result;
 use halite::daemon::{self, Daemon, Directory, Process};
 use halite_cli::Environment;
 use halite_cli::options::{DaemonOptions, MasterOptions};
-use halite_config::{ConfigError, Draft, LoadOptions, MasterConfig, Place, Warning, draft_master};
+use halite_config::{
+    ConfigError, Draft, LoadOptions, MasterConfig, SourceLocation, Warning, draft_master,
+};
 use halite_master::limits::BLOCKING_THREADS_MAX;
 use halite_process::password;
 
@@ -55,7 +57,7 @@ impl Daemon for Master {
         doubts
     }
 
-    fn place_of(config: &MasterConfig, option: &str) -> Option<Place> {
+    fn place_of(config: &MasterConfig, option: &str) -> Option<SourceLocation> {
         config.place_of(option)
     }
 

@@ -9,7 +9,9 @@ use halite::daemon::{self, Daemon, Directory, Process};
 use halite::minion;
 use halite_cli::options::{DaemonOptions, MinionOptions};
 use halite_cli::{Environment, Exit, Screen, minion_status, start};
-use halite_config::{ConfigError, Draft, LoadOptions, MinionConfig, Place, Warning, draft_minion};
+use halite_config::{
+    ConfigError, Draft, LoadOptions, MinionConfig, SourceLocation, Warning, draft_minion,
+};
 use halite_minion::courier::Courier;
 use halite_minion::daemon::Ended;
 use halite_minion::limits::THREADS_MAX;
@@ -71,7 +73,7 @@ impl Daemon for Minion {
         doubts
     }
 
-    fn place_of(config: &MinionConfig, option: &str) -> Option<Place> {
+    fn place_of(config: &MinionConfig, option: &str) -> Option<SourceLocation> {
         config.place_of(option)
     }
 

@@ -50,34 +50,34 @@ struct EngineContext {
 }
 
 impl EngineContext {
-    fn house(&self) -> &MasterlessContext {
-        self.functions.house()
+    fn context(&self) -> &MasterlessContext {
+        self.functions.context()
     }
 }
 
 impl MinionContext for EngineContext {
     fn opts(&self) -> &Map {
-        self.house().opts()
+        self.context().opts()
     }
 
     fn registry(&self) -> &'static Registry {
-        self.house().registry()
+        self.context().registry()
     }
 
     fn grains(&self) -> Arc<Map> {
-        self.house().grains()
+        self.context().grains()
     }
 
     fn pillar(&self) -> Arc<Map> {
-        self.house().pillar()
+        self.context().pillar()
     }
 
     fn compile_pillar(&self, request: &PillarRequest) -> Result<Map, ContextError> {
-        self.house().compile_pillar(request)
+        self.context().compile_pillar(request)
     }
 
     fn refresh(&self, what: Refresh, wait: Option<u64>) -> Result<bool, ContextError> {
-        self.house().refresh(what, wait)
+        self.context().refresh(what, wait)
     }
 
     fn recall(&self) -> Option<&Recall> {
@@ -85,7 +85,7 @@ impl MinionContext for EngineContext {
     }
 
     fn files(&self) -> &dyn Files {
-        self.house().files()
+        self.context().files()
     }
 
     fn upstream(&self) -> Result<&dyn Upstream, ContextError> {
@@ -109,7 +109,7 @@ impl MinionContext for EngineContext {
     }
 
     fn runners(&self) -> Result<&dyn Runners, ContextError> {
-        self.house().runners()
+        self.context().runners()
     }
 
     fn commander(&self, what: &'static str) -> Result<&dyn Commander, ContextError> {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use halite_call::{
     Cancel, Job, TimeLimit,
-    extensions::{Kind, plugin},
+    extensions::{ExtensionKind, plugin},
     run_plugin, within_call,
 };
 use halite_config::MasterConfig;
@@ -254,8 +254,12 @@ fn show(records: &[Value], count: usize) -> Result<(), String> {
 
 /// `event_return` of a module in Python.
 fn in_python(functions: &Functions, name: &str, records: &[Value]) -> Result<(), String> {
-    let house = functions.house();
-    let Some(function) = plugin(house, Kind::Returners, &format!("{name}.event_return")) else {
+    let context = functions.context();
+    let Some(function) = plugin(
+        context,
+        ExtensionKind::Returners,
+        &format!("{name}.event_return"),
+    ) else {
         return Err(format!(
             "{name}: there is no such returner of events, neither here nor in Python \
              (`salt-run saltutil.sync_returners` fetches those of `_returners`)"
@@ -268,7 +272,7 @@ fn in_python(functions: &Functions, name: &str, records: &[Value]) -> Result<(),
         ..Job::default()
     };
     let events = vec![Value::List(records.to_vec())];
-    within_call(house, &job, |call| {
+    within_call(context, &job, |call| {
         run_plugin(call, function, events, Map::new())
             .map(drop)
             .map_err(|error| format!("{name}: {}", chain(&error)))

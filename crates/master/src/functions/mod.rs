@@ -19,7 +19,7 @@ pub(crate) type RunRunner =
 
 /// The context of functions that run on the master.
 pub(crate) struct Functions {
-    house: MasterlessContext,
+    context: MasterlessContext,
     /// How functions run runners, once the master has them.
     run_runner: Arc<OnceLock<RunRunner>>,
 }
@@ -28,7 +28,7 @@ impl Functions {
     /// With the functions of `registry` and the files for minions.
     pub(crate) fn new(opts: &Map, registry: &'static Registry, files: Arc<FileServer>) -> Self {
         let run_runner: Arc<OnceLock<RunRunner>> = Arc::default();
-        let house = MasterlessContext::new(opts.clone(), registry, files)
+        let context = MasterlessContext::new(opts.clone(), registry, files)
             .with_runners(Box::new({
                 let run_runner = Arc::clone(&run_runner);
                 move |fun: &str, args, kwargs| match run_runner.get() {
@@ -44,7 +44,10 @@ impl Functions {
                 };
                 move || halite_grains::collect(&options)
             }));
-        Self { house, run_runner }
+        Self {
+            context,
+            run_runner,
+        }
     }
 
     /// Lets functions run runners.
@@ -53,7 +56,7 @@ impl Functions {
     }
 
     /// The context of a call.
-    pub(crate) fn house(&self) -> &MasterlessContext {
-        &self.house
+    pub(crate) fn context(&self) -> &MasterlessContext {
+        &self.context
     }
 }

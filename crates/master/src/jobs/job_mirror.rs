@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use halite_call::{
     Cancel, Job, TimeLimit,
-    extensions::{Kind, plugin},
+    extensions::{ExtensionKind, plugin},
     run_plugin, within_call,
 };
 use halite_config::JobCacheName;
@@ -233,9 +233,9 @@ pub(crate) fn call(
     function: &str,
     args: Vec<Value>,
 ) -> Result<Value, CallFailed> {
-    let house = functions.house();
+    let context = functions.context();
     let name = format!("{returner}.{function}");
-    let Some(found) = plugin(house, Kind::Returners, &name) else {
+    let Some(found) = plugin(context, ExtensionKind::Returners, &name) else {
         return Err(CallFailed::NoFunction(name));
     };
     let cancel = Cancel::default();
@@ -244,7 +244,7 @@ pub(crate) fn call(
         cancel,
         ..Job::default()
     };
-    within_call(house, &job, |call| {
+    within_call(context, &job, |call| {
         run_plugin(call, found, args, Map::new())
     })
     .map_err(|error| {

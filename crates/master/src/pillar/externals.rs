@@ -1,6 +1,6 @@
 //! Which external pillars of the configuration are nowhere.
 
-use halite_call::extensions::{self, Kind};
+use halite_call::extensions::{self, ExtensionKind};
 use halite_config::{ConfigError, MasterConfig};
 
 /// The entries of `ext_pillar` that are nowhere: not here, not among users'
@@ -12,7 +12,7 @@ pub fn unknown_external_pillars(config: &MasterConfig) -> Vec<ConfigError> {
             || !extensions::is_missing(
                 config.opts(),
                 halite_state_run::registry(),
-                Kind::Pillars,
+                ExtensionKind::Pillars,
                 name,
                 "ext_pillar",
             )

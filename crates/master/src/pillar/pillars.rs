@@ -179,7 +179,7 @@ impl Pillars {
 
     /// The pillar of a minion, compiled now.
     pub(crate) fn compile(&self, request: &Request) -> Map {
-        halite_pillar::compile(&self.compiler, request, self.functions.house())
+        halite_pillar::compile(&self.compiler, request, self.functions.context())
     }
 
     /// What the pillar's top files say for a minion.
@@ -187,7 +187,7 @@ impl Pillars {
     /// # Errors
     /// What is wrong with them, in Salt's words.
     pub(crate) fn top(&self, request: &Request) -> Result<Map, Vec<String>> {
-        halite_pillar::top(&self.compiler, request, self.functions.house())
+        halite_pillar::top(&self.compiler, request, self.functions.context())
     }
 
     /// Forgets the cached pillars of a minion.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use halite_call::{
     Cancel, Job, TimeLimit,
-    extensions::{Kind, plugin},
+    extensions::{ExtensionKind, plugin},
     run_function, run_plugin, shlex, within_call,
 };
 use halite_proto::{Map, MinionId, Value};
@@ -100,8 +100,8 @@ fn in_python(
     name: &str,
     id: &MinionId,
 ) -> Result<Map, String> {
-    let house = functions.house();
-    let Some(function) = plugin(house, Kind::Tops, &format!("{name}.top")) else {
+    let context = functions.context();
+    let Some(function) = plugin(context, ExtensionKind::Tops, &format!("{name}.top")) else {
         let why = "there is no such top, neither here nor in Python \
                    (`salt-run saltutil.sync_tops` fetches those of `_tops`)";
         return Err(why.to_owned());
@@ -119,7 +119,7 @@ fn in_python(
         cancel,
         ..Job::default()
     };
-    let said = within_call(house, &job, |call| {
+    let said = within_call(context, &job, |call| {
         run_plugin(call, function, Vec::new(), kwargs).map_err(|error| chain(&error))
     })?;
     match said {
@@ -179,7 +179,7 @@ fn run(functions: &Functions, command: &[String], id: &MinionId) -> Result<Strin
         cancel,
         ..Job::default()
     };
-    let outcome = run_function(functions.house(), "cmd.run_all", &[asked.into()], &job);
+    let outcome = run_function(functions.context(), "cmd.run_all", &[asked.into()], &job);
     if outcome.failure.is_some() {
         return Err(halite_proto::python::str(&outcome.ret));
     }

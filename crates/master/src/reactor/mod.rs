@@ -246,7 +246,7 @@ fn render(
         ("tag", Value::from(event.tag.as_str())),
         ("data", event.data.clone().into()),
     ]);
-    within_call(reactor.functions.house(), job, |call| {
+    within_call(reactor.functions.context(), job, |call| {
         let render_context = CallRenderContext::new(call);
         let request = SlsRequest::file(bytes, "", saltenv, path).with_context(&context);
         Renderer::new(&render_context)
@@ -313,8 +313,8 @@ fn perform(reactor: &Reactor, reaction: Reaction, event: &Event, place: &str, jo
             }
         }
         ReactionKind::Caller => {
-            let house = reactor.functions.house();
-            let outcome = run_function(house, &fun, &with_marked(args, kwargs), job);
+            let context = reactor.functions.context();
+            let outcome = run_function(context, &fun, &with_marked(args, kwargs), job);
             match outcome.failure {
                 None => {}
                 Some(Failure::NotAvailable(_)) => failed(halite_proto::python::str(&outcome.ret)),

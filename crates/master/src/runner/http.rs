@@ -30,7 +30,7 @@ fn query(call: &Call<'_>) -> Ran {
 /// Runs a function that minions have on the master, for a runner of the same
 /// name.
 pub(super) fn on_master(call: &Call<'_>, fun: &str, args: &[Value]) -> Ran {
-    let outcome = run_function(call.runners.functions.house(), fun, args, &call.job());
+    let outcome = run_function(call.runners.functions.context(), fun, args, &call.job());
     match outcome.failure {
         None => Ok(outcome.ret),
         Some(Failure::NotAvailable(_)) => {

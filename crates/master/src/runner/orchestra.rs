@@ -44,7 +44,7 @@ pub(super) struct Orchestra {
 
 impl Orchestra {
     pub(super) fn new(call: &Call<'_>, plan: Plan) -> Self {
-        let mut opts = call.runners.functions.house().opts().clone();
+        let mut opts = call.runners.functions.context().opts().clone();
         opts.insert("id", call.runners.general.id.as_str());
         opts.insert("__role", "master");
         opts.insert("file_client", "local");
@@ -203,7 +203,7 @@ impl MinionContext for Orchestra {
     }
 
     fn files(&self) -> &dyn Files {
-        self.around.runners.functions.house().files()
+        self.around.runners.functions.context().files()
     }
 
     fn upstream(&self) -> Result<&dyn Upstream, ContextError> {

@@ -4,7 +4,7 @@
 //! modules in Python.
 
 use halite_call::{
-    extensions::{Kind, plugin},
+    extensions::{ExtensionKind, plugin},
     run_plugin, within_call,
 };
 use halite_output::{Indent, Outputter, RenderOptions, render_as};
@@ -109,7 +109,11 @@ impl Backend {
             return Ok(Self::Files(Queues::new(&call.runners.settings.queue_dir)));
         }
         let function = format!("{name}.{fun}");
-        match plugin(call.runners.functions.house(), Kind::Queues, &function) {
+        match plugin(
+            call.runners.functions.context(),
+            ExtensionKind::Queues,
+            &function,
+        ) {
             Some(_) => Ok(Self::Python(name.to_owned())),
             None => Err(RunnerError::BadArguments(format!(
                 "Function \"{function}\" is not available"
@@ -128,11 +132,11 @@ impl Backend {
 /// What a function of a backend in Python returns.
 fn in_python(call: &Call<'_>, backend: &str, fun: &str, kwargs: Map) -> Ran {
     let function = format!("{backend}.{fun}");
-    let house = call.runners.functions.house();
-    let found = plugin(house, Kind::Queues, &function).ok_or_else(|| {
+    let context = call.runners.functions.context();
+    let found = plugin(context, ExtensionKind::Queues, &function).ok_or_else(|| {
         RunnerError::BadArguments(format!("Function \"{function}\" is not available"))
     })?;
-    let ran = within_call(house, &call.job(), |within| {
+    let ran = within_call(context, &call.job(), |within| {
         run_plugin(within, found, Vec::new(), kwargs)
     });
     ran.map_err(|error| match error.trace() {

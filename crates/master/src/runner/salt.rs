@@ -35,7 +35,7 @@ fn cmd(call: &Call<'_>) -> Ran {
         marked.extend(kwargs);
         args.push(marked.into());
     }
-    let outcome = run_function(call.runners.functions.house(), &fun, &args, &call.job());
+    let outcome = run_function(call.runners.functions.context(), &fun, &args, &call.job());
     match outcome.failure {
         None | Some(Failure::NotAvailable(_)) => Ok(outcome.ret),
         Some(Failure::Call { error, .. }) => Err(RunnerError::Failed(error.to_string())),

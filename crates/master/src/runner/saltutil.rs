@@ -88,7 +88,7 @@ fn fetched(call: &Call<'_>, kinds: &[&str]) -> Result<Map, RunnerError> {
         .into_iter()
         .map(|name| (Value::from(name), call.arg(name).clone()))
         .collect();
-    sync_extensions(call.runners.functions.house(), &call.job(), kinds, asked)
+    sync_extensions(call.runners.functions.context(), &call.job(), kinds, asked)
         .map_err(|error| RunnerError::Failed(error.to_string()))
 }
 

@@ -16,7 +16,7 @@ use crate::core::beacons::Settings;
 use crate::limits::BEACON_LOG_BYTES_MAX;
 
 /// How far the file has been read.
-struct Place {
+struct ReadPosition {
     path: String,
     inode: u64,
     offset: u64,
@@ -24,7 +24,7 @@ struct Place {
 
 #[derive(Default)]
 pub(super) struct Log {
-    place: Option<Place>,
+    place: Option<ReadPosition>,
 }
 
 impl Beacon for Log {
@@ -81,7 +81,7 @@ impl Log {
         let place = match &mut self.place {
             Some(place) if place.path == path => place,
             first => {
-                *first = Some(Place {
+                *first = Some(ReadPosition {
                     path: path.to_owned(),
                     inode: about.ino(),
                     offset: about.len(),

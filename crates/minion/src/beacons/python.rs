@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use halite_call::extensions::{self, Kind, is_claimed, plugin};
+use halite_call::extensions::{self, ExtensionKind, is_claimed, plugin};
 use halite_call::{Call, CallError, python, run_plugin};
 use halite_proto::{Map, Value};
 
@@ -25,7 +25,7 @@ pub(super) struct Python {
 
 /// Whether users may have brought this kind of beacon.
 pub(super) fn is_users(call: &Call<'_>, module: &str) -> bool {
-    is_claimed(call.ctx, Kind::Beacons, module)
+    is_claimed(call.ctx, ExtensionKind::Beacons, module)
 }
 
 /// What a beacon in Python says of a configuration; an error if there is no
@@ -47,7 +47,7 @@ pub(super) fn answer(call: &Call<'_>, request: &Map, answer: &mut Map) {
             let Some(Value::List(names)) = answer.get_mut("beacons") else {
                 return;
             };
-            for function in extensions::functions(call.ctx, Kind::Beacons) {
+            for function in extensions::functions(call.ctx, ExtensionKind::Beacons) {
                 let name = Value::from(function.module());
                 if function.name.ends_with(".beacon") && !names.contains(&name) {
                     names.push(name);
@@ -75,8 +75,18 @@ pub(super) fn answer(call: &Call<'_>, request: &Map, answer: &mut Map) {
 
 fn checked(call: &Call<'_>, module: &str, config: Value) -> Result<String, String> {
     const VALID: &str = "Valid beacon configuration";
-    let Some(validate) = plugin(call.ctx, Kind::Beacons, &format!("{module}.validate")) else {
-        if plugin(call.ctx, Kind::Beacons, &format!("{module}.beacon")).is_none() {
+    let Some(validate) = plugin(
+        call.ctx,
+        ExtensionKind::Beacons,
+        &format!("{module}.validate"),
+    ) else {
+        if plugin(
+            call.ctx,
+            ExtensionKind::Beacons,
+            &format!("{module}.beacon"),
+        )
+        .is_none()
+        {
             return Err(format!("Beacon \"{module}\" is not available."));
         }
         return match config {
@@ -115,7 +125,7 @@ impl Beacon for Python {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         checked(call, &self.module, config.clone()).map_err(BeaconError::Invalid)?;
         let name = format!("{}.beacon", self.module);
-        let Some(beacon) = plugin(call.ctx, Kind::Beacons, &name) else {
+        let Some(beacon) = plugin(call.ctx, ExtensionKind::Beacons, &name) else {
             let text = format!("Beacon \"{}\" is not available.", self.module);
             return Err(BeaconError::Invalid(text));
         };
@@ -143,7 +153,11 @@ impl Beacon for Python {
             return;
         };
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let close = plugin(call.ctx, Kind::Beacons, &format!("{}.close", self.module));
+        let close = plugin(
+            call.ctx,
+            ExtensionKind::Beacons,
+            &format!("{}.close", self.module),
+        );
         let closed = close.map(|close| run_plugin(call, close, vec![config], Map::new()));
         if let Some(Err(error)) = closed {
             tracing::warn!(beacon = self.name, %error, "could not be closed");

@@ -14,12 +14,12 @@ use crate::core::beacons::Settings;
 use crate::limits::BEACON_CHANGES_MAX;
 
 /// What is watched: directories with what is told of them.
-type Wanted = BTreeMap<String, Vec<String>>;
+type WatchedEvents = BTreeMap<String, Vec<String>>;
 
 struct Watching {
     kernel: Inotify,
     directories: BTreeMap<WatchDescriptor, (PathBuf, Vec<String>)>,
-    wanted: Wanted,
+    wanted: WatchedEvents,
     /// Directories that are not there are complained about once.
     is_complete: bool,
 }
@@ -56,7 +56,7 @@ impl Beacon for Watchdog {
     }
 }
 
-fn wanted(merged: &Map) -> Wanted {
+fn wanted(merged: &Map) -> WatchedEvents {
     let directories = merged.get("directories").and_then(Value::as_map);
     let directories = directories.into_iter().flatten();
     directories
@@ -214,7 +214,7 @@ mod tests {
         let mut watching = Watching {
             kernel: Inotify::init(InitFlags::IN_NONBLOCK).unwrap(),
             directories: BTreeMap::new(),
-            wanted: Wanted::from([(late.display().to_string(), vec!["modify".to_owned()])]),
+            wanted: WatchedEvents::from([(late.display().to_string(), vec!["modify".to_owned()])]),
             is_complete: false,
         };
         watching.watch(true).unwrap();

@@ -61,8 +61,8 @@ impl SpooledReturn {
 
     fn unreadable(packed: &[u8]) -> Option<Self> {
         // Master and minion stand before the result, job and function behind it.
-        let before = |name| text_after(packed, &entry(name)?, Place::First);
-        let behind = |name| text_after(packed, &entry(name)?, Place::Last);
+        let before = |name| text_after(packed, &entry(name)?, Occurrence::First);
+        let behind = |name| text_after(packed, &entry(name)?, Occurrence::Last);
         let (id, jid) = (before("id")?, Jid::parse(behind("jid")?).ok()?);
         let result = JobReturn::new(
             ReturnJid::Jid(jid),
@@ -114,7 +114,7 @@ impl SpooledReturn {
 
 /// Which of several places is meant.
 #[derive(Clone, Copy)]
-enum Place {
+enum Occurrence {
     First,
     Last,
 }
@@ -126,11 +126,11 @@ fn entry(key: &str) -> Option<Vec<u8>> {
 }
 
 /// The text of an entry in a packed map that cannot be read as a whole.
-fn text_after<'a>(packed: &'a [u8], entry: &[u8], place: Place) -> Option<&'a str> {
+fn text_after<'a>(packed: &'a [u8], entry: &[u8], place: Occurrence) -> Option<&'a str> {
     let mut windows = packed.windows(entry.len());
     let at = match place {
-        Place::First => windows.position(|window| window == entry)?,
-        Place::Last => windows.rposition(|window| window == entry)?,
+        Occurrence::First => windows.position(|window| window == entry)?,
+        Occurrence::Last => windows.rposition(|window| window == entry)?,
     };
     let (head, rest) = packed.get(at + entry.len()..)?.split_first()?;
     let (length, rest) = match *head {

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use halite_call::extensions::{self, Kind};
+use halite_call::extensions::{self, ExtensionKind};
 use halite_call::python::repr;
 use halite_call::{CallError, Job, MinionContext, run_plugin, within_call};
 use halite_output::{Indent, Outputter, RenderOptions, render_as};
@@ -83,12 +83,12 @@ fn all() -> String {
 
 /// Where a result is to go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ChosenReturners {
     names: Vec<&'static str>,
     unknown: Vec<String>,
 }
 
-impl Wanted {
+impl ChosenReturners {
     /// The returners of these lists of names, each once.
     pub fn of<'n>(lists: impl IntoIterator<Item = &'n str>) -> Self {
         let mut wanted = Self::default();
@@ -126,7 +126,7 @@ impl Wanted {
             !extensions::has_plugin(
                 opts,
                 halite_state_run::registry(),
-                Kind::Returners,
+                ExtensionKind::Returners,
                 &function,
             )
         };
@@ -167,7 +167,7 @@ fn in_python(
     name: &str,
     record: &Map,
 ) -> Option<Result<(), ReturnerError>> {
-    let returner = extensions::plugin(ctx, Kind::Returners, &format!("{name}.returner"))?;
+    let returner = extensions::plugin(ctx, ExtensionKind::Returners, &format!("{name}.returner"))?;
     let args = vec![record.clone().into()];
     let ran = within_call(ctx, &Job::default(), |call| {
         run_plugin(call, returner, args, Map::new())

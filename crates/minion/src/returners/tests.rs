@@ -24,7 +24,7 @@ fn record() -> Map {
 
 #[test]
 fn names_are_taken_once_and_unknown_ones_are_told() {
-    let wanted = Wanted::of(["local, syslog,local", "", "nosuch,rawfile_json,nosuch"]);
+    let wanted = ChosenReturners::of(["local, syslog,local", "", "nosuch,rawfile_json,nosuch"]);
     assert_eq!(wanted.names, ["local", "syslog", "rawfile_json"]);
     let refused = wanted
         .checked(&Map::from([("python_fallback", false)]))
@@ -36,10 +36,10 @@ fn names_are_taken_once_and_unknown_ones_are_told() {
     );
     let opts = Map::from([("return", vec![Value::from("syslog")])]);
     assert_eq!(
-        Wanted::with_option(["local"], &opts).names,
+        ChosenReturners::with_option(["local"], &opts).names,
         ["local", "syslog"]
     );
-    assert!(Wanted::of([","]).is_empty());
+    assert!(ChosenReturners::of([","]).is_empty());
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn records_are_written_and_one_failure_stops_no_other() {
         ("id", "m1".into()),
     ]));
     let record = record();
-    Wanted::of(["nosuch,rawfile_json,local_cache"]).deliver(&ctx, &record);
+    ChosenReturners::of(["nosuch,rawfile_json,local_cache"]).deliver(&ctx, &record);
     // As Salt writes it, letter by letter.
     assert_eq!(
         std::fs::read_to_string(path("out")).unwrap(),

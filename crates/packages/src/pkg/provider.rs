@@ -9,7 +9,7 @@ use halite_call::Call;
 use halite_proto::{Map, Value};
 
 use super::error::PkgError;
-use super::targets::Wanted;
+use super::targets::PackageRequest;
 use super::{apk, apt, dnf, pacman, zypper};
 
 /// Which packages a list shows.
@@ -123,7 +123,7 @@ pub(crate) trait Provider: Sync {
 
     /// Those of `names` that neither repositories know nor anything provides,
     /// with similar names; `None` where that cannot be told.
-    fn unknown(&self, _call: &Call<'_>, _names: &Wanted, _kwargs: &Map) -> Option<Unknown> {
+    fn unknown(&self, _call: &Call<'_>, _names: &PackageRequest, _kwargs: &Map) -> Option<Unknown> {
         None
     }
 

@@ -9,7 +9,7 @@ use super::lists::versions;
 use super::provider::{Listing, Provider};
 
 /// Packages by name, with the version that is wanted.
-pub(crate) type Wanted = Vec<(String, Option<String>)>;
+pub(crate) type PackageRequest = Vec<(String, Option<String>)>;
 
 /// What is to be installed or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,14 +17,14 @@ pub(crate) enum Targets {
     /// Nothing that can be read.
     None,
     /// Packages of repositories.
-    Repository(Wanted),
+    Repository(PackageRequest),
     /// Package files.
     Files(Vec<String>),
 }
 
 /// A list of texts and maps as one map; the last of several equal names wins.
 /// Empty when the list is badly formed.
-pub(crate) fn repack_dictlist(data: &Value) -> Wanted {
+pub(crate) fn repack_dictlist(data: &Value) -> PackageRequest {
     let loaded;
     let data = match data {
         Value::Str(text) => match halite_yaml::load(text, "pkgs") {
@@ -34,7 +34,7 @@ pub(crate) fn repack_dictlist(data: &Value) -> Wanted {
             }
             Err(error) => {
                 tracing::error!(%error, "badly formed list of packages");
-                return Wanted::new();
+                return PackageRequest::new();
             }
         },
         other => other,
@@ -44,9 +44,9 @@ pub(crate) fn repack_dictlist(data: &Value) -> Wanted {
             "Invalid input for a list of packages: {}",
             python::repr(data)
         );
-        return Wanted::new();
+        return PackageRequest::new();
     };
-    let mut wanted = Wanted::new();
+    let mut wanted = PackageRequest::new();
     for item in items {
         let (name, version) = match item {
             Value::Map(map) if map.len() == 1 => match map.iter().next() {
@@ -58,11 +58,11 @@ pub(crate) fn repack_dictlist(data: &Value) -> Wanted {
                     "Invalid input for a list of packages: {}",
                     python::repr(item)
                 );
-                return Wanted::new();
+                return PackageRequest::new();
             }
             Value::List(_) | Value::Nil => {
                 tracing::error!("Invalid input: a list of packages holds a list");
-                return Wanted::new();
+                return PackageRequest::new();
             }
             other => (python::str(other), &Value::Nil),
         };
@@ -73,7 +73,7 @@ pub(crate) fn repack_dictlist(data: &Value) -> Wanted {
 }
 
 /// Sets the version of a package in its place.
-pub(crate) fn put(wanted: &mut Wanted, name: String, version: Option<String>) {
+pub(crate) fn put(wanted: &mut PackageRequest, name: String, version: Option<String>) {
     match wanted.iter_mut().find(|(known, _)| *known == name) {
         Some((_, old)) => *old = version,
         None => wanted.push((name, version)),
@@ -89,8 +89,8 @@ pub(crate) fn repack_pkgs(
     provider: &dyn Provider,
     pkgs: &Value,
     normalize: bool,
-) -> Result<Wanted, PkgError> {
-    let mut wanted = Wanted::new();
+) -> Result<PackageRequest, PkgError> {
+    let mut wanted = PackageRequest::new();
     for (name, version) in repack_dictlist(pkgs) {
         put(
             &mut wanted,
@@ -120,7 +120,7 @@ pub(crate) fn pack_sources(
     provider: &dyn Provider,
     sources: &Value,
     normalize: bool,
-) -> Wanted {
+) -> PackageRequest {
     let list = match sources {
         Value::List(items) => items.clone(),
         Value::Str(text) => {
@@ -131,11 +131,11 @@ pub(crate) fn pack_sources(
         }
         _ => Vec::new(),
     };
-    let mut packed = Wanted::new();
+    let mut packed = PackageRequest::new();
     for source in &list {
         let Some((name, place)) = one_entry(source) else {
             tracing::error!("Invalid input: {}", python::repr(sources));
-            return Wanted::new();
+            return PackageRequest::new();
         };
         let name = normal(call, provider, &name, normalize);
         put(&mut packed, name, Some(python::str(place)));
@@ -208,7 +208,7 @@ pub(crate) fn parse_targets(
     }
     let version = get("version");
     let version = (!version.is_nil()).then(|| python::str(version));
-    let mut wanted = Wanted::new();
+    let mut wanted = PackageRequest::new();
     for name in python::str(name).split(',') {
         let name = normal(call, provider, name, normalize);
         put(&mut wanted, name, version.clone());
@@ -235,7 +235,7 @@ pub(crate) fn parse_removed(
     provider: &dyn Provider,
     kwargs: &Map,
     arguments: &[&str],
-) -> Result<Option<Wanted>, PkgError> {
+) -> Result<Option<PackageRequest>, PkgError> {
     let mut asked = kwargs.clone();
     asked.retain(|key, _| key.as_str().is_some_and(|key| arguments.contains(&key)));
     Ok(match parse_targets(call, provider, &asked, true)? {
@@ -248,7 +248,7 @@ pub(crate) fn parse_removed(
 /// where a version is wanted by that; `versioned` spells one with its version.
 pub(crate) fn removed_targets(
     installed: &Map,
-    wanted: Wanted,
+    wanted: PackageRequest,
     versioned: impl Fn(&str, &str) -> String,
 ) -> Vec<String> {
     let mut targets = Vec::new();
@@ -285,7 +285,7 @@ pub(crate) fn installed_targets(
         .collect())
 }
 
-fn name_not_absolute(error: PkgError, packed: &Wanted) -> PkgError {
+fn name_not_absolute(error: PkgError, packed: &PackageRequest) -> PkgError {
     match error {
         PkgError::Call(CallError::Invocation(place)) => {
             let name = packed

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use halite_jinja::{Globals, Trace, Value as JinjaValue};
 use halite_proto::{Map, Value};
-use halite_yaml::{Place, Span};
+use halite_yaml::{SourceLocation, Span};
 
 use crate::error::RenderError;
 use crate::render_context::RenderContext;
@@ -94,11 +94,11 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// The place in the template that gave the byte `offset` of its text.
-    pub(crate) fn place(&self, offset: usize) -> Option<Place> {
+    pub(crate) fn place(&self, offset: usize) -> Option<SourceLocation> {
         let (line, column) = self.trace.place(offset)?;
         let shift = usize::from(self.header);
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        Some(Place {
+        Some(SourceLocation {
             file: self.name.clone(),
             span: Span {
                 line: number(line + shift),

@@ -1,7 +1,7 @@
 //! A template's error in Salt's words.
 
 use halite_jinja::{Error, ErrorKind as Jinja, Location};
-use halite_yaml::{Place, Span};
+use halite_yaml::{SourceLocation, Span};
 
 use crate::error::{ErrorKind, RenderError, shortened};
 use crate::limits::CONTEXT_LINES;
@@ -71,9 +71,9 @@ fn line_in_salt(error: &Error) -> Option<&Location> {
     }
 }
 
-fn place(location: &Location) -> Place {
+fn place(location: &Location) -> SourceLocation {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    Place {
+    SourceLocation {
         file: location.name().to_owned(),
         span: Span {
             line: number(location.line()),

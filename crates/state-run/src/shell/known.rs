@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use halite_call::extensions::{Extensions, Kind};
+use halite_call::extensions::{ExtensionKind, Extensions};
 use halite_call::host::Host;
 use halite_call::{Call, Function, Registry, Unmet};
 use halite_state::run::{Functions, Parameters};
@@ -47,23 +47,24 @@ impl KnownFunctions {
 
     /// What the machine lacks for our states of a function's module.
     fn unmet_by_states(&self, full: &str) -> Option<Unmet> {
-        let brings = |module: &str| self.users.has_module(Kind::Modules, module);
+        let brings = |module: &str| self.users.has_module(ExtensionKind::Modules, module);
         self.unmet(full)
             .filter(|unmet| unmet.refuses_states(brings))
     }
 
     /// Whether a state function is refused for what the machine lacks.
     fn is_refused(&self, full: &str) -> bool {
-        self.unmet_by_states(full).is_some() && self.users.get(Kind::States, full).is_none()
+        self.unmet_by_states(full).is_some()
+            && self.users.get(ExtensionKind::States, full).is_none()
     }
 
     fn state_function(&self, full: &str) -> Option<&'static Function> {
         self.users
-            .get(Kind::States, full)
+            .get(ExtensionKind::States, full)
             .or_else(|| self.registry.state(full))
             .or_else(|| {
                 let ours = is_ours_to_answer(self.registry, full);
-                (!ours).then(|| self.users.of_salt(Kind::States, full))?
+                (!ours).then(|| self.users.of_salt(ExtensionKind::States, full))?
             })
     }
 }
@@ -97,7 +98,7 @@ impl Functions for KnownFunctions {
     fn has_execution(&self, fun: &str) -> bool {
         let module = fun.split('.').next().unwrap_or_default();
         let own = self.registry.get(fun).is_some() && self.unmet(fun).is_none();
-        let exists = own || self.users.get(Kind::Modules, fun).is_some();
+        let exists = own || self.users.get(ExtensionKind::Modules, fun).is_some();
         exists && !self.disabled.contains(module)
     }
 
@@ -107,7 +108,10 @@ impl Functions for KnownFunctions {
             let unmet = ours.and_then(|_| self.unmet_by_states(full));
             unmet.map(|unmet| unmet.of_states())
         };
-        let why = self.users.why_missing(Kind::States, full).or_else(unmet);
+        let why = self
+            .users
+            .why_missing(ExtensionKind::States, full)
+            .or_else(unmet);
         why.unwrap_or_else(|| format!("'{full}' is not available."))
     }
 }

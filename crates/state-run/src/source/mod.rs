@@ -14,7 +14,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::shell::is_ours_to_answer;
-use halite_call::extensions::{self, Kind};
+use halite_call::extensions::{self, ExtensionKind};
 use halite_call::{Call, CallRenderContext, FileClient, python, run_plugin};
 use halite_proto::{Map, Value};
 use halite_range::RangeServer;
@@ -142,7 +142,7 @@ impl Source<'_> {
     /// nothing if there is none of that name.
     fn matcher_of_users(&self, target: &Value, match_type: &str) -> Option<Result<bool, String>> {
         let name = format!("{match_type}_match.match");
-        let matcher = extensions::function(self.call.ctx, Kind::Matchers, &name)?;
+        let matcher = extensions::function(self.call.ctx, ExtensionKind::Matchers, &name)?;
         let matched = run_plugin(self.call, matcher, vec![target.clone()], Map::new());
         Some(match matched {
             Ok(matched) => Ok(matched.is_true()),
@@ -272,10 +272,10 @@ impl SlsSource for Source<'_> {
 
     fn has_state(&self, fun: &str) -> bool {
         let ctx = self.call.ctx;
-        extensions::function(ctx, Kind::States, fun).is_some()
+        extensions::function(ctx, ExtensionKind::States, fun).is_some()
             || ctx.registry().state(fun).is_some()
             || (!is_ours_to_answer(ctx.registry(), fun)
-                && extensions::of_salt(ctx, Kind::States, fun).is_some())
+                && extensions::of_salt(ctx, ExtensionKind::States, fun).is_some())
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use halite_proto::Value;
-use halite_render::{Kind, Node, Place, Rendered, Span};
+use halite_render::{Node, NodeKind, Rendered, SourceLocation, Span};
 use halite_state::{About, Mistake};
 
 /// The documents of one compile.
@@ -67,7 +67,7 @@ impl Places {
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    fn find(&self, about: &About) -> Option<Place> {
+    fn find(&self, about: &About) -> Option<SourceLocation> {
         match &about.sls {
             Some(sls) => {
                 let key = (about.env.clone(), sls.clone());
@@ -96,11 +96,11 @@ impl Document {
         })
     }
 
-    fn place(&self, span: Span) -> Option<Place> {
+    fn place(&self, span: Span) -> Option<SourceLocation> {
         let written = self.rendered.template_place(span);
         written.or_else(|| {
             let text = self.rendered.text.as_ref()?;
-            Some(Place::new(&self.name, text, span))
+            Some(SourceLocation::new(&self.name, text, span))
         })
     }
 
@@ -124,19 +124,19 @@ impl Document {
 /// only key of such an entry.
 fn enter<'n>(node: &'n Node, step: &Value) -> Option<(Span, &'n Node)> {
     match &node.value {
-        Kind::Map(entries) => key_of(entries, step),
-        Kind::List(items) => items.iter().find_map(|item| match &item.value {
-            Kind::Map(entries) => key_of(entries, step),
-            Kind::Scalar(value) => means(value, step).then_some((item.span, item)),
-            Kind::List(_) => None,
+        NodeKind::Map(entries) => key_of(entries, step),
+        NodeKind::List(items) => items.iter().find_map(|item| match &item.value {
+            NodeKind::Map(entries) => key_of(entries, step),
+            NodeKind::Scalar(value) => means(value, step).then_some((item.span, item)),
+            NodeKind::List(_) => None,
         }),
-        Kind::Scalar(value) => means(value, step).then_some((node.span, node)),
+        NodeKind::Scalar(value) => means(value, step).then_some((node.span, node)),
     }
 }
 
 fn key_of<'n>(entries: &'n [(Node, Node)], step: &Value) -> Option<(Span, &'n Node)> {
     let is = |key: &Node, test: fn(&Value, &Value) -> bool| match &key.value {
-        Kind::Scalar(key) => test(key, step),
+        NodeKind::Scalar(key) => test(key, step),
         _ => false,
     };
     let same = entries
@@ -163,9 +163,9 @@ fn means(written: &Value, step: &Value) -> bool {
 /// The first place in which a word stands alone.
 fn word_in(node: &Node, word: &Value) -> Option<Span> {
     match &node.value {
-        Kind::Scalar(value) => (value == word).then_some(node.span),
-        Kind::List(items) => items.iter().find_map(|item| word_in(item, word)),
-        Kind::Map(entries) => entries
+        NodeKind::Scalar(value) => (value == word).then_some(node.span),
+        NodeKind::List(items) => items.iter().find_map(|item| word_in(item, word)),
+        NodeKind::Map(entries) => entries
             .iter()
             .find_map(|(key, value)| word_in(key, word).or_else(|| word_in(value, word))),
     }

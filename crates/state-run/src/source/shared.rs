@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use halite_proto::Value;
-use halite_render::{Kind, Node};
+use halite_render::{Node, NodeKind};
 use halite_state::source::Shared;
 
 /// The ids, and the states under them, that share an object with another one.
@@ -30,7 +30,7 @@ pub(super) fn shared(root: &Node) -> Shared {
 
 fn entries(node: &Node) -> &[(Node, Node)] {
     match &node.value {
-        Kind::Map(entries) => entries,
+        NodeKind::Map(entries) => entries,
         _ => &[],
     }
 }

@@ -202,9 +202,9 @@ fn mod_watch(call: &Call<'_>) -> CallResult {
 
 /// What a key of the pillar may be asked to be: the argument, what Python
 /// calls it, and the test.
-type Kind = (&'static str, &'static str, fn(&Value) -> bool);
+type ExtensionKind = (&'static str, &'static str, fn(&Value) -> bool);
 
-const KINDS: [Kind; 6] = [
+const KINDS: [ExtensionKind; 6] = [
     ("present", "None", |_| true),
     ("boolean", "<class 'bool'>", |value| {
         value.as_bool().is_some()

@@ -41,13 +41,13 @@ const WRITE: i64 = 2;
 const EXECUTE: i64 = 1;
 
 /// Permissions that are asked for.
-struct Wanted {
+struct Permissions {
     bits: i64,
     /// `X`: executing where that makes sense.
     if_sensible: bool,
 }
 
-impl Wanted {
+impl Permissions {
     fn of(text: &str) -> Option<Self> {
         if let [digit @ b'0'..=b'7'] = text.as_bytes() {
             let bits = i64::from(digit - b'0');
@@ -162,13 +162,13 @@ impl Lists {
         self.bits(name).any(|(bits, _)| bits.is_some())
     }
 
-    fn fits(&self, name: &str, wanted: &Wanted) -> bool {
+    fn fits(&self, name: &str, wanted: &Permissions) -> bool {
         self.bits(name)
             .all(|(bits, is_directory)| bits.is_some_and(|bits| wanted.fits(bits, is_directory)))
     }
 
     /// Permissions of a name that are not those wanted.
-    fn other(&self, name: &str, wanted: &Wanted) -> Option<i64> {
+    fn other(&self, name: &str, wanted: &Permissions) -> Option<i64> {
         self.bits(name)
             .find_map(|(bits, is_directory)| bits.filter(|bits| !wanted.fits(*bits, is_directory)))
     }
@@ -222,9 +222,10 @@ fn begin(call: &Call<'_>) -> Result<Result<(StateReturn, Lists), StateReturn>, C
     })
 }
 
-fn permissions(call: &Call<'_>) -> Result<Wanted, CallError> {
+fn permissions(call: &Call<'_>) -> Result<Permissions, CallError> {
     let text = call.text("perms");
-    Wanted::of(&text).ok_or_else(|| CallError::invocation(format!("not permissions: {text:?}")))
+    Permissions::of(&text)
+        .ok_or_else(|| CallError::invocation(format!("not permissions: {text:?}")))
 }
 
 /// What is to be done, in the words of one name or of several.
@@ -371,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_capital_x_is_for_directories() {
-        let wanted = Wanted::of("rX").unwrap();
+        let wanted = Permissions::of("rX").unwrap();
         assert!(wanted.fits(READ | EXECUTE, true));
         assert!(!wanted.fits(READ, true));
         assert!(wanted.fits(READ, false));
@@ -381,11 +382,11 @@ mod tests {
 
     #[test]
     fn permissions_are_letters_or_a_digit() {
-        assert_eq!(Wanted::of("r-x").unwrap().bits, 5);
-        assert_eq!(Wanted::of("6").unwrap().bits, 6);
-        assert_eq!(Wanted::of("").unwrap().bits, 0);
-        assert!(Wanted::of("8").is_none());
-        assert!(Wanted::of("rwz").is_none());
+        assert_eq!(Permissions::of("r-x").unwrap().bits, 5);
+        assert_eq!(Permissions::of("6").unwrap().bits, 6);
+        assert_eq!(Permissions::of("").unwrap().bits, 0);
+        assert!(Permissions::of("8").is_none());
+        assert!(Permissions::of("rwz").is_none());
         assert_eq!(letters(5), "r-x");
     }
 }

@@ -355,13 +355,13 @@ fn names(minions: &[MinionId]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use halite_store_servers::{Address, Kind};
+    use halite_store_servers::{Address, ServerKind};
 
     use super::*;
 
     #[test]
     fn a_last_job_is_noted_over_nothing_else() {
-        let address = Address::new(Kind::Redis, "nowhere");
+        let address = Address::new(ServerKind::Redis, "nowhere");
         let jobs = Jobs::new(&RedisOptions::new(address, Duration::ZERO));
         let key = |id: &str, fun: &str| jobs.last_key(&MinionId::parse(id).unwrap(), fun);
         assert_eq!(key("web1", "test.ping").unwrap(), "web1:test.ping");

@@ -27,7 +27,7 @@ pub(super) struct BoundFile {
 
 /// What it takes to serve a place.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Acceptor {
     pub(super) hub: Arc<Hub>,
     /// Changes when the bus closes.
     pub(super) ends: watch::Receiver<()>,
@@ -35,7 +35,7 @@ pub(super) struct Place {
     pub(super) running: mpsc::Sender<()>,
 }
 
-impl Place {
+impl Acceptor {
     /// Takes connections until the bus closes.
     pub(super) fn serve(&self, listener: Listener, side: Side) -> JoinHandle<()> {
         let (hub, ends) = (Arc::clone(&self.hub), self.ends.clone());

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-use super::bound_files::{BoundFile, Place};
+use super::bound_files::{Acceptor, BoundFile};
 use super::bus_connection::Side;
 use super::bus_event::BusEvent;
 use super::processes::Processes;
@@ -126,7 +126,7 @@ impl EventBus {
         let (running, finished) = mpsc::channel(1);
         let mut endpoints = Vec::new();
         let mut files = Vec::new();
-        let place = Place { hub, ends, running };
+        let place = Acceptor { hub, ends, running };
         for ((listener, file, endpoint), side) in listeners {
             endpoints.push(endpoint);
             let accepting = place.serve(listener, side);

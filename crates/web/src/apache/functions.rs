@@ -3,7 +3,7 @@
 use halite_call::{Call, CallResult, Function, Module};
 use halite_proto::{Map, Value};
 
-use super::switches::{Kind, check, switch};
+use super::switches::{SwitchKind, check, switch};
 use super::{configuration, facts};
 
 pub(crate) const MODULE: Module = Module {
@@ -12,55 +12,55 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "apache.a2disconf",
             "(conf)",
-            |call| switch(call, Kind::Conf, false, &call.text("conf")),
+            |call| switch(call, SwitchKind::Conf, false, &call.text("conf")),
             "Turns a configuration off (Debian).",
         ),
         Function::new(
             "apache.a2dismod",
             "(mod)",
-            |call| switch(call, Kind::Module, false, &call.text("mod")),
+            |call| switch(call, SwitchKind::Module, false, &call.text("mod")),
             "Turns a module off (Debian).",
         ),
         Function::new(
             "apache.a2dissite",
             "(site)",
-            |call| switch(call, Kind::Site, false, &call.text("site")),
+            |call| switch(call, SwitchKind::Site, false, &call.text("site")),
             "Turns a site off (Debian).",
         ),
         Function::new(
             "apache.a2enconf",
             "(conf)",
-            |call| switch(call, Kind::Conf, true, &call.text("conf")),
+            |call| switch(call, SwitchKind::Conf, true, &call.text("conf")),
             "Turns a configuration on (Debian).",
         ),
         Function::new(
             "apache.a2enmod",
             "(mod)",
-            |call| switch(call, Kind::Module, true, &call.text("mod")),
+            |call| switch(call, SwitchKind::Module, true, &call.text("mod")),
             "Turns a module on (Debian).",
         ),
         Function::new(
             "apache.a2ensite",
             "(site)",
-            |call| switch(call, Kind::Site, true, &call.text("site")),
+            |call| switch(call, SwitchKind::Site, true, &call.text("site")),
             "Turns a site on (Debian).",
         ),
         Function::new(
             "apache.check_conf_enabled",
             "(conf)",
-            |call| check(call, Kind::Conf, &call.text("conf")),
+            |call| check(call, SwitchKind::Conf, &call.text("conf")),
             "Whether a configuration is on (Debian).",
         ),
         Function::new(
             "apache.check_mod_enabled",
             "(mod)",
-            |call| check(call, Kind::Module, &call.text("mod")),
+            |call| check(call, SwitchKind::Module, &call.text("mod")),
             "Whether a module is on (Debian).",
         ),
         Function::new(
             "apache.check_site_enabled",
             "(site)",
-            |call| check(call, Kind::Site, &call.text("site")),
+            |call| check(call, SwitchKind::Site, &call.text("site")),
             "Whether a site is on (Debian).",
         ),
         Function::new(

@@ -7,13 +7,13 @@ use halite_proto::{Map, Value};
 
 /// What can be switched.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum SwitchKind {
     Module,
     Site,
     Conf,
 }
 
-impl Kind {
+impl SwitchKind {
     /// As the programs name it.
     pub(super) fn short(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ fn checked(name: &str) -> Result<(), CallError> {
 }
 
 /// Whether it is on.
-pub(crate) fn is_on(call: &Call<'_>, kind: Kind, name: &str) -> Result<bool, CallError> {
+pub(crate) fn is_on(call: &Call<'_>, kind: SwitchKind, name: &str) -> Result<bool, CallError> {
     checked(name)?;
     let host = call.host();
     Ok(kind
@@ -72,14 +72,14 @@ pub(crate) fn is_on(call: &Call<'_>, kind: Kind, name: &str) -> Result<bool, Cal
         .any(|link| host.path(link).is_symlink()))
 }
 
-pub(super) fn check(call: &Call<'_>, kind: Kind, name: &str) -> CallResult {
+pub(super) fn check(call: &Call<'_>, kind: SwitchKind, name: &str) -> CallResult {
     Ok(is_on(call, kind, name)?.into())
 }
 
 /// What the switch came to: a text, or the return code where none is known.
 pub(crate) fn turned(
     call: &Call<'_>,
-    kind: Kind,
+    kind: SwitchKind,
     on: bool,
     name: &str,
 ) -> Result<Value, CallError> {
@@ -100,15 +100,15 @@ pub(crate) fn turned(
     })
 }
 
-fn title(kind: Kind) -> &'static str {
+fn title(kind: SwitchKind) -> &'static str {
     match kind {
-        Kind::Module => "Mod",
-        Kind::Site => "Site",
-        Kind::Conf => "Conf",
+        SwitchKind::Module => "Mod",
+        SwitchKind::Site => "Site",
+        SwitchKind::Conf => "Conf",
     }
 }
 
-pub(super) fn switch(call: &Call<'_>, kind: Kind, on: bool, name: &str) -> CallResult {
+pub(super) fn switch(call: &Call<'_>, kind: SwitchKind, on: bool, name: &str) -> CallResult {
     let (what, verb) = (title(kind), if on { "Enable" } else { "Disable" });
     let status = turned(call, kind, on, name)?;
     Ok(Map::from([
@@ -125,16 +125,19 @@ mod tests {
 
     #[test]
     fn links_have_the_suffix_of_their_kind() {
-        let links = |kind: Kind, name| kind.links(name).join(" ");
+        let links = |kind: SwitchKind, name| kind.links(name).join(" ");
         assert_eq!(
-            links(Kind::Module, "ssl"),
+            links(SwitchKind::Module, "ssl"),
             "/etc/apache2/mods-enabled/ssl.load"
         );
         assert_eq!(
-            links(Kind::Conf, "x.conf"),
+            links(SwitchKind::Conf, "x.conf"),
             "/etc/apache2/conf-enabled/x.conf"
         );
-        assert_eq!(Kind::Site.links("default"), Kind::Site.links("000-default"));
+        assert_eq!(
+            SwitchKind::Site.links("default"),
+            SwitchKind::Site.links("000-default")
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use halite_call::{Call, CallResult, Function, Module, StateReturn};
 use halite_proto::Value;
 
 use crate::apache::configuration::{text, write};
-use crate::apache::switches::{Kind, is_on, turned};
+use crate::apache::switches::{SwitchKind, is_on, turned};
 
 pub(crate) const CONFIGFILE: Module = Module {
     name: "apache",
@@ -39,11 +39,11 @@ macro_rules! switches {
     };
 }
 
-switches!(CONF, "apache_conf", Kind::Conf, "A configuration");
-switches!(MODULE, "apache_module", Kind::Module, "A module");
-switches!(SITE, "apache_site", Kind::Site, "A site");
+switches!(CONF, "apache_conf", SwitchKind::Conf, "A configuration");
+switches!(MODULE, "apache_module", SwitchKind::Module, "A module");
+switches!(SITE, "apache_site", SwitchKind::Site, "A site");
 
-fn switched(call: &Call<'_>, kind: Kind, on: bool) -> CallResult {
+fn switched(call: &Call<'_>, kind: SwitchKind, on: bool) -> CallResult {
     let (name, what) = (call.text("name"), kind.shown());
     let state = StateReturn::of(call);
     let verb = if on { "enable" } else { "disable" };

@@ -8,7 +8,7 @@ use crate::{shadow, user};
 use halite_call::host::accounts;
 
 /// The wanted attributes, read once.
-pub(super) struct Wanted {
+pub(super) struct DesiredUser {
     pub(super) name: String,
     pub(super) uid: Value,
     pub(super) gid: Value,
@@ -51,7 +51,7 @@ fn group_name(call: &Call<'_>, gid: i64) -> String {
 /// The groups that are to be set, if they differ.
 fn group_changes(
     call: &Call<'_>,
-    wanted: &Wanted,
+    wanted: &DesiredUser,
     user: &accounts::User,
     gid: &Value,
 ) -> Option<Vec<String>> {
@@ -109,7 +109,7 @@ fn group_changes(
 /// When the numbers would change and must not.
 pub(super) fn changes(
     call: &Call<'_>,
-    wanted: &Wanted,
+    wanted: &DesiredUser,
     gid: &Value,
     any_number: bool,
 ) -> Result<Option<Map>, CallError> {
@@ -177,7 +177,7 @@ pub(super) fn changes(
     )))
 }
 
-fn shadow_changes(call: &Call<'_>, wanted: &Wanted, shadow: &Map, change: &mut Map) {
+fn shadow_changes(call: &Call<'_>, wanted: &DesiredUser, shadow: &Map, change: &mut Map) {
     let hash = shadow.get("passwd").map(python::str).unwrap_or_default();
     if let Some(password) = wanted.password.as_ref().filter(|_| !wanted.empty_password)
         && (hash == "!" || wanted.enforce_password)
@@ -208,7 +208,7 @@ fn shadow_changes(call: &Call<'_>, wanted: &Wanted, shadow: &Map, change: &mut M
 }
 
 /// Reads what is wanted; the comment when it makes no sense.
-pub(super) fn read(call: &Call<'_>) -> Result<Wanted, String> {
+pub(super) fn read(call: &Call<'_>) -> Result<DesiredUser, String> {
     let text = |name: &str| call.text_opt(name);
     let mut gecos = Vec::new();
     for key in GECOS {
@@ -223,7 +223,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Wanted, String> {
     }
     let lock = call.arg("password_lock");
     let groups = call.arg("groups");
-    Ok(Wanted {
+    Ok(DesiredUser {
         name: call.text("name"),
         uid: call.arg("uid").clone(),
         gid: call.arg("gid").clone(),

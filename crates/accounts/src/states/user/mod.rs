@@ -8,7 +8,7 @@ use halite_proto::{Map, Value};
 
 use crate::user::GECOS;
 use crate::{hash, shadow, user};
-use changes::{AGES, Wanted, changes, read};
+use changes::{AGES, DesiredUser, changes, read};
 use halite_call::host::accounts;
 
 pub(crate) const MODULE: Module = Module {
@@ -110,7 +110,7 @@ fn present(call: &Call<'_>) -> CallResult {
 
 fn update(
     call: &Call<'_>,
-    wanted: &Wanted,
+    wanted: &DesiredUser,
     mut todo: Map,
     mut state: StateReturn,
 ) -> Result<StateReturn, CallError> {
@@ -203,7 +203,7 @@ fn make_home(call: &Call<'_>, home: &str, before: &Map) -> Result<(), CallError>
 
 fn create(
     call: &Call<'_>,
-    wanted: &Wanted,
+    wanted: &DesiredUser,
     missing: &[String],
     mut state: StateReturn,
 ) -> CallResult {

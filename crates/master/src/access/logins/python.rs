@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use halite_call::{
     Cancel, Function, Job, TimeLimit,
-    extensions::{Kind, plugin},
+    extensions::{ExtensionKind, plugin},
     run_plugin, within_call,
 };
 use halite_proto::{Map, Value};
@@ -107,8 +107,8 @@ pub(super) fn is_there(access: &Access, module: &str) -> bool {
 
 fn function(access: &Access, module: &str, name: &str) -> Option<&'static Function> {
     plugin(
-        access.functions.house(),
-        Kind::Logins,
+        access.functions.context(),
+        ExtensionKind::Logins,
         &format!("{module}.{name}"),
     )
 }
@@ -144,7 +144,7 @@ fn ask(
         cancel,
         ..Job::default()
     };
-    within_call(access.functions.house(), &job, |call| {
+    within_call(access.functions.context(), &job, |call| {
         run_plugin(call, function, Vec::new(), kwargs).map_err(|error| chain(&error))
     })
 }

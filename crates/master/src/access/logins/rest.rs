@@ -53,8 +53,8 @@ pub(super) fn log_in(
         cancel,
         ..Job::default()
     };
-    let house = access.functions.house();
-    let outcome = run_function(house, "http.query", &[asked.into()], &job);
+    let context = access.functions.context();
+    let outcome = run_function(context, "http.query", &[asked.into()], &job);
     if outcome.failure.is_some() {
         return Err("the server could not be asked, or its answer is no JSON".to_owned());
     }

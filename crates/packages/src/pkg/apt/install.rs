@@ -7,7 +7,7 @@ use super::plan::{Item, commands, conf_options, plan};
 use super::{Apt, Tool, refresh_unless_valid, run};
 use crate::pkg::error::PkgError;
 use crate::pkg::provider::{Listing, Provider};
-use crate::pkg::targets::{Targets, Wanted, parse_targets};
+use crate::pkg::targets::{PackageRequest, Targets, parse_targets};
 use crate::pkg::{changes, lists};
 
 pub(super) fn install(call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
@@ -107,7 +107,7 @@ fn needs_refresh(call: &Call<'_>, kwargs: &Map) -> Result<bool, PkgError> {
     }
 }
 
-fn of_repository(wanted: Wanted, kwargs: &Map) -> Vec<Item> {
+fn of_repository(wanted: PackageRequest, kwargs: &Map) -> Vec<Item> {
     let single = wanted.len() == 1 && kwargs.get("pkgs").is_none_or(Value::is_nil);
     let version = kwargs
         .get("version")

@@ -9,7 +9,7 @@ use crate::pkg::changes;
 use crate::pkg::error::PkgError;
 use crate::pkg::lists;
 use crate::pkg::provider::{Listing, Provider};
-use crate::pkg::targets::{Wanted, parse_removed};
+use crate::pkg::targets::{PackageRequest, parse_removed};
 use crate::words;
 
 pub(super) fn remove(call: &Call<'_>, purge: bool, kwargs: &Map) -> Result<Map, PkgError> {
@@ -49,7 +49,7 @@ pub(super) fn remove(call: &Call<'_>, purge: bool, kwargs: &Map) -> Result<Map, 
 }
 
 /// The listed packages that are wanted, by name or by pattern.
-fn matching(list: &Map, wanted: &Wanted) -> Vec<String> {
+fn matching(list: &Map, wanted: &PackageRequest) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let (patterns, names): (Vec<_>, Vec<_>) =
         wanted.iter().partition(|(name, _)| name.contains('*'));

@@ -6,7 +6,7 @@ use halite_proto::{Map, Value};
 use super::install::installable;
 use super::{extra, is_empty_list};
 use crate::pkg::provider::{Listing, provider};
-use crate::pkg::targets::{Wanted, repack_pkgs};
+use crate::pkg::targets::{PackageRequest, repack_pkgs};
 use crate::pkg::{check_refresh, lists};
 
 /// How many names a comment lists.
@@ -59,7 +59,7 @@ pub(super) fn latest(call: &Call<'_>) -> CallResult {
             .filter(|value| value.is_true())
             .map(python::str)
     };
-    let mut targets = Wanted::new();
+    let mut targets = PackageRequest::new();
     let mut problems = Vec::new();
     for name in &desired {
         match filled(&available, name) {
@@ -153,7 +153,7 @@ fn all_current(desired: &[String]) -> String {
 
 fn report(
     call: &Call<'_>,
-    targets: &Wanted,
+    targets: &PackageRequest,
     names: Vec<String>,
     up_to_date: &[String],
     changes: Map,

@@ -8,7 +8,9 @@ use crate::pkg::error::PkgError;
 use crate::pkg::lists;
 use crate::pkg::provider::{Listing, Provider};
 use crate::pkg::requirement;
-use crate::pkg::targets::{Targets, Wanted, local_file, pack_sources, parse_targets, repack_pkgs};
+use crate::pkg::targets::{
+    PackageRequest, Targets, local_file, pack_sources, parse_targets, repack_pkgs,
+};
 
 /// The arguments of `pkg.installed` that decide what is to be done.
 pub(super) struct Request<'a> {
@@ -25,10 +27,10 @@ pub(super) struct Request<'a> {
 
 /// What is to be installed.
 pub(super) struct Todo {
-    pub(super) desired: Wanted,
-    pub(super) targets: Wanted,
+    pub(super) desired: PackageRequest,
+    pub(super) targets: PackageRequest,
     pub(super) unpurge: Vec<String>,
-    pub(super) reinstall: Wanted,
+    pub(super) reinstall: PackageRequest,
     pub(super) warnings: Vec<String>,
     pub(super) refreshed: bool,
 }
@@ -37,7 +39,7 @@ pub(super) struct Todo {
 pub(super) type Done = Box<StateReturn>;
 
 /// A package by name.
-pub(super) fn version_of<'w>(wanted: &'w Wanted, name: &str) -> Option<&'w Option<String>> {
+pub(super) fn version_of<'w>(wanted: &'w PackageRequest, name: &str) -> Option<&'w Option<String>> {
     wanted
         .iter()
         .find(|(known, _)| known == name)
@@ -45,7 +47,7 @@ pub(super) fn version_of<'w>(wanted: &'w Wanted, name: &str) -> Option<&'w Optio
 }
 
 /// The package with its version as people write it.
-pub(super) fn written(name: &str, wanted: &Wanted) -> String {
+pub(super) fn written(name: &str, wanted: &PackageRequest) -> String {
     match version_of(wanted, name).and_then(Option::as_deref) {
         None | Some("") => name.to_owned(),
         Some(version) if version.starts_with(['<', '>', '=']) => format!("{name}{version}"),
@@ -99,9 +101,9 @@ pub(super) fn to_install(
     }
     let mut todo = Todo {
         desired,
-        targets: Wanted::new(),
+        targets: PackageRequest::new(),
         unpurge,
-        reinstall: Wanted::new(),
+        reinstall: PackageRequest::new(),
         warnings: Vec::new(),
         refreshed,
     };
@@ -205,7 +207,7 @@ fn source_version(
 fn resolve_latest(
     call: &Call<'_>,
     provider: &dyn Provider,
-    desired: &mut Wanted,
+    desired: &mut PackageRequest,
     current: &Map,
     request: &Request<'_>,
 ) -> Result<bool, PkgError> {
@@ -236,11 +238,11 @@ fn resolve_latest(
 fn suggestions(
     call: &Call<'_>,
     provider: &dyn Provider,
-    desired: &Wanted,
+    desired: &PackageRequest,
     current: &Map,
     request: &Request<'_>,
 ) -> Option<String> {
-    let missing: Wanted = desired
+    let missing: PackageRequest = desired
         .iter()
         .filter(|(name, version)| {
             let has = lists::versions(current, name);
@@ -280,7 +282,7 @@ fn suggestions(
 pub(super) fn verify(
     call: &Call<'_>,
     provider: &dyn Provider,
-    desired: &Wanted,
+    desired: &PackageRequest,
     ignore_epoch: Option<bool>,
 ) -> Result<(Vec<String>, Vec<String>), PkgError> {
     let current = provider.list(call, Listing::Installed)?;

@@ -51,20 +51,20 @@ pub(crate) const MODULE: Module = Module {
 };
 
 /// What a program displays of a name; nothing if it knows none.
-fn displayed(call: &Call<'_>, kind: Kind, name: &str) -> CallResult {
+fn displayed(call: &Call<'_>, kind: VolumeKind, name: &str) -> CallResult {
     let quiet = Map::from([("quiet", true)]);
     call.salt(kind.display(), &[name.into()], quiet)
 }
 
 /// What there is, as comments call it.
 #[derive(Clone, Copy)]
-enum Kind {
+enum VolumeKind {
     Physical,
     Group,
     Logical,
 }
 
-impl Kind {
+impl VolumeKind {
     fn shown(self) -> &'static str {
         match self {
             Self::Physical => "Physical Volume",
@@ -85,7 +85,7 @@ impl Kind {
 /// Removes what `path` displays, with `remove`, and looks whether it is gone.
 fn gone(
     call: &Call<'_>,
-    kind: Kind,
+    kind: VolumeKind,
     path: &str,
     absent: &str,
     remove: impl FnOnce() -> CallResult,
@@ -111,14 +111,14 @@ fn gone(
 
 fn pv_absent(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    gone(call, Kind::Physical, &name, "does not exist", || {
+    gone(call, VolumeKind::Physical, &name, "does not exist", || {
         call.salt("lvm.pvremove", &[name.as_str().into()], Map::new())
     })
 }
 
 fn vg_absent(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    gone(call, Kind::Group, &name, "already absent", || {
+    gone(call, VolumeKind::Group, &name, "already absent", || {
         call.salt("lvm.vgremove", &[name.as_str().into()], Map::new())
     })
 }
@@ -126,7 +126,7 @@ fn vg_absent(call: &Call<'_>) -> CallResult {
 fn lv_absent(call: &Call<'_>) -> CallResult {
     let (name, group) = (call.text("name"), call.text("vgname"));
     let path = format!("/dev/{group}/{name}");
-    gone(call, Kind::Logical, &path, "already absent", || {
+    gone(call, VolumeKind::Logical, &path, "already absent", || {
         let both = [name.as_str().into(), group.as_str().into()];
         call.salt("lvm.lvremove", &both, Map::new())
     })
@@ -135,7 +135,7 @@ fn lv_absent(call: &Call<'_>) -> CallResult {
 /// Makes what `path` displays, with `make`, and looks whether it is there.
 fn made(
     call: &Call<'_>,
-    (kind, name, path): (Kind, &str, &str),
+    (kind, name, path): (VolumeKind, &str, &str),
     failure: impl FnOnce(&Value) -> String,
     make: impl FnOnce() -> CallResult,
 ) -> CallResult {
@@ -157,12 +157,12 @@ fn made(
 
 fn pv_present(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    if displayed(call, Kind::Physical, &name)?.is_true() {
+    if displayed(call, VolumeKind::Physical, &name)?.is_true() {
         let state = StateReturn::of(call);
         let comment = format!("Physical Volume {name} already present");
         return Ok(state.ok(comment).into());
     }
-    let what = (Kind::Physical, name.as_str(), name.as_str());
+    let what = (VolumeKind::Physical, name.as_str(), name.as_str());
     made(
         call,
         what,
@@ -174,10 +174,10 @@ fn pv_present(call: &Call<'_>) -> CallResult {
 fn vg_present(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
     let devices = call.texts("devices");
-    if displayed(call, Kind::Group, &name)?.is_true() {
+    if displayed(call, VolumeKind::Group, &name)?.is_true() {
         return members(call, &name, &devices);
     }
-    let what = (Kind::Group, name.as_str(), name.as_str());
+    let what = (VolumeKind::Group, name.as_str(), name.as_str());
     made(
         call,
         what,
@@ -274,14 +274,14 @@ fn lv_present(call: &Call<'_>) -> CallResult {
         false => &group,
     };
     let path = format!("/dev/{in_group}/{name}");
-    if let Some(about) = displayed(call, Kind::Logical, &path)?.get(&path) {
+    if let Some(about) = displayed(call, VolumeKind::Logical, &path)?.get(&path) {
         return sized(call, state, about, (name, &path), wanted);
     }
     let failure = |said: &Value| {
         let told = said.get("Output from lvcreate").unwrap_or(said);
         format!(". Error: {}", python::str(told))
     };
-    made(call, (Kind::Logical, name, &path), failure, || {
+    made(call, (VolumeKind::Logical, name, &path), failure, || {
         let mut arguments = call.own_kwargs();
         for key in ["size", "extents", "pv", "thinvolume", "thinpool", "force"] {
             arguments.insert(key, call.arg(key).clone());
@@ -331,7 +331,7 @@ fn sized(
         arguments.insert(key, call.arg(key).clone());
     }
     let said = call.salt("lvm.lvresize", &[], arguments)?;
-    let after = displayed(call, Kind::Logical, path)?;
+    let after = displayed(call, VolumeKind::Logical, path)?;
     let size = |about: &Value| about.get("Logical Volume Size").map(python::str);
     if after.get(path).and_then(size) != size(about) {
         let state = state.ok(format!("Resized Logical Volume {name}"));

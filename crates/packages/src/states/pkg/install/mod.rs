@@ -9,7 +9,7 @@ use super::targets::{self, Request, Todo, add_warnings};
 use super::{extra, is_empty_list};
 use crate::pkg::error::PkgError;
 use crate::pkg::provider::{Provider, provider};
-use crate::pkg::targets::{Wanted, one_entry};
+use crate::pkg::targets::{PackageRequest, one_entry};
 use crate::pkg::{check_refresh, hold_names};
 use outcome::{add_hold_change, not_installed, outcome, say_modified, say_unmodified, summary};
 pub(super) use predict::installable;
@@ -143,7 +143,7 @@ fn install_arguments(request: &Request<'_>, call: &Call<'_>, todo: &Todo, refres
     kwargs.remove("hold");
     if request.sources.is_true() {
         let list = request.sources.as_list().unwrap_or_default();
-        let picked = |wanted: &Wanted| -> Vec<Value> {
+        let picked = |wanted: &PackageRequest| -> Vec<Value> {
             list.iter()
                 .filter(|source| {
                     one_entry(source)

@@ -4,7 +4,7 @@ use halite_proto::{Map, Value};
 
 use crate::pkg::error::PkgError;
 use crate::pkg::provider::Provider;
-use crate::pkg::targets::Wanted;
+use crate::pkg::targets::PackageRequest;
 use crate::states::pkg::targets::{self, Request, Todo, add_warnings, written};
 
 pub(super) fn not_installed(call: &Call<'_>, error: &PkgError, warnings: &[String]) -> StateReturn {
@@ -37,15 +37,16 @@ pub(super) fn outcome(
     todo: &Todo,
     changes: &Map,
 ) -> Result<Outcome, PkgError> {
-    let in_list = |list: &Wanted, name: &String| targets::version_of(list, name).is_some();
+    let in_list = |list: &PackageRequest, name: &String| targets::version_of(list, name).is_some();
     if request.sources.is_true() {
         let modified: Vec<String> = changes
             .keys()
             .map(python::str)
             .filter(|name| in_list(&todo.targets, name))
             .collect();
-        let names =
-            |list: &Wanted| -> Vec<String> { list.iter().map(|(name, _)| name.clone()).collect() };
+        let names = |list: &PackageRequest| -> Vec<String> {
+            list.iter().map(|(name, _)| name.clone()).collect()
+        };
         return Ok(Outcome {
             unmodified: names(&todo.desired)
                 .into_iter()

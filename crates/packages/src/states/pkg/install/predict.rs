@@ -5,7 +5,7 @@ use halite_proto::{Map, Value};
 use crate::pkg::changes;
 use crate::pkg::error::PkgError;
 use crate::pkg::provider::Provider;
-use crate::pkg::targets::Wanted;
+use crate::pkg::targets::PackageRequest;
 use crate::states::pkg::targets::{Request, Todo, add_warnings, written};
 
 /// What test mode says.
@@ -68,7 +68,7 @@ pub(super) fn predict(
 pub(in crate::states::pkg) fn installable(
     call: &Call<'_>,
     provider: &dyn Provider,
-    targets: &Wanted,
+    targets: &PackageRequest,
     current: &Map,
     refresh: bool,
 ) -> Result<Map, PkgError> {

@@ -21,7 +21,7 @@ const PLACES_MAX: usize = 4096;
 
 /// Where a minion is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct MinionProgress {
     /// The number of the state it is at.
     pub number: u64,
     /// How many there are.
@@ -36,16 +36,16 @@ pub struct Place {
 
 /// The places of all minions of a command.
 #[derive(Clone, Debug, Default)]
-pub struct Places(Arc<Mutex<Told>>);
+pub struct FleetProgress(Arc<Mutex<Told>>);
 
 /// What was told.
 #[derive(Debug, Default)]
 struct Told {
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, MinionProgress>,
     reasons: BTreeMap<String, &'static str>,
 }
 
-impl Places {
+impl FleetProgress {
     /// Takes what follows the job in the tag of an event, and its data.
     pub fn take(&self, rest: &str, data: &Map, now: Instant) {
         let Some(id) = rest.strip_prefix(AT) else {
@@ -62,7 +62,7 @@ impl Places {
         if places.len() >= PLACES_MAX && !places.contains_key(id) {
             return;
         }
-        let place = Place {
+        let place = MinionProgress {
             number: at.unsigned_abs().min(of.unsigned_abs()),
             of: of.unsigned_abs(),
             state: text("id").unwrap_or_default(),
@@ -88,7 +88,7 @@ impl Places {
     }
 
     /// All of them, by minion.
-    pub fn all(&self) -> BTreeMap<String, Place> {
+    pub fn all(&self) -> BTreeMap<String, MinionProgress> {
         self.lock().places.clone()
     }
 
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_place_is_the_newest_until_its_minion_ends() {
-        let places = Places::default();
+        let places = FleetProgress::default();
         let now = Instant::now();
         let data = |number: i64| {
             Map::from([

@@ -1,4 +1,4 @@
-//! A world of texts: SLS are YAML in memory, targets are globs on the id `m1`.
+//! A tree of states in memory: SLS are YAML in memory, targets are globs on the id `m1`.
 
 #![allow(
     dead_code,

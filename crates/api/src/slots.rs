@@ -1,4 +1,4 @@
-//! Places for what takes long: commands, logins under way, connections.
+//! Slots for what takes long: commands, logins under way, connections.
 //!
 //! Invariant: what waits for a place is bounded, and those who have proven nothing
 //! yet never hold all of them.
@@ -13,9 +13,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::fault::Fault;
 use crate::limits::WAITING_PER_PLACE;
 
-/// Places for commands.
+/// Slots for commands.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct Slots {
     /// Those that run or wait.
     taken: Semaphore,
     running: Semaphore,
@@ -23,12 +23,12 @@ pub(crate) struct Places {
 
 /// A place, until dropped.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct Slot<'a> {
     _running: SemaphorePermit<'a>,
     _taken: SemaphorePermit<'a>,
 }
 
-impl Places {
+impl Slots {
     /// So many places for what runs, and as many times [`WAITING_PER_PLACE`] for
     /// what waits.
     pub(crate) fn new(running_max: usize) -> Self {
@@ -43,7 +43,7 @@ impl Places {
     ///
     /// # Errors
     /// With 503 when too many wait already.
-    pub(crate) async fn take(&self) -> Result<Place<'_>, Fault> {
+    pub(crate) async fn take(&self) -> Result<Slot<'_>, Fault> {
         let full = || {
             let why = "Too many commands are under way already";
             Fault::new(StatusCode::SERVICE_UNAVAILABLE, why)
@@ -51,14 +51,14 @@ impl Places {
         let taken = self.taken.try_acquire().map_err(|_| full())?;
         // The semaphore is never closed.
         let running = self.running.acquire().await.map_err(|_| full())?;
-        Ok(Place {
+        Ok(Slot {
             _running: running,
             _taken: taken,
         })
     }
 }
 
-/// Places of which one origin has only a part.
+/// Slots of which one origin has only a part.
 #[derive(Clone, Debug)]
 pub(crate) struct Shares {
     taken: Arc<Mutex<Taken>>,
@@ -126,7 +126,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_so_many_wait_for_a_place() {
-        let places = Places::new(2);
+        let places = Slots::new(2);
         let first = places.take().await.unwrap();
         let _second = places.take().await.unwrap();
         let mut waiting: Vec<_> = (0..2 * WAITING_PER_PLACE)

@@ -10,7 +10,7 @@ use crate::limits::PATH_BYTES_MAX;
 
 /// What a minion wants, within the roots of an environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct RequestedPath {
     /// The path with single slashes, without `.` and `..`.
     pub(crate) rel: String,
     pub(crate) saltenv: SaltEnv,
@@ -18,7 +18,7 @@ pub(crate) struct Wanted {
     pub(crate) index: Option<i64>,
 }
 
-impl Wanted {
+impl RequestedPath {
     /// Reads a path; `None` if it can name no file.
     pub(crate) fn parse(path: &str, saltenv: &SaltEnv) -> Option<Self> {
         let mut saltenv = saltenv.clone();
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn parse(path: &str) -> Option<(String, String, Option<i64>)> {
-        Wanted::parse(path, &SaltEnv::base())
+        RequestedPath::parse(path, &SaltEnv::base())
             .map(|wanted| (wanted.rel, wanted.saltenv.to_string(), wanted.index))
     }
 

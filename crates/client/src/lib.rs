@@ -6,14 +6,12 @@
 //! can be missed.
 
 pub mod args;
+mod batches;
 mod caller;
-pub use halite_gather as collect;
-pub use part::report_part;
 mod connected;
 mod error;
 mod look;
 mod nodegroup;
-mod part;
 mod progress;
 mod runner;
 mod runner_watch;
@@ -33,8 +31,11 @@ use halite_target::{TargetError, range};
 use halite_transport::fleet::{Requester, RequesterOptions};
 use halite_transport::ipc::{ConnectError, EventSubscriber};
 
+pub use batches::{BatchRules, BatchRun, Pinged};
 pub use caller::Caller;
+
 pub use error::ClientError;
+pub use halite_gather as collect;
 pub use nodegroup::{NodegroupError, Nodegroups};
 pub use progress::{FleetProgress, MinionProgress, WISH};
 pub use runner::{RunnerJob, RunnerNews, RunnerSession};

@@ -1,41 +1,28 @@
 //! `--batch-size`: a job for some minions at a time.
-//!
-//! A ping finds out who is there; all parts of the job share one id, so that
-//! it can be looked up as one.
 
-use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
-use halite_gather::Return;
-use halite_gather::batch::{Batch, BatchSize};
+use halite_gather::batch::BatchSize;
 use halite_process::clock::unix_micros;
-use halite_proto::publish::FunSpec;
 use halite_proto::time::jid_from_micros;
 use halite_proto::{Jid, Map, Value};
-use tokio::sync::mpsc;
-use tokio::time::sleep_until;
 
 use super::batch_news::{self, News};
 use super::closing::Closing;
 use super::progress::Progress;
 use super::returns::{REDRAW, Shown};
 use super::{NO_MATCH, NO_RETURN, Program, broken_off};
+use crate::display::Display;
 use crate::options::{SaltOptions, Stop};
 use crate::{Exit, Screen};
-use halite_client::{BackgroundBatch, ClientError, Job, LocalClient, Report, report_part};
-
-/// Reports on their way from the parts to the screen.
-const REPORTS_MAX: usize = 64;
+use halite_client::{BackgroundBatch, BatchRules, BatchRun, ClientError, Job, Pinged};
 
 /// How a job is cut into parts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct BatchPlan {
-    size: BatchSize,
-    /// As it was typed.
+    rules: BatchRules,
+    /// The size as it was typed.
     text: String,
-    wait: Duration,
-    failhard: bool,
 }
 
 impl BatchPlan {
@@ -52,10 +39,12 @@ impl BatchPlan {
             ))
         })?;
         Ok(Self {
-            size,
+            rules: BatchRules {
+                size,
+                wait,
+                failhard: options.failhard,
+            },
             text,
-            wait,
-            failhard: options.failhard,
         })
     }
 }
@@ -65,8 +54,8 @@ impl BatchPlan {
     pub(super) fn in_background(&self) -> BackgroundBatch {
         BackgroundBatch {
             size: self.text.clone(),
-            wait: self.wait,
-            failhard: self.failhard,
+            wait: self.rules.wait,
+            failhard: self.rules.failhard,
         }
     }
 }
@@ -79,7 +68,7 @@ impl Program<'_> {
         screen: &mut Screen<'_>,
     ) -> Result<Exit, ClientError> {
         let quiet = self.options.is_static;
-        let (alive, down) = self.ping().await?;
+        let Pinged { alive, down } = self.client.ping(&self.job(), self.timeout).await?;
         if alive.is_empty() && down.is_empty() && !quiet {
             screen.line(NO_MATCH);
             screen.line("No minions matched the target.");
@@ -109,171 +98,151 @@ impl Program<'_> {
                 job: &job,
                 jid: &jid,
                 minions: &alive,
-                size: plan.size.count(alive.len()),
-                wait: plan.wait,
+                size: plan.rules.size.count(alive.len()),
+                wait: plan.rules.wait,
                 timeout: self.timeout,
-                failhard: plan.failhard,
+                failhard: plan.rules.failhard,
                 user: self.client.caller_name(),
             },
         )
         .await;
-        let run = Run {
-            batch: Batch::new(alive, plan.size, plan.wait, plan.failhard),
-            job,
+        let course = Course {
+            options: self.options,
+            progress: Progress::new(self.watches(), alive.len(), self.client.places()).in_batches(),
+            display: &mut self.display,
             jid,
             news,
-            worst: 0,
-            merged: Map::new(),
+            results: Results::default(),
         };
-        run.run(self, screen).await
+        let mut run = BatchRun::new(&self.client, job, self.timeout, alive, plan.rules);
+        let results = match course.run(&mut run, screen).await? {
+            Ending::BrokenOff(exit) => return Ok(exit),
+            Ending::Over(results) => results,
+        };
+        if run.is_halted() {
+            tracing::error!("Batch run stopped due to failhard");
+        }
+        drop(run);
+        Ok(self.close(results, screen))
     }
 
-    /// Who answers a ping, and who does not, sorted.
-    async fn ping(&mut self) -> Result<(Vec<String>, Vec<String>), ClientError> {
-        let job = Job {
-            function: FunSpec::One("test.ping".to_owned()),
-            arguments: Vec::new(),
-            returners: String::new(),
-            ..self.job()
-        };
-        let (mut alive, mut down) = (Vec::new(), Vec::new());
-        let Some(mut session) = self.client.start(&job, self.timeout).await? else {
-            return Ok((alive, down));
-        };
-        let expected: BTreeSet<String> = session.published().minions.iter().cloned().collect();
-        while let Some(report) = session.next().await? {
-            match report {
-                Report::Returned(Return { id, .. }) => alive.push(id),
-                Report::Missing { id, .. } if expected.contains(&id) => down.push(id),
-                Report::Missing { .. } => {}
-            }
+    /// Shows what is shown at the end.
+    fn close(&mut self, results: Results, screen: &mut Screen<'_>) -> Exit {
+        let is_static = self.options.is_static;
+        if is_static {
+            let out = self.command.outputter();
+            self.display.show(screen, &results.merged.into(), out, 0);
         }
-        alive.sort_unstable();
-        down.sort_unstable();
-        Ok((alive, down))
+        let closes = self.watches_states() && !self.display.has_wish();
+        if let Some(line) = results.closing.line().filter(|_| closes) {
+            screen.error_line(&format!("\n{line}"));
+        }
+        match results.worst {
+            0 => Exit::Ok,
+            _ if is_static => Exit::Ok,
+            code => Exit::Passthrough(code),
+        }
     }
 }
 
-/// A job in batches under way.
-struct Run {
-    batch: Batch,
-    job: Job,
+/// How a job in batches ended.
+enum Ending {
+    /// All have returned, or a failure has ended it.
+    Over(Results),
+    /// Somebody broke it off.
+    BrokenOff(Exit),
+}
+
+/// What the minions have returned.
+#[derive(Default)]
+struct Results {
+    worst: i64,
+    /// All of it, where it is shown at once.
+    merged: Map,
+    closing: Closing,
+}
+
+/// A job in batches, as the screen and the event bus see it.
+struct Course<'p> {
+    options: &'p SaltOptions,
+    display: &'p mut Display,
+    progress: Progress,
     jid: Jid,
     news: News,
-    worst: i64,
-    merged: Map,
+    results: Results,
 }
 
-impl Run {
+impl Course<'_> {
     async fn run(
         mut self,
-        program: &mut Program<'_>,
+        run: &mut BatchRun<'_>,
         screen: &mut Screen<'_>,
-    ) -> Result<Exit, ClientError> {
-        let watches = program.watches();
-        let closes = program.watches_states() && !program.display.has_wish();
-        let mut closing = Closing::default();
-        let Program {
-            options,
-            client,
-            display,
-            timeout,
-            ..
-        } = program;
-        let (reports, mut reported) = mpsc::channel(REPORTS_MAX);
-        let mut parts = FuturesUnordered::new();
-        let mut ready: Option<Shown> = None;
-        let mut progress = Progress::new(watches, self.batch.left(), client.places());
-        progress.in_batches();
+    ) -> Result<Ending, ClientError> {
         let mut redraw = tokio::time::interval(REDRAW);
-        let client: &LocalClient = client;
+        let mut ready: Option<Shown> = None;
         let mut has_news = true;
         loop {
-            let next = self.batch.dispatch(Instant::now());
+            let next = run.dispatch();
             if has_news || !next.is_empty() {
                 self.news.progress(&next).await;
                 has_news = false;
             }
             if !next.is_empty() {
-                progress.sent(&next);
-                if !options.is_static {
-                    progress.clear(screen);
-                    screen.text(&format!("\nExecuting run on {}\n\n", python_list(&next)));
-                }
-                let job = Job {
-                    target: Value::List(next.iter().map(|id| Value::from(id.as_str())).collect()),
-                    target_kind: "list".to_owned(),
-                    ..self.job.clone()
-                };
-                parts.push(report_part(client, job, next, *timeout, reports.clone()));
+                self.show_sent(&next, screen);
             }
             // Behind the news of who is next, as Salt shows it.
             if let Some(shown) = ready.take() {
-                progress.clear(screen);
-                self.show(shown, options, display, screen);
+                self.progress.clear(screen);
+                self.show_return(shown, screen);
             }
-            if self.batch.is_done() {
-                self.news.over(self.batch.is_halted()).await;
-                progress.clear(screen);
-                break;
+            if run.is_done() {
+                self.news.over(run.is_halted()).await;
+                self.progress.clear(screen);
+                return Ok(Ending::Over(self.results));
             }
-            progress.show(screen);
-            let timer = self.batch.next_timeout();
+            self.progress.show(screen);
             let report = tokio::select! {
                 biased;
-                Some(report) = reported.recv() => report,
-                Some(ended) = parts.next(), if !parts.is_empty() => match ended {
-                    Ok(()) => continue,
-                    Err(error) => {
-                        progress.clear(screen);
-                        return Err(error);
-                    }
-                },
-                () = until(timer) => continue,
-                _ = redraw.tick(), if progress.is_on() => continue,
+                report = run.report() => report,
+                _ = redraw.tick(), if self.progress.is_on() => continue,
                 Ok(()) = tokio::signal::ctrl_c() => {
-                    progress.clear(screen);
-                    let (awaited, unsent) = (progress.awaited(), self.batch.unsent());
-                    return Ok(broken_off::show(&self.jid, &awaited, unsent, screen));
+                    self.progress.clear(screen);
+                    let awaited = self.progress.awaited();
+                    let exit = broken_off::show(&self.jid, &awaited, run.unsent(), screen);
+                    return Ok(Ending::BrokenOff(exit));
                 }
             };
+            let Some(report) = report.inspect_err(|_| self.progress.clear(screen))? else {
+                continue;
+            };
             let shown = Shown::from(report);
-            progress.ended(&shown);
-            closing.add(&shown);
-            self.news.ended(&shown);
+            self.note(&shown);
             has_news = true;
-            let failed = shown.is_missing || shown.retcode > 0;
-            self.batch.ended(&shown.id, failed, Instant::now());
-            self.worst = self.worst.max(shown.retcode);
+            run.ended(&shown.id, shown.is_missing || shown.retcode > 0);
             ready = Some(shown);
         }
-        if options.is_static {
-            let out = program.command.outputter();
-            program.display.show(screen, &self.merged.into(), out, 0);
-        }
-        if let Some(line) = closing.line().filter(|_| closes) {
-            screen.error_line(&format!("\n{line}"));
-        }
-        if self.batch.is_halted() {
-            tracing::error!("Batch run stopped due to failhard");
-        }
-        Ok(match self.worst {
-            0 => Exit::Ok,
-            _ if options.is_static => Exit::Ok,
-            code => Exit::Passthrough(code),
-        })
     }
 
-    fn show(
-        &mut self,
-        shown: Shown,
-        options: &SaltOptions,
-        display: &mut crate::display::Display,
-        screen: &mut Screen<'_>,
-    ) {
-        if options.is_static {
+    fn show_sent(&mut self, ids: &[String], screen: &mut Screen<'_>) {
+        self.progress.sent(ids);
+        if !self.options.is_static {
+            self.progress.clear(screen);
+            screen.text(&format!("\nExecuting run on {}\n\n", python_list(ids)));
+        }
+    }
+
+    /// Counts a report that is shown a little later.
+    fn note(&mut self, shown: &Shown) {
+        self.progress.ended(shown);
+        self.news.ended(shown);
+        self.results.closing.add(shown);
+        self.results.worst = self.results.worst.max(shown.retcode);
+    }
+
+    fn show_return(&mut self, shown: Shown, screen: &mut Screen<'_>) {
+        if self.options.is_static {
             if !shown.is_missing {
-                self.merged.insert(shown.id, shown.value);
+                self.results.merged.insert(shown.id, shown.value);
             }
             return;
         }
@@ -285,15 +254,9 @@ impl Run {
             data.insert("jid", &self.jid);
         }
         data.insert(shown.id, shown.value);
-        display.show(screen, &data.into(), shown.out.as_deref(), shown.retcode);
+        self.display
+            .show(screen, &data.into(), shown.out.as_deref(), shown.retcode);
         screen.error_text(&notes);
-    }
-}
-
-async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at.into()).await,
-        None => std::future::pending().await,
     }
 }
 

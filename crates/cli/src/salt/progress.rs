@@ -76,8 +76,11 @@ impl Progress {
     }
 
     /// The job goes to some of the minions after others.
-    pub(super) fn in_batches(&mut self) {
-        self.in_batches = true;
+    pub(super) fn in_batches(self) -> Self {
+        Self {
+            in_batches: true,
+            ..self
+        }
     }
 
     /// These are the next that the job has gone to.
@@ -273,8 +276,7 @@ mod tests {
 
     #[test]
     fn in_batches_those_that_come_later_are_waiting() {
-        let mut progress = Progress::new(true, 5, FleetProgress::default());
-        progress.in_batches();
+        let mut progress = Progress::new(true, 5, FleetProgress::default()).in_batches();
         let begun = progress.begun;
         progress.sent(&["a".to_owned(), "b".to_owned()]);
         assert_eq!(

@@ -1,0 +1,248 @@
+//! The listening side of a link: hears what the peer tells, hands it on, and
+//! acknowledges what was handled.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, PoisonError};
+
+use tokio::io::{BufReader, split};
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{sleep, timeout};
+
+use crate::dial::chain;
+use crate::error::MeshError;
+use crate::frame::{Frame, Hello, Welcome};
+use crate::limits::{
+    BATCH_MESSAGES_MAX, FRAME_BYTES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, PING_EVERY, REDIAL_MIN,
+    SILENCE_MAX,
+};
+use crate::mesh::{Listener, Mesh};
+use crate::peer::{Incarnation, PeerAddress, PeerId};
+use crate::tls::Secured;
+use crate::wire::{Receiver, read_frame, write_frame};
+
+/// A peer that has proven itself and said hello.
+struct Inbound {
+    peer: PeerId,
+    life: Incarnation,
+    secured: Secured,
+}
+
+/// What is still to be handled.
+enum Work {
+    Message(u64, Vec<u8>),
+    /// Nothing, but a number that counts as handled.
+    Skip(u64),
+    Missed(u64),
+}
+
+/// Takes connections, for as long as it is polled.
+pub(crate) async fn accept_peers(mesh: Mesh, listener: Listener, receiver: Arc<dyn Receiver>) {
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        let (stream, from) = match listener.0.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::error!("could not take a connection of a peer: {error}");
+                sleep(REDIAL_MIN).await;
+                continue;
+            }
+        };
+        // Whoever finds no room comes again.
+        let Ok(place) = Arc::clone(&mesh.0.handshakes).try_acquire_owned() else {
+            continue;
+        };
+        let (mesh, receiver) = (mesh.clone(), Arc::clone(&receiver));
+        connections.spawn(async move {
+            let greeted = timeout(HANDSHAKE_MAX, greet(&mesh, stream, from)).await;
+            drop(place);
+            match greeted.unwrap_or(Err(MeshError::Silent)) {
+                Ok(inbound) => serve(&mesh, inbound, receiver).await,
+                // Anybody can connect: no more than a line for whoever looks.
+                Err(error) => tracing::debug!(%from, "no peer: {}", chain(&error)),
+            }
+        });
+    }
+}
+
+/// Lets a peer prove itself.
+async fn greet(mesh: &Mesh, stream: TcpStream, from: SocketAddr) -> Result<Inbound, MeshError> {
+    let mut secured = mesh.0.tls.accept(stream).await?;
+    let peer = match mesh.0.owner(&secured.key) {
+        Ok(_) if secured.key == mesh.0.tls.own() => return Err(MeshError::Own),
+        Ok(peer) => peer,
+        Err(error) => {
+            tracing::warn!(%from, "a master that is no peer has connected: {error}");
+            return Err(error);
+        }
+    };
+    let first = read_frame(&mut secured.stream, HELLO_BYTES_MAX, HANDSHAKE_MAX).await?;
+    let Frame::Hello(hello) = first else {
+        return Err(MeshError::Frame {
+            what: "no greeting",
+        });
+    };
+    if hello.cluster != mesh.0.cluster {
+        let cluster: String = hello.cluster.chars().take(80).collect();
+        tracing::error!(%peer, "refused a peer: its cluster_id is {cluster:?}");
+        return Err(MeshError::OtherCluster { peer, cluster });
+    }
+    let life = hello.incarnation;
+    let heard = mesh
+        .0
+        .hears(&peer, life, hello.last, place_of(&hello, from));
+    let welcome = Frame::Welcome(Welcome {
+        incarnation: mesh.0.incarnation,
+        heard,
+    });
+    let written = write_frame(&mut secured.stream, &welcome).await;
+    if let Err(error) = written {
+        mesh.0.hears_no_more(&peer);
+        return Err(error);
+    }
+    Ok(Inbound {
+        peer,
+        life,
+        secured,
+    })
+}
+
+/// Where a peer can be dialled: the address it says, or the one it comes from if
+/// it listens at all of its own.
+fn place_of(hello: &Hello, from: SocketAddr) -> Option<PeerAddress> {
+    let listens = hello.listens.as_ref()?;
+    let is_any = matches!(listens.host(), "0.0.0.0" | "::");
+    let host = match is_any {
+        true => from.ip().to_string(),
+        false => listens.host().to_owned(),
+    };
+    PeerAddress::parse(&host, listens.port()).ok()
+}
+
+/// Hears a peer until its connection ends.
+async fn serve(mesh: &Mesh, inbound: Inbound, receiver: Arc<dyn Receiver>) {
+    let Inbound {
+        peer,
+        life,
+        secured: Secured { stream, key },
+    } = inbound;
+    let (reader, mut writer) = split(stream);
+    let (work, queue) = mpsc::channel(BATCH_MESSAGES_MAX);
+    let (handled, mut changes) = watch::channel(0);
+    let handler = tokio::spawn(handle_all(
+        mesh.clone(),
+        (peer.clone(), life),
+        Arc::clone(&receiver),
+        queue,
+        handled,
+    ));
+    // Also while nothing changes: a peer that sends something large on a slow
+    // wire waits for a sign of life meanwhile.
+    let acknowledge = async {
+        loop {
+            let _ = timeout(PING_EVERY, changes.changed()).await;
+            let number = *changes.borrow_and_update();
+            write_frame(&mut writer, &Frame::Ack(number)).await?;
+        }
+    };
+    let ended: Result<(), MeshError> = tokio::select! {
+        ended = acknowledge => ended,
+        ended = hear(mesh, (&peer, &key), BufReader::new(reader), &work) => ended,
+    };
+    if let Err(error) = ended {
+        tracing::info!(%peer, "the peer has disconnected: {}", chain(&error));
+    }
+    drop(work);
+    let _ = handler.await;
+    if mesh.0.hears_no_more(&peer) {
+        let _ = spawn_blocking(move || receiver.peer_is_down(&peer)).await;
+    }
+}
+
+/// Reads what the peer tells.
+async fn hear(
+    mesh: &Mesh,
+    (peer, key): (&PeerId, &str),
+    mut reader: impl tokio::io::AsyncRead + Unpin,
+    work: &mpsc::Sender<Work>,
+) -> Result<(), MeshError> {
+    loop {
+        let frame = read_frame(&mut reader, FRAME_BYTES_MAX, SILENCE_MAX).await?;
+        if !mesh.0.is_pinned(key, peer) {
+            return Err(MeshError::Unpinned {
+                dir: mesh.0.pins.dir().to_owned(),
+            });
+        }
+        let next = match frame {
+            Frame::Data(number, message) => Work::Message(number, message),
+            Frame::Gap(number) => Work::Missed(number),
+            Frame::Ping(number) => Work::Skip(number),
+            _ => {
+                return Err(MeshError::Frame {
+                    what: "something else than a message",
+                });
+            }
+        };
+        if work.send(next).await.is_err() {
+            return Ok(());
+        }
+    }
+}
+
+/// Hands on what a peer tells, in its order.
+async fn handle_all(
+    mesh: Mesh,
+    (peer, life): (PeerId, Incarnation),
+    receiver: Arc<dyn Receiver>,
+    mut queue: mpsc::Receiver<Work>,
+    handled: watch::Sender<u64>,
+) {
+    let (up, to) = (Arc::clone(&receiver), peer.clone());
+    let _ = spawn_blocking(move || up.peer_is_up(&to, life)).await;
+    let mut batch = Vec::new();
+    while queue.recv_many(&mut batch, BATCH_MESSAGES_MAX).await > 0 {
+        let (mesh, receiver, peer) = (mesh.clone(), Arc::clone(&receiver), peer.clone());
+        let messages = std::mem::take(&mut batch);
+        let done = spawn_blocking(move || {
+            let turn = mesh.0.turn(&peer);
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = 0;
+            for work in messages {
+                last = handle(&mesh, (&peer, life), &*receiver, work);
+            }
+            last
+        });
+        match done.await {
+            Ok(last) => handled.send_modify(|number| *number = last.max(*number)),
+            // What made the receiver fail would do so again.
+            Err(error) => return tracing::error!("what a peer tells cannot be handled: {error}"),
+        }
+    }
+}
+
+fn handle(
+    mesh: &Mesh,
+    (peer, life): (&PeerId, Incarnation),
+    receiver: &dyn Receiver,
+    work: Work,
+) -> u64 {
+    let number = match work {
+        Work::Message(number, message) => {
+            if mesh.0.is_new(peer, life, number) {
+                receiver.told(peer, life, &message);
+            }
+            number
+        }
+        Work::Missed(number) => {
+            if mesh.0.is_new(peer, life, number) {
+                receiver.has_missed(peer);
+            }
+            number
+        }
+        Work::Skip(number) => number,
+    };
+    mesh.0.is_handled(peer, life, number);
+    number
+}

@@ -1,0 +1,74 @@
+//! What can go wrong with a link.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use halite_crypto::KeyError;
+use halite_crypto::files::FileError;
+use thiserror::Error;
+
+use crate::peer::PeerId;
+
+/// Why links cannot be had, or one has ended.
+#[derive(Debug, Error)]
+pub enum MeshError {
+    /// The address for peers cannot be listened at.
+    #[error("could not listen for peers at {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// TLS cannot be set up with the master's own key.
+    #[error("could not set up TLS with the master's key")]
+    Tls(#[source] io::Error),
+    /// The master's key cannot be used.
+    #[error("could not use the master's key")]
+    Key(#[from] KeyError),
+    /// The directory of the peers' keys cannot be read.
+    #[error("could not read the keys of the peers")]
+    Pins(#[from] FileError),
+    /// An entry of the list of peers is no address.
+    #[error("{text:?} is no address of a peer")]
+    Address {
+        /// The entry.
+        text: String,
+    },
+    /// The name of a peer is none.
+    #[error("{text:?} is no name of a peer")]
+    Name {
+        /// The name.
+        text: String,
+    },
+    /// The connection was not made, or has ended.
+    #[error("the connection to the peer has ended")]
+    Broken(#[from] io::Error),
+    /// The peer took too long.
+    #[error("the peer is silent")]
+    Silent,
+    /// The peer shows a key that is in no file.
+    #[error("its key is none of those in {}", dir.display())]
+    Unpinned {
+        /// The directory of the files.
+        dir: PathBuf,
+    },
+    /// The peer shows our own key: the address is our own, or a copy of us runs.
+    #[error("it shows the key of this master")]
+    Own,
+    /// The peer belongs to another cluster.
+    #[error("{peer} belongs to the cluster {cluster:?}")]
+    OtherCluster {
+        /// The peer.
+        peer: PeerId,
+        /// Its cluster.
+        cluster: String,
+    },
+    /// The peer sent something that is no frame.
+    #[error("the peer sent {what}")]
+    Frame {
+        /// What it is.
+        what: &'static str,
+    },
+}

@@ -1,0 +1,122 @@
+//! What was heard of each peer: in which life of it, and up to which number.
+//!
+//! Pure. Invariant: a number of one life is admitted once, and none below one
+//! that was admitted.
+
+use std::collections::BTreeMap;
+
+use halite_proto::msgpack::{pack_modern, unpack_modern};
+use halite_proto::{Map, Value};
+
+use crate::limits::PEERS_MAX;
+use crate::peer::{Incarnation, PeerId};
+
+/// Where one peer was heard up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) incarnation: Incarnation,
+    pub(crate) number: u64,
+}
+
+/// All peers that were heard.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Heard(BTreeMap<PeerId, Place>);
+
+impl Heard {
+    /// Where a peer was heard up to.
+    pub(crate) fn of(&self, peer: &PeerId) -> Option<Place> {
+        self.0.get(peer).copied()
+    }
+
+    /// A peer says in which life it is, and where it goes on.
+    pub(crate) fn begin(&mut self, peer: &PeerId, incarnation: Incarnation, number: u64) {
+        let is_same = self
+            .of(peer)
+            .is_some_and(|place| place.incarnation == incarnation);
+        if is_same || (self.0.len() >= PEERS_MAX && !self.0.contains_key(peer)) {
+            return;
+        }
+        let place = Place {
+            incarnation,
+            number,
+        };
+        self.0.insert(peer.clone(), place);
+    }
+
+    /// Whether a message is new; it counts as heard from then on.
+    pub(crate) fn admit(&mut self, peer: &PeerId, incarnation: Incarnation, number: u64) -> bool {
+        match self.0.get_mut(peer) {
+            Some(place) if place.incarnation == incarnation && place.number < number => {
+                place.number = number;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The bytes of its file.
+    pub(crate) fn pack(&self) -> Vec<u8> {
+        let entries = self.0.iter().map(|(peer, place)| {
+            let place = vec![
+                Value::from(place.incarnation.to_string()),
+                Value::from(place.number),
+            ];
+            (Value::from(peer.as_str()), Value::List(place))
+        });
+        pack_modern(&Value::Map(entries.collect::<Map>())).unwrap_or_default()
+    }
+
+    /// Reads such bytes; what is no entry is left out.
+    pub(crate) fn unpack(bytes: &[u8]) -> Self {
+        let Ok(Value::Map(map)) = unpack_modern(bytes) else {
+            return Self::default();
+        };
+        let entry = |(peer, place): (&Value, &Value)| {
+            let peer = PeerId::parse(peer.as_str()?).ok()?;
+            let [incarnation, number] = place.as_list()? else {
+                return None;
+            };
+            let incarnation = u64::from_str_radix(incarnation.as_str()?, 16).ok()?;
+            let place = Place {
+                incarnation: Incarnation(incarnation),
+                number: u64::try_from(number.as_i64()?).ok()?,
+            };
+            Some((peer, place))
+        };
+        Self(map.iter().filter_map(entry).take(PEERS_MAX).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_counts_once_in_each_life() {
+        let m2 = PeerId::parse("m2").unwrap();
+        let [first, second] = [1, 2].map(Incarnation);
+        let mut heard = Heard::default();
+        assert!(!heard.admit(&m2, first, 1));
+        heard.begin(&m2, first, 4);
+        assert!(!heard.admit(&m2, first, 4));
+        assert!(heard.admit(&m2, first, 5) && !heard.admit(&m2, first, 5));
+        // The same life goes on where it was, whatever it says.
+        heard.begin(&m2, first, 0);
+        assert!(!heard.admit(&m2, first, 5) && heard.admit(&m2, first, 9));
+        assert_eq!(Heard::unpack(&heard.pack()), heard);
+        heard.begin(&m2, second, 0);
+        assert!(!heard.admit(&m2, first, 10) && heard.admit(&m2, second, 1));
+    }
+
+    #[test]
+    fn a_damaged_file_is_no_file() {
+        for bytes in [
+            &b""[..],
+            b"\x90",
+            b"\x81\xa2..\x92\xa10\x01",
+            b"\x81\xa1a\x91\x01",
+        ] {
+            assert_eq!(Heard::unpack(bytes), Heard::default());
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What the links are bounded by, and what happens there.
+
+use std::time::Duration;
+
+/// Bytes of one message. A longer one is not told, and counted as an error.
+pub const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Bytes of a frame: a message and its number.
+pub(crate) const FRAME_BYTES_MAX: usize = MESSAGE_BYTES_MAX + 1024;
+
+/// Bytes of the first frame of a connection.
+pub(crate) const HELLO_BYTES_MAX: usize = 4096;
+
+/// Masters of a cluster. Files of further peers are not read.
+pub const PEERS_MAX: usize = 64;
+
+/// Bytes of a peer's public key file.
+pub(crate) const PIN_BYTES_MAX: u64 = 16 * 1024;
+
+/// How long messages are kept for peers that are away.
+pub const REPLAY_AGE: Duration = Duration::from_secs(300);
+
+/// Bytes of messages that are kept. The oldest make room; a peer that misses
+/// them is told that there is a gap.
+pub const REPLAY_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// Messages that are kept.
+pub const REPLAY_MESSAGES_MAX: usize = 500_000;
+
+/// Messages that are sent between two looks at acknowledgements.
+pub(crate) const BATCH_MESSAGES_MAX: usize = 256;
+
+/// Bytes of them.
+pub(crate) const BATCH_BYTES_MAX: usize = 1024 * 1024;
+
+/// A connection whose other end has not proven itself by then is closed.
+pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
+
+/// Connections that have not proven themselves yet. Further ones are closed.
+pub(crate) const HANDSHAKES_MAX: usize = 32;
+
+/// A sender that has nothing to tell says so in such intervals.
+pub(crate) const PING_EVERY: Duration = Duration::from_millis(500);
+
+/// A peer that is silent for so long is away.
+pub const SILENCE_MAX: Duration = Duration::from_secs(3);
+
+/// The pause before a peer is dialled again, which doubles from the first to
+/// the last.
+pub(crate) const REDIAL_MIN: Duration = Duration::from_millis(50);
+/// See `REDIAL_MIN`.
+pub(crate) const REDIAL_MAX: Duration = Duration::from_secs(1);
+
+/// How often the files of peers are looked at.
+pub(crate) const PINS_EVERY: Duration = Duration::from_secs(1);
+
+/// How often it is written down what was heard of peers.
+pub(crate) const HEARD_EVERY: Duration = Duration::from_millis(500);
+
+/// Bytes of the file with what was heard.
+pub(crate) const HEARD_BYTES_MAX: u64 = 64 * 1024;

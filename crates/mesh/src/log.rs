@@ -1,0 +1,178 @@
+//! What a master has told, in order, for as long as a peer may have to be told
+//! again.
+//!
+//! Pure: time comes in. Invariant: numbers rise by one; what is forgotten is the
+//! oldest, so what remains is without a gap.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::peer::PeerId;
+
+/// A message that was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Its number.
+    pub(crate) number: u64,
+    /// Whom it is for; everybody unless it says so.
+    pub(crate) to: Option<PeerId>,
+    /// What it says.
+    pub(crate) message: Arc<[u8]>,
+}
+
+/// The bounds of a log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) age: Duration,
+    pub(crate) bytes_max: usize,
+    pub(crate) messages_max: usize,
+}
+
+/// The messages of the last while.
+#[derive(Debug)]
+pub(crate) struct Log {
+    bounds: Bounds,
+    messages: VecDeque<(Instant, Told)>,
+    bytes: usize,
+    /// The number of the last message, 0 before the first.
+    last: u64,
+}
+
+impl Log {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            messages: VecDeque::new(),
+            bytes: 0,
+            last: 0,
+        }
+    }
+
+    /// Adds a message; its number.
+    pub(crate) fn tell(&mut self, now: Instant, to: Option<PeerId>, message: Arc<[u8]>) -> u64 {
+        self.last += 1;
+        self.bytes += message.len();
+        let told = Told {
+            number: self.last,
+            to,
+            message,
+        };
+        self.messages.push_back((now, told));
+        self.forget(now);
+        self.last
+    }
+
+    /// Forgets what is too old or too much; the last message always stays.
+    fn forget(&mut self, now: Instant) {
+        while self.messages.len() > 1
+            && let Some((told, oldest)) = self.messages.front()
+        {
+            let is_old = now.saturating_duration_since(*told) > self.bounds.age;
+            let is_too_much = self.bytes > self.bounds.bytes_max
+                || self.messages.len() > self.bounds.messages_max;
+            if !is_old && !is_too_much {
+                return;
+            }
+            self.bytes -= oldest.message.len();
+            self.messages.pop_front();
+        }
+    }
+
+    #[cfg(test)]
+    fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// The messages after a number, at most so many and so large; and whether
+    /// some between are forgotten.
+    pub(crate) fn after(
+        &self,
+        number: u64,
+        count_max: usize,
+        bytes_max: usize,
+    ) -> (Vec<Told>, bool) {
+        let first = self
+            .messages
+            .front()
+            .map_or(self.last + 1, |(_, told)| told.number);
+        let is_gap = number + 1 < first;
+        let skip = (number + 1).saturating_sub(first);
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        let mut bytes = 0;
+        let mut found = Vec::new();
+        for (_, told) in self.messages.iter().skip(skip).take(count_max) {
+            bytes += told.message.len();
+            if bytes > bytes_max && !found.is_empty() {
+                break;
+            }
+            found.push(told.clone());
+        }
+        (found, is_gap)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn log(bytes_max: usize, messages_max: usize) -> Log {
+        Log::new(Bounds {
+            age: Duration::from_secs(10),
+            bytes_max,
+            messages_max,
+        })
+    }
+
+    fn numbers(told: &[Told]) -> Vec<u64> {
+        told.iter().map(|told| told.number).collect()
+    }
+
+    #[test]
+    fn a_peer_reads_on_where_it_was() {
+        let now = Instant::now();
+        let mut log = log(1000, 100);
+        assert_eq!(log.after(0, 9, 99), (Vec::new(), false));
+        for n in 1..=5u8 {
+            assert_eq!(log.tell(now, None, [n].into()), u64::from(n));
+        }
+        let (told, is_gap) = log.after(2, 2, 99);
+        assert_eq!((numbers(&told), is_gap), (vec![3, 4], false));
+        assert_eq!(numbers(&log.after(2, 9, 1).0), [3]);
+        assert_eq!(numbers(&log.after(5, 9, 9).0), [] as [u64; 0]);
+        // A peer that is ahead has heard an earlier life of ours.
+        assert_eq!(log.after(9, 9, 9), (Vec::new(), false));
+    }
+
+    #[test]
+    fn what_is_forgotten_is_a_gap() {
+        let now = Instant::now();
+        let mut log = log(1000, 3);
+        for n in 1..=5u8 {
+            log.tell(now, None, [n].into());
+        }
+        assert!(log.after(1, 9, 9).1);
+        let (told, is_gap) = log.after(2, 9, 9);
+        assert_eq!((numbers(&told), is_gap), (vec![3, 4, 5], false));
+        log.tell(now + Duration::from_secs(11), None, [6].into());
+        assert_eq!(numbers(&log.after(0, 9, 9).0), [6]);
+    }
+
+    proptest! {
+        #[test]
+        fn it_stays_within_its_bounds(sizes in prop::collection::vec(0usize..40, 1..80)) {
+            let mut log = log(100, 10);
+            let now = Instant::now();
+            for size in sizes {
+                log.tell(now, None, vec![0; size].into());
+                let held: usize = log.messages.iter().map(|(_, told)| told.message.len()).sum();
+                prop_assert_eq!(held, log.bytes);
+                prop_assert!(log.messages.len() <= 10 && (held <= 100 || log.messages.len() == 1));
+                let (told, _) = log.after(0, usize::MAX, usize::MAX);
+                prop_assert_eq!(told.last().map(|told| told.number), Some(log.last()));
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! TLS 1.3 with the masters' own keys. The only file that knows OpenSSL.
+//!
+//! Both sides show a certificate that they have signed themselves: it carries
+//! the key, and the handshake proves that its private half is there. Who the
+//! key belongs to is decided by the caller, so no name or date in a certificate
+//! is looked at.
+
+use std::io;
+use std::pin::Pin;
+
+use halite_crypto::{PrivateKey, PublicKey};
+use openssl::asn1::Asn1Time;
+use openssl::bn::BigNum;
+use openssl::error::ErrorStack;
+use openssl::hash::MessageDigest;
+use openssl::pkey::{PKey, Private};
+use openssl::ssl::{
+    Ssl, SslContext, SslContextBuilder, SslMethod, SslOptions, SslSessionCacheMode, SslVerifyMode,
+    SslVersion,
+};
+use openssl::x509::{X509, X509NameBuilder};
+use tokio::net::TcpStream;
+use tokio_openssl::SslStream;
+
+use crate::error::MeshError;
+
+/// A connection whose other end has proven that it has the key `key`.
+pub(crate) struct Secured {
+    pub(crate) stream: SslStream<TcpStream>,
+    /// The normalised PEM text of the other end's public key.
+    pub(crate) key: String,
+}
+
+/// What a master shows to its peers.
+#[derive(Clone)]
+pub(crate) struct Tls {
+    context: SslContext,
+    own: String,
+}
+
+impl Tls {
+    /// Sets up TLS with a master's key.
+    pub(crate) fn new(key: &PrivateKey) -> Result<Self, MeshError> {
+        let own = key.public()?.clean_pem()?;
+        let pem = key.to_pem()?;
+        let context = PKey::private_key_from_pem(pem.expose().as_bytes())
+            .and_then(|key| context(&key))
+            .map_err(|error| MeshError::Tls(error.into()))?;
+        Ok(Self { context, own })
+    }
+
+    /// The normalised PEM text of our public key.
+    pub(crate) fn own(&self) -> &str {
+        &self.own
+    }
+
+    /// Secures a connection that we have made.
+    pub(crate) async fn connect(&self, stream: TcpStream) -> Result<Secured, MeshError> {
+        let mut stream = self.stream(stream)?;
+        let done = Pin::new(&mut stream).connect().await;
+        proven(done.map_err(io::Error::other), stream)
+    }
+
+    /// Secures a connection that somebody has made to us.
+    pub(crate) async fn accept(&self, stream: TcpStream) -> Result<Secured, MeshError> {
+        let mut stream = self.stream(stream)?;
+        let done = Pin::new(&mut stream).accept().await;
+        proven(done.map_err(io::Error::other), stream)
+    }
+
+    fn stream(&self, stream: TcpStream) -> Result<SslStream<TcpStream>, MeshError> {
+        stream.set_nodelay(true)?;
+        Ssl::new(&self.context)
+            .and_then(|ssl| SslStream::new(ssl, stream))
+            .map_err(|error| MeshError::Tls(error.into()))
+    }
+}
+
+fn proven(done: io::Result<()>, stream: SslStream<TcpStream>) -> Result<Secured, MeshError> {
+    done?;
+    let no_key = || MeshError::Frame {
+        what: "no certificate",
+    };
+    let certificate = stream.ssl().peer_certificate().ok_or_else(no_key)?;
+    let pem = certificate
+        .public_key()
+        .and_then(|key| key.public_key_to_pem())
+        .map_err(|_| no_key())?;
+    let key = PublicKey::from_pem(&String::from_utf8_lossy(&pem))?.clean_pem()?;
+    Ok(Secured { stream, key })
+}
+
+fn context(key: &PKey<Private>) -> Result<SslContext, ErrorStack> {
+    let mut context = SslContextBuilder::new(SslMethod::tls())?;
+    context.set_min_proto_version(Some(SslVersion::TLS1_3))?;
+    context.set_certificate(&*certificate(key)?)?;
+    context.set_private_key(key)?;
+    // A resumed session would show no certificate.
+    context.set_session_cache_mode(SslSessionCacheMode::OFF);
+    context.set_options(SslOptions::NO_TICKET);
+    context.set_num_tickets(0)?;
+    // There is no authority: that the key is one of the pins is checked when
+    // the handshake is done, before anything is read.
+    let mode = SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT;
+    context.set_verify_callback(mode, |_, _| true);
+    Ok(context.build())
+}
+
+fn certificate(key: &PKey<Private>) -> Result<X509, ErrorStack> {
+    const DAYS: u32 = 36_500;
+    let mut name = X509NameBuilder::new()?;
+    name.append_entry_by_text("CN", "halite master")?;
+    let name = name.build();
+    let mut certificate = X509::builder()?;
+    certificate.set_version(2)?;
+    let serial = BigNum::from_u32(1)?.to_asn1_integer()?;
+    certificate.set_serial_number(&serial)?;
+    certificate.set_subject_name(&name)?;
+    certificate.set_issuer_name(&name)?;
+    certificate.set_not_before(&*Asn1Time::from_unix(0)?)?;
+    certificate.set_not_after(&*Asn1Time::days_from_now(DAYS)?)?;
+    certificate.set_pubkey(key)?;
+    certificate.sign(key, MessageDigest::sha256())?;
+    Ok(certificate.build())
+}

@@ -1,0 +1,295 @@
+//! Links between masters in one process, over real sockets.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use halite_crypto::PrivateKey;
+use halite_mesh::{Incarnation, Listener, Mesh, MeshOptions, PeerAddress, PeerId, Pins, Receiver};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+const LONG: Duration = Duration::from_secs(20);
+
+/// Keys take their time; each test uses the same.
+static KEYS: LazyLock<Vec<PrivateKey>> = LazyLock::new(|| {
+    (0..4)
+        .map(|_| PrivateKey::generate(2048).unwrap())
+        .collect()
+});
+
+#[derive(Debug, PartialEq, Eq)]
+enum Heard {
+    Up(String),
+    Down(String),
+    Told(String, Vec<u8>),
+    Missed(String),
+}
+
+struct Ear(mpsc::UnboundedSender<Heard>);
+
+impl Ear {
+    fn hear(&self, heard: Heard) {
+        let _ = self.0.send(heard);
+    }
+}
+
+impl Receiver for Ear {
+    fn peer_is_up(&self, peer: &PeerId, _: Incarnation) {
+        self.hear(Heard::Up(peer.to_string()));
+    }
+
+    fn peer_is_down(&self, peer: &PeerId) {
+        self.hear(Heard::Down(peer.to_string()));
+    }
+
+    fn told(&self, peer: &PeerId, _: Incarnation, message: &[u8]) {
+        self.hear(Heard::Told(peer.to_string(), message.to_vec()));
+    }
+
+    fn has_missed(&self, peer: &PeerId) {
+        self.hear(Heard::Missed(peer.to_string()));
+    }
+}
+
+/// A master: its side of the links, and what it has heard.
+struct Master {
+    mesh: Mesh,
+    heard: mpsc::UnboundedReceiver<Heard>,
+    task: JoinHandle<()>,
+}
+
+impl Master {
+    /// The next message of a peer.
+    async fn next_told(&mut self) -> (String, Vec<u8>) {
+        loop {
+            let heard = timeout(LONG, self.heard.recv()).await.unwrap().unwrap();
+            match heard {
+                Heard::Told(peer, message) => return (peer, message),
+                Heard::Missed(peer) => panic!("{peer} has forgotten something"),
+                _ => {}
+            }
+        }
+    }
+
+    async fn wait_for(&mut self, wanted: Heard) {
+        while timeout(LONG, self.heard.recv()).await.unwrap().unwrap() != wanted {}
+    }
+
+    async fn stop(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+}
+
+/// A shared directory, and where each master listens.
+struct Place {
+    dir: tempfile::TempDir,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Place {
+    fn of(masters: usize) -> (Self, Vec<Listener>) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("peers")).unwrap();
+        let listen = |_| Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listeners: Vec<Listener> = (0..masters).map(listen).collect();
+        let addresses = listeners.iter().filter_map(Listener::address).collect();
+        let place = Self { dir, addresses };
+        for n in 0..masters {
+            place.pin(n, &name(n));
+        }
+        (place, listeners)
+    }
+
+    fn peers(&self) -> std::path::PathBuf {
+        self.dir.path().join("peers")
+    }
+
+    fn pin(&self, key: usize, name: &str) {
+        let pem = KEYS[key].public().unwrap().to_pem().unwrap();
+        fs::write(self.peers().join(format!("{name}.pub")), pem).unwrap();
+    }
+
+    fn begin(&self, n: usize, listener: Listener, life: u64, cluster: &str) -> Master {
+        let others = self
+            .addresses
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != n);
+        let peers = others.map(|(_, at)| PeerAddress::parse(&at.to_string(), 1).unwrap());
+        begin(n, listener, life, cluster, (&self.peers(), peers.collect()))
+    }
+}
+
+fn begin(
+    n: usize,
+    listener: Listener,
+    life: u64,
+    cluster: &str,
+    (pins, peers): (&Path, Vec<PeerAddress>),
+) -> Master {
+    let mesh = Mesh::new(MeshOptions {
+        cluster: cluster.to_owned(),
+        incarnation: Incarnation(life),
+        key: KEYS[n].clone(),
+        pins: Pins::open(pins.to_owned()).unwrap(),
+        peers,
+        heard: pins.with_file_name(format!("heard-{n}")),
+    })
+    .unwrap();
+    let (ear, heard) = mpsc::unbounded_channel();
+    let running = mesh.clone();
+    let task = tokio::spawn(async move { running.run(listener, Arc::new(Ear(ear))).await });
+    Master { mesh, heard, task }
+}
+
+fn name(n: usize) -> String {
+    format!("127.0.0.{}", n + 1)
+}
+
+fn start(masters: usize) -> (Place, Vec<Master>) {
+    let (place, listeners) = Place::of(masters);
+    let started = listeners.into_iter().enumerate();
+    let all = started.map(|(n, listener)| place.begin(n, listener, n as u64 + 1, "c"));
+    let all = all.collect();
+    (place, all)
+}
+
+#[tokio::test]
+async fn all_hear_all_in_order_and_once() {
+    let (_place, mut masters) = start(3);
+    for master in &masters {
+        assert!(master.mesh.linked(LONG).await);
+    }
+    for round in 0..100u8 {
+        for master in &masters {
+            master.mesh.tell(&[round]);
+        }
+    }
+    let large = vec![7; 3_000_000];
+    let number = masters[0].mesh.tell(&large);
+    assert!(masters[0].mesh.acknowledged(number, LONG).await);
+    for (n, master) in masters.iter_mut().enumerate() {
+        let mut next = [0u8; 3];
+        let others = 200 + usize::from(n != 0);
+        for _ in 0..others {
+            let (peer, message) = master.next_told().await;
+            let of = (0..3).find(|of| name(*of) == peer).unwrap();
+            assert_ne!(of, n);
+            if message.len() > 1 {
+                assert_eq!((of, next[0], message == large), (0, 100, true));
+            } else {
+                assert_eq!(message, [next[of]]);
+                next[of] += 1;
+            }
+        }
+        assert!(master.heard.try_recv().is_err());
+    }
+    let status = masters[0].mesh.peers();
+    assert!(
+        status
+            .iter()
+            .all(|peer| peer.dialled.is_some() && peer.heard.is_some())
+    );
+    assert_eq!(status.len(), 2);
+}
+
+#[tokio::test]
+async fn who_was_away_is_told_what_it_has_missed() {
+    let (place, mut masters) = start(2);
+    assert!(masters[0].mesh.linked(LONG).await);
+    let number = masters[0].mesh.tell(b"before");
+    assert!(masters[0].mesh.acknowledged(number, LONG).await);
+    let mut away = masters.pop().unwrap();
+    assert_eq!(away.next_told().await.1, b"before");
+    // What it has heard is written down within a second.
+    let file = place.dir.path().join("heard-1");
+    let written = async {
+        let has_heard = |bytes: &[u8]| bytes.ends_with(&[u8::try_from(number).unwrap()]);
+        while !fs::read(&file).is_ok_and(|bytes| has_heard(&bytes)) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(LONG, written).await.unwrap();
+    away.stop().await;
+    masters[0].wait_for(Heard::Down(name(1))).await;
+    masters[0].mesh.tell(b"one");
+    masters[0]
+        .mesh
+        .tell_one(&PeerId::parse("somebody-else").unwrap(), b"not for it");
+    masters[0].mesh.tell(b"two");
+    let listener = Listener::bind(place.addresses[1]).unwrap();
+    let mut back = place.begin(1, listener, 9, "c");
+    back.mesh.tell(b"of a new life");
+    assert_eq!(back.next_told().await.1, b"one");
+    assert_eq!(back.next_told().await.1, b"two");
+    assert_eq!(masters[0].next_told().await.1, b"of a new life");
+}
+
+#[tokio::test]
+async fn a_key_that_is_no_peers_is_refused_and_one_that_goes_is_cut_off() {
+    let (place, mut masters) = start(2);
+    assert!(masters[0].mesh.linked(LONG).await);
+    // Somebody who believes that the two are his peers.
+    let own = tempfile::tempdir().unwrap();
+    let pins = own.path().join("peers");
+    fs::create_dir(&pins).unwrap();
+    for n in 0..2 {
+        let file = format!("{}.pub", name(n));
+        fs::copy(place.peers().join(&file), pins.join(&file)).unwrap();
+    }
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let peers = place.addresses.iter();
+    let peers = peers.map(|at| PeerAddress::parse(&at.to_string(), 1).unwrap());
+    let stranger = begin(2, listener, 5, "c", (&pins, peers.collect()));
+    assert!(!stranger.mesh.linked(Duration::from_millis(500)).await);
+    assert!(
+        masters[0]
+            .mesh
+            .peers()
+            .iter()
+            .all(|peer| peer.peer.to_string() == name(1))
+    );
+    stranger.stop().await;
+
+    fs::remove_file(place.peers().join(format!("{}.pub", name(1)))).unwrap();
+    masters[0].wait_for(Heard::Down(name(1))).await;
+    masters[1].mesh.tell(b"not heard");
+    place.pin(1, &name(1));
+    masters[0].wait_for(Heard::Up(name(1))).await;
+}
+
+#[tokio::test]
+async fn another_cluster_is_refused() {
+    let (place, listeners) = Place::of(2);
+    let clusters = ["one", "other"];
+    let started = listeners.into_iter().enumerate();
+    let masters: Vec<Master> = started
+        .map(|(n, listener)| place.begin(n, listener, 1, clusters[n]))
+        .collect();
+    assert!(!masters[0].mesh.linked(Duration::from_millis(300)).await);
+    assert!(masters[0].mesh.peers()[0].heard.is_none());
+}
+
+#[tokio::test]
+async fn what_is_no_tls_gets_nothing() {
+    let (place, masters) = start(2);
+    let mut stream = TcpStream::connect(place.addresses[0]).await.unwrap();
+    stream
+        .write_all(&[0, 0, 0, 5, b'H', 1, 2, 3, 4])
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    let _ = timeout(LONG, stream.read_to_end(&mut answer))
+        .await
+        .unwrap();
+    // At most an alert.
+    assert!(answer.len() < 16, "{answer:?}");
+    assert!(masters[0].mesh.linked(LONG).await);
+}

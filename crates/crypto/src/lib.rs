@@ -27,6 +27,7 @@ mod remnants;
 pub mod rsa;
 pub mod secret;
 pub mod serial;
+mod shared_secret;
 
 pub use algorithm::{EncAlgo, SigAlgo, UnknownAlgorithm};
 pub use crypticle::{BadSymmetricKey, Crypticle, OpenError, Opened, SymmetricKey};
@@ -38,3 +39,4 @@ pub use random::{constant_time_eq, random_bytes};
 pub use rsa::{PrivateKey, PublicKey};
 pub use secret::Secret;
 pub use serial::SerialGate;
+pub use shared_secret::SharedSecret;

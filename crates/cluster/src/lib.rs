@@ -1,0 +1,35 @@
+//! What the masters of a cluster agree on, and how, without any socket, file or
+//! clock.
+//!
+//! Masters keep the keys of minions, the members of the cluster and the publish
+//! key in [`Registers`]: each decision is stamped by a hybrid clock, and two
+//! states merge to the same third one in whatever order, and however often, they
+//! meet. [`Sync`] says what two masters send each other so that they do meet.
+//! [`lease`] decides which master does what only one of them is to do, and
+//! [`join`] is how a master becomes a member.
+//!
+//! Invariant: a master that has heard that a key was rejected or deleted does
+//! not take it for accepted again until somebody who had heard of it too accepts
+//! it. This holds whatever clocks say, and whatever is lost, repeated or late.
+
+pub mod clock;
+mod delta;
+mod encoding;
+mod entry;
+pub mod join;
+pub mod lease;
+pub mod limits;
+mod peer;
+mod publish_key;
+mod registers;
+mod sync;
+mod table;
+
+pub use clock::{ClockAhead, HybridClock, Stamp};
+pub use delta::{Delta, Digest};
+pub use encoding::DecodeError;
+pub use entry::{Grant, GrantKind, Standing};
+pub use peer::PeerId;
+pub use publish_key::PublishKey;
+pub use registers::{Decision, MergeError, Merged, RegisterError, Registers};
+pub use sync::{Message, Output, Sync};

@@ -1,12 +1,15 @@
 //! States of source trees.
 
+mod clone_plan;
+mod cloned;
 mod detached;
 mod latest;
 
-use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use std::path::Path;
+
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, paths, python};
 use halite_proto::{Map, Value};
 
-use crate::git::half_clone::{HalfClone, cloning};
 use crate::git::run::reason;
 use crate::git::{Git, config_values, config_words, set_config};
 
@@ -16,7 +19,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "git.cloned",
             "(name, target=None, branch=None, user=None, password=None, identity=None, https_user=None, https_pass=None, output_encoding=None)",
-            cloned,
+            cloned::cloned,
             "A repository is cloned; it is not updated.",
         ),
         Function::new(
@@ -89,94 +92,26 @@ fn is_repository(call: &Call<'_>, path: &str) -> bool {
     call.host().path(path).join(".git").exists()
 }
 
-fn cloned(call: &Call<'_>) -> CallResult {
-    let target = match target(call) {
-        Ok(target) => target,
-        Err(comment) => return Ok(StateReturn::of(call).failed(comment).into()),
+/// Removes everything in a directory.
+fn empty_directory(path: &str) -> Result<(), CallError> {
+    let failed = |error: std::io::Error| {
+        CallError::command(format!("Unable to remove\n  {path}\n    {error}"))
     };
-    or_failed(call, clone_once(call, &target))
+    for entry in std::fs::read_dir(path).map_err(failed)?.flatten() {
+        let entry = entry.path();
+        let removed = if entry.is_dir() && !entry.is_symlink() {
+            paths::remove_dir_all(&entry)
+        } else {
+            paths::remove_file(&entry)
+        };
+        removed.map_err(failed)?;
+    }
+    Ok(())
 }
 
-fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
-    let mut state = StateReturn::of(call);
-    let name = call.text("name");
-    let branch = call.text_opt("branch");
-    let real = call.host().path(target);
-    let mut git = Git::of(call);
-    let at_branch = branch
-        .as_ref()
-        .map(|branch| format!(" with branch '{branch}'"))
-        .unwrap_or_default();
-    let would_be = format!("{name} would be cloned to {target}{at_branch}");
-    let mut is_completed = false;
-    if let Some(half) = HalfClone::at(call, &git, &real, false)? {
-        if call.is_test() {
-            return Ok(state.pending(would_be));
-        }
-        if let Some(pending) = half.settle(call, &git)? {
-            pending.end(false);
-            is_completed = true;
-            state.changes.insert("new", format!("{name} => {target}"));
-        }
-    }
-    if is_repository(call, target) {
-        git.cwd = Some(target.to_owned());
-        let done = |text: String| match is_completed {
-            true => format!("{name} cloned to {target}{at_branch}"),
-            false => text,
-        };
-        let Some(branch) = branch else {
-            let text = format!("Repository already exists at {target}");
-            return Ok(state.ok(done(text)));
-        };
-        let current = git.ask(call, &["rev-parse", "--abbrev-ref", "HEAD"])?;
-        if current.as_deref() == Some(&branch) {
-            let text = format!(
-                "Repository already exists at {target} and is checked out to branch '{branch}'"
-            );
-            return Ok(state.ok(done(text)));
-        }
-        let change = Map::from([
-            ("old", Value::from(current)),
-            ("new", branch.as_str().into()),
-        ]);
-        state.changes.insert("branch", change);
-        if call.is_test() {
-            return Ok(state.pending(format!("Branch would be changed to '{branch}'")));
-        }
-        git.go(call, &["checkout", &branch])?;
-        return Ok(state.ok(format!("Branch changed to '{branch}'")));
-    }
-    if real.exists() && !real.is_dir() {
-        return Ok(state.failed(format!(
-            "Specified cwd '{target}' either not absolute or does not exist"
-        )));
-    }
-    if real.is_dir() && std::fs::read_dir(&real).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Ok(state.failed(format!(
-            "Clone failed: fatal: destination path '{target}' already exists and is not an empty directory."
-        )));
-    }
-    state.changes.insert("new", format!("{name} => {target}"));
-    if call.is_test() {
-        return Ok(state.pending(would_be));
-    }
-    let mut words = vec!["clone"];
-    if let Some(branch) = &branch {
-        words.extend(["--branch", branch]);
-    }
-    let url = auth(call, &name)?;
-    let shown = real.display().to_string();
-    words.extend(["--", &url, &shown]);
-    git.cwd = None;
-    let pending = cloning(call, &real);
-    let cloned = git.go(call, &words);
-    pending.end(git.was_killed());
-    if let Err(error) = cloned {
-        state.changes = Map::new();
-        return Ok(state.failed(format!("Clone failed: {}", reason(&error))));
-    }
-    Ok(state.ok(format!("{name} cloned to {target}{at_branch}")))
+/// Whether a directory is there and not empty.
+fn has_files(path: impl AsRef<Path>) -> bool {
+    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 /// The place with the user and password of the call.
@@ -209,7 +144,7 @@ fn present(call: &Call<'_>) -> CallResult {
             ))
             .into());
     }
-    let non_empty = std::fs::read_dir(&real).is_ok_and(|mut entries| entries.next().is_some());
+    let non_empty = has_files(&real);
     if non_empty && !call.flag("force") {
         return Ok(state
             .failed(format!(
@@ -236,7 +171,7 @@ fn present(call: &Call<'_>) -> CallResult {
         return Ok(state.pending(format!("New {what} would be created")).into());
     }
     if non_empty {
-        latest::empty_directory(&real.display().to_string())?;
+        empty_directory(&real.display().to_string())?;
         state.changes.insert("forced init", true);
     }
     let mut kwargs = Map::new();

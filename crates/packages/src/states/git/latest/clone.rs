@@ -5,10 +5,12 @@ use std::path::Path;
 use halite_call::StateReturn;
 use halite_git::Pending;
 
-use super::{Job, Stop, empty_directory, sentence};
+use super::{Job, Stop, sentence};
 use crate::git::half_clone::cloning;
 use crate::git::half_update::updating;
 use crate::git::run::reason;
+use crate::states::git::clone_plan::{ClonePlan, would_be_cloned};
+use crate::states::git::{empty_directory, has_files};
 
 impl Job<'_, '_> {
     pub(super) fn clone_it(
@@ -18,27 +20,37 @@ impl Job<'_, '_> {
     ) -> Result<StateReturn, Stop> {
         let (call, path) = (self.call, self.path());
         let new = format!("{} => {}", self.name, self.target);
-        let filled = std::fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_some());
-        if filled {
-            if !call.flag("force_clone") {
-                return Err(Stop::Said(format!(
-                    "Target '{}' exists, is non-empty and is not a git repository. Set the 'force_clone' option to True to remove this directory's contents and proceed with cloning the remote repository",
-                    self.target
-                )));
-            }
-            state.changes.insert("forced clone", true);
-            if call.is_test() {
+        match ClonePlan::decide(call, &self.name, &self.target, has_files(&path)) {
+            ClonePlan::Refuse(comment) => return Err(Stop::Said(comment)),
+            ClonePlan::Predict { comment, empties } => {
+                if empties {
+                    state.changes.insert("forced clone", true);
+                }
                 state.changes.insert("new", new);
-                return Ok(state.clone().pending(format!(
-                    "Target directory {0} exists. Since force_clone=True, the contents of {0} would be deleted, and {1} would be cloned into this directory.",
-                    self.target, self.name
-                )));
+                return Ok(state.clone().pending(comment));
             }
-            empty_directory(&path)?;
+            ClonePlan::Clone { empties: true } => {
+                state.changes.insert("forced clone", true);
+                empty_directory(&path)?;
+            }
+            ClonePlan::Clone { empties: false } => {}
         }
-        if call.is_test() {
-            return Ok(self.would_be_cloned(state));
-        }
+        let pending = self.clone_to(&path)?;
+        state.changes.insert("new", new);
+        let kind = if self.mirror {
+            " as mirror"
+        } else if self.bare {
+            " as bare repository"
+        } else {
+            ""
+        };
+        comments.push(format!("{} cloned to {}{kind}", self.name, self.target));
+        self.finish_clone(pending, state, comments)
+    }
+
+    /// Clones to `path`. The record ends when the wanted files are there.
+    fn clone_to(&self, path: &str) -> Result<Pending, Stop> {
+        let call = self.call;
         let depth = call.text("depth");
         let mut words = vec!["clone"];
         if self.mirror {
@@ -52,22 +64,13 @@ impl Job<'_, '_> {
         if !call.arg("depth").is_nil() {
             words.extend(["--depth", &depth, "--branch", &self.rev]);
         }
-        words.extend(["--", &self.url, &path]);
-        let pending = cloning(call, Path::new(&path));
+        words.extend(["--", &self.url, path]);
+        let pending = cloning(call, Path::new(path));
         if let Err(error) = self.git.go(call, &words) {
             pending.end(self.git.was_killed());
             return Err(Stop::Said(format!("Clone failed: {}", reason(&error))));
         }
-        state.changes.insert("new", new);
-        let kind = if self.mirror {
-            " as mirror"
-        } else if self.bare {
-            " as bare repository"
-        } else {
-            ""
-        };
-        comments.push(format!("{} cloned to {}{kind}", self.name, self.target));
-        self.finish_clone(pending, state, comments)
+        Ok(pending)
     }
 
     /// Brings a clone to what is wanted.
@@ -99,10 +102,8 @@ impl Job<'_, '_> {
     pub(super) fn would_be_cloned(&self, state: &mut StateReturn) -> StateReturn {
         let new = format!("{} => {}", self.name, self.target);
         state.changes.insert("new", new);
-        state.clone().pending(format!(
-            "Repository {} would be cloned to {}",
-            self.name, self.target
-        ))
+        let comment = would_be_cloned(&self.name, &self.target);
+        state.clone().pending(comment)
     }
 
     /// Brings a fresh clone to the wanted revision.

@@ -1,21 +1,27 @@
 //! What test mode says.
+
 use halite_call::StateReturn;
 
+use super::update::Outlook;
+use super::work_tree::WorkTree;
 use super::{Job, Stop, sentence, short};
 use halite_call::addresses::redacted;
 
 impl Job<'_, '_> {
+    /// What the update would do.
     pub(super) fn predict(
         &self,
         state: &mut StateReturn,
-        seen: &Seen<'_>,
+        tree: &WorkTree<'_>,
+        outlook: &Outlook,
     ) -> Result<StateReturn, Stop> {
         let mut actions = Vec::new();
         let hash = self.remote.hash.clone().unwrap_or_default();
         let update_head = self.call.flag("update_head");
-        if seen.old_url != Some(&self.url) {
-            let old = seen
+        if outlook.old_url.as_ref() != Some(&self.url) {
+            let old = outlook
                 .old_url
+                .as_deref()
                 .map(redacted)
                 .unwrap_or_else(|| "None".to_owned());
             actions.push(format!(
@@ -24,21 +30,21 @@ impl Job<'_, '_> {
                 redacted(&self.url)
             ));
         }
-        if !seen.has_remote {
+        if !outlook.has_remote {
             actions.push(format!("Remote '{}' would be fetched", self.remote_name));
         }
-        if !seen.matches && (update_head || seen.other_branch.is_some()) {
-            self.set_revision(state, seen.local, &hash);
+        if !tree.matches && (update_head || tree.other_branch.is_some()) {
+            self.set_revision(state, tree.local.as_deref(), &hash);
         }
-        let done = match seen.forward {
+        let done = match outlook.forward {
             Some(true) => "fast-forwarded",
             Some(false) => "hard-reset",
-            None if seen.forced && seen.has_remote => "hard-reset",
+            None if self.is_forced() && outlook.has_remote => "hard-reset",
             None => "updated",
         };
         let place = &self.remote.place;
-        match seen.other_branch {
-            Some(branch) if seen.branch_exists => actions.push(format!(
+        match tree.other_branch {
+            Some(branch) if tree.has_other_branch() => actions.push(format!(
                 "Branch '{branch}' would be checked out and {done} to {}",
                 short(&hash)
             )),
@@ -53,21 +59,21 @@ impl Job<'_, '_> {
                         .map(|upstream| format!("Tracking branch would be set to {upstream}")),
                 );
             }
-            None if seen.matches => {}
+            None if tree.matches => {}
             None if update_head => actions.push(format!(
                 "Repository would be {done} from {} to {}",
-                short(seen.local.unwrap_or_default()),
+                short(tree.local.as_deref().unwrap_or_default()),
                 short(&hash)
             )),
             None => actions.push(format!(
                 "Local HEAD ({}) does not match {place} but update_head=False, HEAD would not be updated locally",
-                short(seen.local.unwrap_or_default())
+                short(tree.local.as_deref().unwrap_or_default())
             )),
         }
-        if let Some((_, what)) = self.tracking(seen.base_branch)? {
+        if let Some((_, what)) = self.tracking(tree.base_branch())? {
             actions.push(format!("Tracking branch would be {what}"));
         }
-        if seen.forward == Some(false) && !seen.matches {
+        if outlook.forward == Some(false) && !tree.matches {
             state.changes.insert("forced update", true);
         }
         if !state.changes.is_empty() {
@@ -75,17 +81,4 @@ impl Job<'_, '_> {
         }
         Ok(self.up_to_date(state, &actions, false))
     }
-}
-
-/// What test mode looks at.
-pub(super) struct Seen<'s> {
-    pub(super) local: Option<&'s str>,
-    pub(super) base_branch: Option<&'s str>,
-    pub(super) other_branch: Option<&'s str>,
-    pub(super) branch_exists: bool,
-    pub(super) matches: bool,
-    pub(super) has_remote: bool,
-    pub(super) forward: Option<bool>,
-    pub(super) forced: bool,
-    pub(super) old_url: Option<&'s str>,
 }

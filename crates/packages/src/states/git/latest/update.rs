@@ -1,25 +1,18 @@
-//! Bringing a clone that is there to the wanted revision.
+//! Updating a clone that is there to the wanted revision.
 
-use std::path::PathBuf;
+use halite_call::{StateReturn, addresses::redacted};
 
-use halite_call::{CallError, StateReturn};
-use halite_git::Pending;
-use halite_proto::Value;
-
-use super::predict::Seen;
+use super::work_tree::WorkTree;
 use super::{Job, Stop, sentence, short};
-use crate::git::half_update::{HalfUpdate, updating};
-use halite_call::addresses::redacted;
 
-/// Where a work tree is to be brought, and what was found out about the way.
-struct Bring<'a> {
-    hash: &'a str,
-    base: Option<&'a str>,
-    other_branch: Option<&'a String>,
-    branches: &'a [String],
-    dirty: bool,
-    forced: bool,
-    forward: Option<bool>,
+/// What is known of the way to the wanted revision before anything is fetched.
+pub(super) struct Outlook {
+    /// Whether the clone has the revision, as the remote side has it.
+    pub(super) has_remote: bool,
+    /// Whether the update is a fast-forward, if that can be said.
+    pub(super) forward: Option<bool>,
+    /// The address of the remote as it is configured.
+    pub(super) old_url: Option<String>,
 }
 
 impl Job<'_, '_> {
@@ -28,255 +21,192 @@ impl Job<'_, '_> {
         state: &mut StateReturn,
         comments: &mut Vec<String>,
     ) -> Result<StateReturn, Stop> {
-        let (call, git) = (self.call, &self.git);
         if self.bare {
             return self.update_bare(state, comments);
         }
-        let local = git.commit_of(call, "HEAD")?;
-        let local_branch = git.ask(call, &["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-        let Some(hash) = self.remote.hash.clone() else {
-            if local.is_some() {
-                return Err(Stop::Said(
-                    "Remote repository is empty, cannot update from a non-empty to an empty repository".to_owned(),
-                ));
-            }
-            return Ok(self.up_to_date(state, comments, false));
+        let Some(hash) = self.remote.hash.as_deref() else {
+            return self.update_to_empty(state, comments);
         };
-        let branches = git.refs(call, "refs/heads/")?;
-        let other_branch = self
-            .branch
-            .as_ref()
-            .filter(|branch| Some(*branch) != local_branch.as_ref());
-        let base = match other_branch {
-            Some(branch) if branches.contains(branch) => git.commit_of(call, branch)?,
-            Some(_) => Some(hash.clone()),
-            None => local.clone(),
-        };
-        let base_branch = match other_branch {
-            Some(branch) if branches.contains(branch) => Some(branch.clone()),
-            _ => local_branch.clone(),
-        };
-        let matches = self.equal(local.as_deref());
-        let path = PathBuf::from(self.path());
-        let mut dirty = git.ask(call, &["diff", "--quiet", "HEAD"])?.is_none() && local.is_some();
-        if let Some(half) = HalfUpdate::at(call, git, &path)? {
-            dirty = !call.is_test() && !half.settle(call, git)?;
+        let tree = WorkTree::survey(self, hash)?;
+        if let Some(done) = self.changes_kept(&tree, state) {
+            return Ok(done);
         }
-        let reset = call.arg("force_reset");
-        let reset_remote = reset.as_str() == Some("remote-changes");
-        let forced = reset.is_true();
-        if dirty && matches {
-            if reset != &Value::Bool(true) {
-                return Ok(self.up_to_date(state, comments, true));
-            }
-            if call.is_test() {
-                state.changes.insert("forced update", true);
-                return Ok(state.clone().pending(format!(
-                    "{} is up-to-date, but with uncommitted changes. Since 'force_reset' is set to True, these local changes would be reset. To only reset when there are changes in the remote repository, set 'force_reset' to 'remote-changes'.",
-                    self.target
-                )));
-            }
+        let has_remote = self.has_remote(hash)?;
+        if has_remote && self.keeps_head(&tree) {
+            return Ok(self.head_kept(&tree, state));
         }
-        let mut has_remote = self.has_remote(&hash)?;
-        let update_head = call.flag("update_head");
-        let left_alone = !matches && !update_head && other_branch.is_none();
-        let head_text = |state: &StateReturn| {
-            let mut place = self.remote.place.clone();
-            if self.rev == "HEAD" {
-                place = place.to_lowercase().replacen("remote", "Remote", 1);
-            }
-            state.clone().ok(format!(
-                "{place} is already present and local HEAD ({}) does not match, but update_head=False. HEAD has not been updated locally.",
-                short(local.as_deref().unwrap_or_default())
-            ))
-        };
-        if has_remote && left_alone {
-            return Ok(head_text(state));
+        let forward = self.early_forward(&tree, has_remote)?;
+        if forward == Some(false) && !self.is_forced() {
+            return Err(self.not_forward(&tree));
         }
-        let mut forward = if dirty && !reset_remote {
-            Some(false)
-        } else {
-            None
-        };
-        let ancestor = |base: &Option<String>| -> Result<bool, CallError> {
-            match base {
-                None => Ok(true),
-                Some(base) => Ok(git
-                    .ask(call, &["merge-base", "--is-ancestor", base, &hash])?
-                    .is_some()),
-            }
-        };
-        if has_remote && forward != Some(false) {
-            forward = Some(ancestor(&base)?);
-        }
-        if forward == Some(false) && !forced {
-            return Err(self.not_forward(base.as_deref(), dirty, local_branch.as_deref()));
-        }
-        let now = git
-            .remotes(call)?
-            .into_iter()
-            .find(|(name, ..)| *name == self.remote_name)
-            .map(|(_, fetch, _)| fetch);
-        if call.is_test() {
-            return self.predict(
-                state,
-                &Seen {
-                    local: local.as_deref(),
-                    base_branch: base_branch.as_deref(),
-                    other_branch: other_branch.map(String::as_str),
-                    branch_exists: other_branch.is_some_and(|branch| branches.contains(branch)),
-                    matches,
-                    has_remote,
-                    forward,
-                    forced,
-                    old_url: now.as_deref(),
-                },
-            );
-        }
-        if now.as_ref() != Some(&self.url) {
-            git.set_remote(call, &self.remote_name, &self.url)?;
-            match &now {
-                None => {
-                    comments.push(format!(
-                        "Remote '{}' set to {}",
-                        self.remote_name,
-                        redacted(&self.url)
-                    ));
-                    state
-                        .changes
-                        .insert("new", format!("{} => {}", self.name, self.remote_name));
-                }
-                Some(old) => comments.push(format!(
-                    "Remote '{}' changed from {} to {}",
-                    self.remote_name,
-                    redacted(old),
-                    redacted(&self.url)
-                )),
-            }
-        }
-        if self.sync_tags(state, comments)? {
-            has_remote = false;
-        }
-        if !has_remote {
-            self.fetch(comments)?;
-            if git.commit_of(call, &hash)?.is_none() {
-                return Err(Stop::Said(format!(
-                    "Fetch did not successfully retrieve rev '{}' from {}: unknown revision",
-                    self.rev, self.name
-                )));
-            }
-            if left_alone {
-                return Ok(head_text(state));
-            }
-            forward = Some(ancestor(&base)?);
-            if !forced && (forward == Some(false) || (forward == Some(true) && dirty && !matches)) {
-                return Err(self.not_forward(base.as_deref(), dirty, local_branch.as_deref()));
-            }
-        }
-        let mut update = updating(call, &path, !dirty);
-        let done = self.bring(
-            &mut update,
-            &Bring {
-                hash: &hash,
-                base: base.as_deref(),
-                other_branch,
-                branches: &branches,
-                dirty,
-                forced,
+        let old_url = self.configured_url()?;
+        if self.call.is_test() {
+            let outlook = Outlook {
+                has_remote,
                 forward,
-            },
-            state,
-            comments,
-        );
-        update.end(git.was_killed());
-        done?;
-        self.submodules()?;
-        let now = git.commit_of(call, "HEAD")?;
-        if !self.equal(now.as_deref()) {
-            return Err(Stop::Said("Failed to update repository".to_owned()));
+                old_url,
+            };
+            return self.predict(state, &tree, &outlook);
         }
-        if local == now {
-            return Ok(self.up_to_date(state, comments, false));
+        self.set_url(old_url.as_deref(), state, comments)?;
+        let differs = self.sync_tags(state, comments)?;
+        if has_remote && !differs {
+            self.bring(&tree, forward, state, comments)?;
+        } else {
+            self.fetch_commit(hash, comments)?;
+            if self.keeps_head(&tree) {
+                return Ok(self.head_kept(&tree, state));
+            }
+            let forward = self.is_forward(&tree)?;
+            if !self.is_forced() && (!forward || tree.is_dirty && !tree.matches) {
+                return Err(self.not_forward(&tree));
+            }
+            self.bring(&tree, Some(forward), state, comments)?;
         }
-        self.set_revision(state, local.as_deref(), &now.unwrap_or_default());
-        Ok(state.clone().ok(sentence(comments)))
+        self.check_update(tree.local.as_deref(), state, comments)
     }
 
-    /// Brings branch and files there.
-    fn bring(
+    /// The remote side has no commit: right only where there is none here.
+    fn update_to_empty(
         &self,
-        update: &mut Pending,
-        wanted: &Bring<'_>,
+        state: &StateReturn,
+        comments: &[String],
+    ) -> Result<StateReturn, Stop> {
+        if self.git.commit_of(self.call, "HEAD")?.is_some() {
+            return Err(Stop::Said(
+                "Remote repository is empty, cannot update from a non-empty to an empty repository"
+                    .to_owned(),
+            ));
+        }
+        Ok(self.up_to_date(state, comments, false))
+    }
+
+    /// The answer for a tree at the wanted revision whose uncommitted changes
+    /// stay, or would be reset.
+    fn changes_kept(&self, tree: &WorkTree<'_>, state: &mut StateReturn) -> Option<StateReturn> {
+        if !tree.is_dirty || !tree.matches {
+            return None;
+        }
+        if self.call.arg("force_reset").as_bool() != Some(true) {
+            return Some(self.up_to_date(state, &[], true));
+        }
+        if !self.call.is_test() {
+            return None;
+        }
+        state.changes.insert("forced update", true);
+        Some(state.clone().pending(format!(
+            "{} is up-to-date, but with uncommitted changes. Since 'force_reset' is set to True, these local changes would be reset. To only reset when there are changes in the remote repository, set 'force_reset' to 'remote-changes'.",
+            self.target
+        )))
+    }
+
+    /// Whether HEAD stays where it is, as `update_head` asks.
+    fn keeps_head(&self, tree: &WorkTree<'_>) -> bool {
+        !tree.matches && !self.call.flag("update_head") && tree.other_branch.is_none()
+    }
+
+    fn head_kept(&self, tree: &WorkTree<'_>, state: &StateReturn) -> StateReturn {
+        let mut place = self.remote.place.clone();
+        if self.rev == "HEAD" {
+            place = place.to_lowercase().replacen("remote", "Remote", 1);
+        }
+        state.clone().ok(format!(
+            "{place} is already present and local HEAD ({}) does not match, but update_head=False. HEAD has not been updated locally.",
+            short(tree.local.as_deref().unwrap_or_default())
+        ))
+    }
+
+    /// Whether the update is a fast-forward, as far as it shows before the
+    /// fetch. With uncommitted changes it is none, unless only those of the
+    /// remote side count.
+    fn early_forward(&self, tree: &WorkTree<'_>, has_remote: bool) -> Result<Option<bool>, Stop> {
+        let reset = self.call.arg("force_reset");
+        if tree.is_dirty && reset.as_str() != Some("remote-changes") {
+            return Ok(Some(false));
+        }
+        has_remote.then(|| self.is_forward(tree)).transpose()
+    }
+
+    fn is_forward(&self, tree: &WorkTree<'_>) -> Result<bool, Stop> {
+        let Some(base) = &tree.base else {
+            return Ok(true);
+        };
+        let words = ["merge-base", "--is-ancestor", base, tree.hash];
+        Ok(self.git.ask(self.call, &words)?.is_some())
+    }
+
+    pub(super) fn is_forced(&self) -> bool {
+        self.call.arg("force_reset").is_true()
+    }
+
+    fn configured_url(&self) -> Result<Option<String>, Stop> {
+        let remotes = self.git.remotes(self.call)?;
+        let mut found = remotes
+            .into_iter()
+            .filter(|(name, ..)| *name == self.remote_name);
+        Ok(found.next().map(|(_, fetch, _)| fetch))
+    }
+
+    /// Has the remote fetch from the wanted address.
+    fn set_url(
+        &self,
+        old: Option<&str>,
         state: &mut StateReturn,
         comments: &mut Vec<String>,
     ) -> Result<(), Stop> {
-        let (call, git) = (self.call, &self.git);
-        let &Bring {
-            hash,
-            base,
-            other_branch,
-            branches,
-            dirty,
-            forced,
-            forward,
-        } = wanted;
-        update.towards(base.unwrap_or(hash));
-        self.switch(other_branch, branches, dirty, comments)?;
-        update.towards(&git.commit_of(call, hash)?.unwrap_or_default());
-        if forward == Some(false) {
-            git.go(call, &["reset", "--hard", hash])?;
-            state.changes.insert("forced update", true);
-            if dirty {
-                comments.push("Uncommitted changes were discarded".to_owned());
-            }
-            comments.push(format!(
-                "Repository was hard-reset to {}",
-                self.remote.place
-            ));
-        } else if dirty && forced {
-            git.go(call, &["reset", "--hard", "HEAD"])?;
-            comments.push("Uncommitted changes were discarded".to_owned());
-        }
-        let current = git.ask(call, &["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-        if current.is_some()
-            && let Some(action) = self.track(current.as_deref())?
-        {
-            comments.push(action);
-        }
-        if forward == Some(true) && !self.equal(base) {
-            self.go_forward(hash, current.is_some(), comments)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn go_forward(
-        &self,
-        hash: &str,
-        on_branch: bool,
-        comments: &mut Vec<String>,
-    ) -> Result<(), Stop> {
-        if self.remote.upstream.is_none() && self.rev != "HEAD" {
-            self.git.go(self.call, &["reset", "--hard", &self.rev])?;
-            comments.push(format!(
-                "Repository was reset to {} (fast-forward)",
-                self.rev
-            ));
+        if old == Some(&self.url) {
             return Ok(());
         }
-        if !on_branch {
-            return Err(Stop::Said(
-                "Unable to fast-forward, HEAD is detached".to_owned(),
-            ));
+        self.git
+            .set_remote(self.call, &self.remote_name, &self.url)?;
+        let (name, url) = (&self.remote_name, redacted(&self.url));
+        match old {
+            None => {
+                comments.push(format!("Remote '{name}' set to {url}"));
+                let new = format!("{} => {name}", self.name);
+                state.changes.insert("new", new);
+            }
+            Some(old) => comments.push(format!(
+                "Remote '{name}' changed from {} to {url}",
+                redacted(old)
+            )),
         }
-        self.git.go(self.call, &["merge", "--ff-only", hash])?;
-        comments.push(format!(
-            "Repository was fast-forwarded to {}",
-            self.remote.place
-        ));
         Ok(())
     }
 
-    pub(super) fn has_remote(&self, hash: &str) -> Result<bool, Stop> {
+    /// Fetches, and makes sure that the wanted commit came with it.
+    fn fetch_commit(&self, hash: &str, comments: &mut Vec<String>) -> Result<(), Stop> {
+        self.fetch(comments)?;
+        if self.git.commit_of(self.call, hash)?.is_none() {
+            return Err(Stop::Said(format!(
+                "Fetch did not successfully retrieve rev '{}' from {}: unknown revision",
+                self.rev, self.name
+            )));
+        }
+        Ok(())
+    }
+
+    /// What has come of the update: HEAD was at `before`.
+    fn check_update(
+        &self,
+        before: Option<&str>,
+        state: &mut StateReturn,
+        comments: &[String],
+    ) -> Result<StateReturn, Stop> {
+        let now = self.git.commit_of(self.call, "HEAD")?;
+        if !self.equal(now.as_deref()) {
+            return Err(Stop::Said("Failed to update repository".to_owned()));
+        }
+        if before == now.as_deref() {
+            return Ok(self.up_to_date(state, comments, false));
+        }
+        self.set_revision(state, before, &now.unwrap_or_default());
+        Ok(state.clone().ok(sentence(comments)))
+    }
+
+    /// Whether the clone has the wanted commit, under the name that it has on
+    /// the remote side.
+    fn has_remote(&self, hash: &str) -> Result<bool, Stop> {
         let known = self.git.commit_of(self.call, hash)?.is_some();
         Ok(match &self.remote.upstream {
             _ if !known => false,
@@ -302,95 +232,7 @@ impl Job<'_, '_> {
         })
     }
 
-    pub(super) fn not_forward(
-        &self,
-        base: Option<&str>,
-        dirty: bool,
-        local_branch: Option<&str>,
-    ) -> Stop {
-        let local = local_branch.unwrap_or("None");
-        let advice = match (&self.branch, self.rev.as_str()) {
-            (Some(_), _) => String::new(),
-            (None, "HEAD") => match self.remote.default_branch.as_deref() {
-                Some(default) if default != local => format!(
-                    " The default remote branch ({default}) differs from the local branch ({local}). This could be caused by changing the default remote branch, or if the local branch was manually changed. Rather than forcing an update, it may be advisable to set the 'branch' argument to '{default}' instead. To ensure that this state follows the '{default}' branch instead of the remote HEAD, set the 'rev' argument to '{default}'."
-                ),
-                _ => String::new(),
-            },
-            (None, rev) if rev != local => format!(
-                " The desired rev ({rev}) differs from the name of the local branch ({local}), if the desired rev is a branch name then a forced update could possibly be avoided by setting the 'branch' argument to '{rev}' instead."
-            ),
-            _ => String::new(),
-        };
-        let post = short(self.remote.hash.as_deref().unwrap_or_default()).to_owned();
-        let pre = short(base.unwrap_or_default()).to_owned();
-        let range = if dirty && pre != post {
-            format!("from {pre} to {post}")
-        } else {
-            format!("to {post}")
-        };
-        let after = match &self.branch {
-            Some(branch) if Some(branch.as_str()) != local_branch => {
-                format!(" (after checking out local branch '{branch}')")
-            }
-            _ => String::new(),
-        };
-        let (why, or, end) = if dirty {
-            (
-                "there are uncommitted changes",
-                " (or 'remote-changes')",
-                " and discard these changes",
-            )
-        } else {
-            ("this is not a fast-forward merge", "", "")
-        };
-        Stop::Said(format!(
-            "Repository would be updated {range}{after}, but {why}. Set 'force_reset' to True{or} to force this update{end}.{advice}"
-        ))
-    }
-
-    pub(super) fn switch(
-        &self,
-        other: Option<&String>,
-        branches: &[String],
-        dirty: bool,
-        comments: &mut Vec<String>,
-    ) -> Result<(), Stop> {
-        let Some(branch) = other else {
-            return Ok(());
-        };
-        let force = self.call.flag("force_checkout");
-        if dirty && !force {
-            return Err(Stop::Said(format!(
-                "Local branch '{branch}' has uncommitted changes. Set 'force_checkout' to True to discard them and proceed."
-            )));
-        }
-        let mut words = vec!["checkout"];
-        if force {
-            words.push("--force");
-        }
-        if branches.contains(branch) {
-            words.push(branch);
-            self.git.go(self.call, &words)?;
-            comments.push(format!("'{branch}' was checked out"));
-            return Ok(());
-        }
-        let hash = self.remote.hash.clone().unwrap_or_default();
-        let start = if self.rev == "HEAD" {
-            &hash
-        } else {
-            self.remote.upstream.as_ref().unwrap_or(&self.rev)
-        };
-        words.extend(["-b", branch, start]);
-        self.git.go(self.call, &words)?;
-        comments.push(format!(
-            "New branch '{branch}' was checked out, with {} as a starting point",
-            self.remote.place
-        ));
-        Ok(())
-    }
-
-    pub(super) fn update_bare(
+    fn update_bare(
         &self,
         state: &mut StateReturn,
         comments: &mut Vec<String>,

@@ -1,143 +1,75 @@
 //! `archive.extracted`: what is asked, and what is to be done about it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use halite_call::addresses::redacted;
-use halite_call::{Call, CallError, CallResult, StateReturn, paths, python, run_state_function};
-use halite_proto::{Map, Value};
+use halite_call::{Call, CallError, CallResult, StateReturn, paths, python};
+use halite_proto::Value;
 
 use super::exec;
 use super::extraction::{self, Plan};
 use super::format::Format;
+use super::last_sum::{is_new_sum, remember_sum};
 use super::read::Contents;
+use super::source::{Fetched, Source};
 use crate::core::{owner, path};
-use crate::sources::sums::{self, Names, Sum};
-use crate::sources::{Scheme, fetch, list, local_path, scheme};
 
 fn failed(ret: StateReturn, comment: impl Into<Value>) -> CallResult {
     Ok(ret.failed(comment).into())
 }
 
 pub(super) fn extracted(call: &Call<'_>) -> CallResult {
-    let given = path::expand_user(&call.text("name"));
     let ret = StateReturn::new(call.text("name"));
-    if let Some(wrong) = crate::state::unchecked_signature(call) {
-        return failed(ret, wrong);
-    }
-    if !path::is_absolute(&given) {
-        return failed(ret, format!("{given} is not an absolute path"));
-    }
-    let bare = given.trim_end_matches('/');
-    if Path::new(bare).is_file() {
-        return failed(ret, format!("{bare} exists and is not a directory"));
-    }
-    let name = format!("{bare}/");
+    let name = match destination(call) {
+        Ok(name) => name,
+        Err(wrong) => return failed(ret, wrong),
+    };
     for missing in if_missing(call) {
         if path::is_there(&missing) {
             return Ok(ret.ok(format!("Path {missing} exists")).into());
         }
     }
-    let (user, group) = (call.arg("user").clone(), call.arg("group").clone());
-    if user.is_true() && owner::uid(&user).is_none() {
-        return failed(ret, format!("User {} does not exist", python::str(&user)));
-    }
-    if group.is_true() && owner::gid(&group).is_none() {
-        return failed(ret, format!("Group {} does not exist", python::str(&group)));
-    }
-    if let Some(only) = call.text_opt("enforce_ownership_on")
-        && !Path::new(&only).starts_with(&name)
-    {
-        let text = format!("Value for 'enforce_ownership_on' must be within {name}");
-        return failed(ret, text);
-    }
-    if !call.flag("source") {
-        return failed(ret, "Invalid source \"\"");
-    }
-    let saltenv = fetch::state_env(call, call.kwargs());
-    let chosen = match list::choose(call, call.arg("source"), call.arg("source_hash"), &saltenv) {
-        Ok(chosen) => chosen,
-        Err(error) => return failed(ret, error.to_string()),
-    };
-    let source = python::str(&chosen.source);
-    let local = matches!(scheme(&source), Scheme::Local | Scheme::Other);
-    if local && !Path::new(local_path(&source)).is_file() {
-        return failed(
-            ret,
-            format!("Source file '{}' does not exist", local_path(&source)),
-        );
-    }
-    let format = match format_of(call, &source) {
-        Ok(format) => format,
+    let chosen = check_owners(call, &name).and_then(|()| Source::choose(call));
+    let source = match chosen {
+        Ok(source) => source,
         Err(wrong) => return failed(ret, wrong),
     };
-    if format == Format::Zip && call.kwargs().contains_key("tar_options") && !call.is_test() {
-        return Err(CallError::wrong_type(
-            "unzip() got an unexpected keyword argument 'tar_options'",
-        ));
+    if let Some(wrong) = unusable_options(call, source.format)? {
+        return failed(ret, wrong);
     }
-    if call.text_opt("password").is_some() && format != Format::Zip {
-        return failed(
-            ret,
-            "The 'password' argument is only supported for zip archives",
-        );
-    }
-    if call.is_test() && !local {
+    if call.is_test() && !source.is_local {
         let text = format!(
-            "Archive {source} would be cached (if necessary) and checked to discover if extraction \
-             is needed"
+            "Archive {} would be cached (if necessary) and checked to discover if extraction is \
+             needed",
+            source.url
         );
         return Ok(ret.pending(text).into());
     }
-    let hash = chosen.hash.is_true().then(|| python::str(&chosen.hash));
-    let sum = match checksum(call, &name, &source, hash.as_deref(), &saltenv) {
+    let sum = match source.checksum(call, &name) {
         Ok(sum) => sum,
         Err(error) => return failed(ret, error.to_string()),
     };
-    let archive = match here(
-        call,
-        &source,
-        hash.as_deref(),
-        sum.as_ref(),
-        local,
-        &saltenv,
-    )? {
-        Ok(archive) => archive,
-        Err(Value::Str(comment)) => return failed(ret, comment),
-        Err(result) => return Ok(result),
+    let archive = match source.fetch(call, sum.as_ref())? {
+        Fetched::File(archive) => archive,
+        Fetched::Failed(comment) => return failed(ret, comment),
+        Fetched::Answer(answer) => return Ok(answer),
     };
-    let strip = strip_components(call);
-    let decompress = call.text_opt("list_options");
-    let contents = match exec::contents(&archive, format, strip, decompress.as_deref()) {
+    let contents = match contents(call, &archive, source.format, &name) {
         Ok(contents) => contents,
-        Err(error) => return failed(ret, workarounds(&error, format)),
+        Err(wrong) => return failed(ret, wrong),
     };
-    if call.flag("enforce_toplevel") && contents.top_count() > 1 {
-        let text = format!(
-            "Archive does not have a single top-level directory. To allow this archive to be \
-             extracted, set 'enforce_toplevel' to False. To avoid a '{}-bomb' it may also be \
-             advisable to set a top-level directory by adding it to the 'name' value (for example, \
-             setting 'name' to {} instead of {name}).",
-            format.name(),
-            path::join(&name, &["some_dir"]),
-        );
-        return failed(ret, text);
-    }
     let plan = Plan {
         name,
-        source,
+        source: source.url,
         archive,
-        format,
+        format: source.format,
         contents,
-        user,
-        group,
+        user: call.arg("user").clone(),
+        group: call.arg("group").clone(),
         overwrite: call.flag("overwrite") || is_new_sum(call, sum.as_ref()),
     };
     let done = converge(call, ret, &plan)?;
-    let keep = ["keep_source", "keep"]
-        .iter()
-        .find_map(|key| call.kwargs().get(key));
-    if !local && keep.is_some_and(|keep| !keep.is_true()) {
+    if !source.is_local && !is_kept(call) {
         // A source that is not kept is fetched again when it is needed.
         let _ = paths::remove_file(&plan.archive);
     }
@@ -147,90 +79,86 @@ pub(super) fn extracted(call: &Call<'_>) -> CallResult {
     Ok(done.into())
 }
 
+/// The directory of the files, with a slash behind it.
+fn destination(call: &Call<'_>) -> Result<String, String> {
+    if let Some(wrong) = crate::state::unchecked_signature(call) {
+        return Err(wrong);
+    }
+    let given = path::expand_user(&call.text("name"));
+    if !path::is_absolute(&given) {
+        return Err(format!("{given} is not an absolute path"));
+    }
+    let bare = given.trim_end_matches('/');
+    if Path::new(bare).is_file() {
+        return Err(format!("{bare} exists and is not a directory"));
+    }
+    Ok(format!("{bare}/"))
+}
+
+/// Checks whom the files are to belong to, and that this is asked only of files
+/// below `name`.
+fn check_owners(call: &Call<'_>, name: &str) -> Result<(), String> {
+    let (user, group) = (call.arg("user"), call.arg("group"));
+    if user.is_true() && owner::uid(user).is_none() {
+        return Err(format!("User {} does not exist", python::str(user)));
+    }
+    if group.is_true() && owner::gid(group).is_none() {
+        return Err(format!("Group {} does not exist", python::str(group)));
+    }
+    match call.text_opt("enforce_ownership_on") {
+        Some(only) if !Path::new(&only).starts_with(name) => Err(format!(
+            "Value for 'enforce_ownership_on' must be within {name}"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What is wrong with options that only archives of some formats have.
+fn unusable_options(call: &Call<'_>, format: Format) -> Result<Option<&'static str>, CallError> {
+    if format == Format::Zip && call.kwargs().contains_key("tar_options") && !call.is_test() {
+        return Err(CallError::wrong_type(
+            "unzip() got an unexpected keyword argument 'tar_options'",
+        ));
+    }
+    let is_wrong = call.text_opt("password").is_some() && format != Format::Zip;
+    Ok(is_wrong.then_some("The 'password' argument is only supported for zip archives"))
+}
+
+/// What is in the archive, if that may be extracted to `name`.
+fn contents(
+    call: &Call<'_>,
+    archive: &Path,
+    format: Format,
+    name: &str,
+) -> Result<Contents, String> {
+    let strip = strip_components(call);
+    let decompress = call.text_opt("list_options");
+    let contents = exec::contents(archive, format, strip, decompress.as_deref())
+        .map_err(|error| workarounds(&error, format))?;
+    if call.flag("enforce_toplevel") && contents.top_count() > 1 {
+        return Err(format!(
+            "Archive does not have a single top-level directory. To allow this archive to be \
+             extracted, set 'enforce_toplevel' to False. To avoid a '{}-bomb' it may also be \
+             advisable to set a top-level directory by adding it to the 'name' value (for example, \
+             setting 'name' to {} instead of {name}).",
+            format.name(),
+            path::join(name, &["some_dir"]),
+        ));
+    }
+    Ok(contents)
+}
+
+fn is_kept(call: &Call<'_>) -> bool {
+    let mut keys = ["keep_source", "keep"].iter();
+    keys.find_map(|key| call.kwargs().get(key))
+        .is_none_or(Value::is_true)
+}
+
 fn if_missing(call: &Call<'_>) -> Vec<String> {
     match call.arg("if_missing") {
         Value::Nil => Vec::new(),
         Value::List(paths) => paths.iter().map(python::str).collect(),
         one => vec![python::str(one)],
-    }
-}
-
-fn format_of(call: &Call<'_>, source: &str) -> Result<Format, String> {
-    match call.text_opt("archive_format") {
-        Some(name) => Format::parse(&name.to_lowercase()).ok_or_else(|| {
-            format!(
-                "Invalid archive_format '{name}'. Either set it to a supported value (tar, rar, \
-                 zip) or remove this argument and the archive format will be guessed based on file \
-                 extension."
-            )
-        }),
-        None => Format::guess(source).ok_or_else(|| {
-            "Could not guess archive_format from the value of the 'source' argument. Please set \
-             this archive_format to one of the following: tar, rar, zip"
-                .to_owned()
-        }),
-    }
-}
-
-fn checksum(
-    call: &Call<'_>,
-    name: &str,
-    source: &str,
-    hash: Option<&str>,
-    saltenv: &str,
-) -> Result<Option<Sum>, CallError> {
-    let Some(hash) = hash.filter(|_| !call.flag("skip_verify")) else {
-        return Ok(None);
-    };
-    let hash_name = call.text_opt("source_hash_name");
-    let names = Names {
-        file_name: name,
-        source,
-        source_hash_name: hash_name.as_deref(),
-    };
-    sums::of_source(call, names, hash, saltenv).map(Some)
-}
-
-/// The archive as a file of this machine; else the comment, or the whole
-/// result of `file.cached`.
-fn here(
-    call: &Call<'_>,
-    source: &str,
-    hash: Option<&str>,
-    sum: Option<&Sum>,
-    local: bool,
-    saltenv: &str,
-) -> Result<Result<PathBuf, Value>, CallError> {
-    if local {
-        let archive = PathBuf::from(local_path(source));
-        if let Some(sum) = sum
-            && fetch::local_sum(&archive, &sum.hash_type).as_deref() != Some(sum.hsum.as_str())
-        {
-            let text = format!(
-                "{source} does not match the desired source_hash {}",
-                sum.hsum
-            );
-            return Ok(Err(text.into()));
-        }
-        return Ok(Ok(archive));
-    }
-    let mut kwargs = Map::from([
-        ("name", Value::from(source)),
-        ("saltenv", saltenv.into()),
-        ("skip_verify", call.arg("skip_verify").clone()),
-        ("use_etag", call.arg("use_etag").clone()),
-        ("source_hash_name", call.arg("source_hash_name").clone()),
-    ]);
-    if let Some(hash) = hash {
-        kwargs.insert("source_hash", hash);
-    }
-    let result = run_state_function(call.ctx, "file.cached", Vec::new(), kwargs, call.job)?;
-    if result.get("result") != Some(&Value::Bool(true)) {
-        return Ok(Err(result));
-    }
-    match fetch::cached_at(call, source, saltenv) {
-        Some(archive) => Ok(Ok(archive)),
-        None => Ok(Err(format!("Failed to cache {}", redacted(source)).into())),
     }
 }
 
@@ -266,32 +194,6 @@ fn workarounds(error: &CallError, format: Format) -> String {
              the source file is a valid {} archive):\n\n- 'if_missing' must be set",
             format.name()
         ),
-    }
-}
-
-/// Where the hash of what was extracted last is kept.
-fn sum_file(call: &Call<'_>) -> PathBuf {
-    let name = call.text("name");
-    let name = halite_crypto::hash_hex(halite_crypto::HashType::Sha256, name.as_bytes());
-    call.ctx.cachedir().join("archive_hash").join(name)
-}
-
-/// Whether another archive was extracted last (`source_hash_update`).
-fn is_new_sum(call: &Call<'_>, sum: Option<&Sum>) -> bool {
-    let Some(sum) = sum.filter(|_| call.flag("source_hash_update")) else {
-        return false;
-    };
-    fs::read_to_string(sum_file(call)).map_or(true, |old| old != sum.hsum)
-}
-
-fn remember_sum(call: &Call<'_>, sum: Option<&Sum>) {
-    let Some(sum) = sum else { return };
-    let file = sum_file(call);
-    if let Some(directory) = file.parent() {
-        let _ = paths::create_dir_all(directory);
-    }
-    if let Err(error) = paths::write(&file, &sum.hsum) {
-        tracing::warn!(file = %file.display(), %error, "could not remember the hash of an archive");
     }
 }
 

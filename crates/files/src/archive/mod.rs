@@ -10,9 +10,11 @@ mod extraction;
 mod fence;
 mod format;
 pub mod fuzzing;
+mod last_sum;
 mod pack;
 mod package;
 mod read;
+mod source;
 mod unpack;
 
 use halite_call::{Function, Module};

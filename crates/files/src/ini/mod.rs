@@ -1,6 +1,7 @@
 //! Files of sections and options: the execution module `ini`.
 
 mod document;
+mod options_plan;
 pub(crate) mod state;
 
 use document::Document;

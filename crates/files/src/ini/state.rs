@@ -3,6 +3,7 @@
 use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
+use super::options_plan::{OptionsPlan, insert_change, within};
 use crate::ini::document::Document;
 use crate::ini::{read, save};
 
@@ -70,107 +71,20 @@ fn names(call: &Call<'_>) -> Vec<String> {
     }
 }
 
-fn within(section: &str) -> String {
-    if section.is_empty() {
-        String::new()
-    } else {
-        format!(" in section {section}")
-    }
-}
-
 fn options_present(call: &Call<'_>) -> CallResult {
     run(call, |call, job, mut state| {
         let wanted = sections(call);
-        let strict = call.flag("strict");
-        let (top, inner): (Vec<_>, Vec<_>) = wanted
-            .iter()
-            .partition(|(_, value)| value.as_map().is_none());
-        let mut text = String::new();
-        let mut pending = false;
-        for (key, value) in &top {
-            let key = python::str(key);
-            let same = job.ini.get("", &key) == Some(&python::str(value));
-            text.push_str(&format!(
-                "{} key {key}.\n",
-                if same { "Unchanged" } else { "Changed" }
-            ));
-            pending |= !same;
-        }
-        let mut changes = Map::new();
-        let mut surplus: Vec<(String, Option<String>)> = Vec::new();
-        if strict {
-            for key in job
-                .ini
-                .options("")
-                .unwrap_or_default()
-                .keys()
-                .map(python::str)
-            {
-                if !top.iter().any(|(name, _)| python::str(name) == key) {
-                    text.push_str(&format!("Removed key {key}.\n"));
-                    surplus.push((String::new(), Some(key)));
-                }
-            }
-            for name in job.ini.sections() {
-                if !inner.iter().any(|(known, _)| python::str(known) == name) {
-                    text.push_str(&format!("Removed section {name}.\n"));
-                    surplus.push((name, None));
-                }
-            }
-        }
-        for (name, body) in &inner {
-            let name = python::str(name);
-            let body = body.as_map().cloned().unwrap_or_default();
-            if strict {
-                let has = job.ini.options(&name).unwrap_or_default();
-                for key in has
-                    .keys()
-                    .map(python::str)
-                    .filter(|key| !body.contains_key(key))
-                {
-                    text.push_str(&format!("Deleted key {key}{}.\n", within(&name)));
-                    surplus.push((name.clone(), Some(key)));
-                }
-            }
-            for (key, value) in &body {
-                let key = python::str(key);
-                let same = job.ini.get(&name, &key) == Some(&python::str(value));
-                let verb = if same { "Unchanged" } else { "Changed" };
-                text.push_str(&format!("{verb} key {key}{}.\n", within(&name)));
-                pending |= !same;
-            }
-        }
-        pending |= !surplus.is_empty();
+        let plan = OptionsPlan::decide(&job.ini, &wanted, call.flag("strict"));
         if call.is_test() {
-            return Ok(if pending {
-                state.pending(text)
+            return Ok(if plan.is_change {
+                state.pending(plan.comment)
             } else {
-                state.ok(text)
+                state.ok(plan.comment)
             });
         }
-        for (section, option) in surplus {
-            match option {
-                Some(option) => {
-                    let before = job.ini.remove_option(&section, &option);
-                    let change =
-                        Map::from([("before", Value::from(before)), ("after", Value::Nil)]);
-                    if section.is_empty() {
-                        changes.insert(option, change);
-                    } else {
-                        let own = changes
-                            .get_or_insert_with(Value::Str(section), || Value::Map(Map::new()));
-                        if let Value::Map(own) = own {
-                            own.insert(option, change);
-                        }
-                    }
-                }
-                None => {
-                    let before = job.ini.remove_section(&section).unwrap_or_default();
-                    let change =
-                        Map::from([("before", Value::from(before)), ("after", Value::Nil)]);
-                    changes.insert(section, change);
-                }
-            }
+        let mut changes = Map::new();
+        for surplus in plan.surplus {
+            surplus.remove(&mut job.ini, &mut changes);
         }
         for (name, change) in job.ini.update(&wanted) {
             match (changes.get_mut(&python::str(&name)), change) {
@@ -207,16 +121,7 @@ fn options_absent(call: &Call<'_>) -> CallResult {
                     continue;
                 };
                 text.push_str(&format!("Deleted key {key}{}.\n", within(&section)));
-                if section.is_empty() {
-                    changes.insert(key, old);
-                } else {
-                    let own = changes.get_or_insert_with(Value::from(section.as_str()), || {
-                        Value::Map(Map::new())
-                    });
-                    if let Value::Map(own) = own {
-                        own.insert(key, old);
-                    }
-                }
+                insert_change(&mut changes, &section, &key, old);
             }
         }
         finish(call, job, state, text, changes)

@@ -30,31 +30,8 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
     if !from.exists() {
         return common::failed(ret, format!("Source file \"{source}\" is not present"));
     }
-    let preserve = call.flag("preserve");
+    let wanted = copy_perms(call);
     let data = fs::metadata(from).map_err(|error| os_error(&error, from))?;
-    // What is preserved are modes and times: the copy belongs to who makes it.
-    let wanted = if preserve {
-        DesiredPerms {
-            user: Value::Nil,
-            group: Value::Nil,
-            mode: None,
-            attrs: None,
-            follow: true,
-        }
-    } else {
-        let (user, group) = (common::user(call), call.arg("group").clone());
-        let first = || owner::first_group(&user);
-        DesiredPerms {
-            group: match group {
-                Value::Nil if user.is_true() => first().unwrap_or_default(),
-                group => group,
-            },
-            user,
-            mode: mode::normalize(call.arg("mode")),
-            attrs: None,
-            follow: true,
-        }
-    };
     if let Some(wrong) = common::check_user(call, &wanted.user, &wanted.group) {
         return common::failed(ret, wrong);
     }
@@ -62,18 +39,12 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
         name = path::join(&name, &[path::basename(source.trim_end_matches('/'))]);
     }
     let to = Path::new(&name);
-    let force = call.flag("force");
-    let mut changed = true;
     if path::is_there(to) {
-        if !force {
+        if !call.flag("force") {
             let text = format!("The target file \"{name}\" exists and will not be overwritten");
             return Ok(ret.ok(text).into());
         }
-        if from.is_file() && to.is_file() {
-            let sum = |path: &Path| hash::of_file(path, HashType::Sha256).ok();
-            changed = sum(from) != sum(to);
-        }
-        if !changed {
+        if is_same_file(from, to) {
             let text = format!(
                 "{} - files are identical but force flag is set",
                 python::str(&ret.comment)
@@ -82,51 +53,18 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
         }
     }
     if call.is_test() {
-        let text = if changed {
-            format!("File \"{source}\" is set to be copied to \"{name}\"")
-        } else {
-            format!("The target file \"{name}\" exists and will not be overwritten")
-        };
-        return Ok(if changed {
-            ret.pending(text)
-        } else {
-            ret.pending(format!(
-                "File \"{source}\" is set to be copied to \"{name}\""
-            ))
-        }
-        .into());
+        let text = format!("File \"{source}\" is set to be copied to \"{name}\"");
+        return Ok(ret.pending(text).into());
     }
-    let parent = path::dirname(&name);
-    if !Path::new(parent).is_dir() {
+    let parent = Path::new(path::dirname(&name));
+    if !parent.is_dir() {
         if !call.flag("makedirs") {
+            let parent = parent.display();
             return common::failed(ret, format!("The target directory {parent} is not present"));
         }
-        let dir_mode = mode::normalize(call.arg("dir_mode")).or_else(|| {
-            let of_source = || mode::digits(data.mode());
-            dirs::mode_from_file(&wanted.mode.clone().unwrap_or_else(of_source))
-        });
-        dirs::make_all(
-            Path::new(parent),
-            &wanted.user,
-            &wanted.group,
-            dir_mode.as_deref(),
-        )?;
+        make_parent(call, parent, &wanted, data.mode())?;
     }
-    // What is replaced may hold the source.
-    let done = if to.starts_with(from) || from.starts_with(to) {
-        Err(std::io::Error::from_raw_os_error(nix::libc::EINVAL))
-    } else if from.is_dir() {
-        if path::is_there(to) {
-            walk::remove(to)?;
-        }
-        tree::copy_tree(from, to, 0)
-    } else {
-        if to.is_dir() {
-            walk::remove(to)?;
-        }
-        tree::copy_file_ours(from, to)
-    };
-    if done.is_err() {
+    if !copy_over(from, to)? {
         return common::failed(ret, format!("Failed to copy \"{source}\" to \"{name}\""));
     }
     ret.changes.insert(name.as_str(), source);
@@ -139,6 +77,74 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
         give_all(to, uid, gid)?;
     }
     Ok(ret.into())
+}
+
+/// The owner and the mode that a copy is to have.
+fn copy_perms(call: &Call<'_>) -> DesiredPerms {
+    // What is preserved are modes and times: the copy belongs to who makes it.
+    if call.flag("preserve") {
+        return DesiredPerms {
+            user: Value::Nil,
+            group: Value::Nil,
+            mode: None,
+            attrs: None,
+            follow: true,
+        };
+    }
+    let (user, group) = (common::user(call), call.arg("group").clone());
+    DesiredPerms {
+        group: match group {
+            Value::Nil if user.is_true() => owner::first_group(&user).unwrap_or_default(),
+            group => group,
+        },
+        user,
+        mode: mode::normalize(call.arg("mode")),
+        attrs: None,
+        follow: true,
+    }
+}
+
+/// Whether both are files with the same content.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let sum = |path: &Path| hash::of_file(path, HashType::Sha256).ok();
+    one.is_file() && other.is_file() && sum(one) == sum(other)
+}
+
+/// Makes the directory of a copy, with the mode that is asked for, or one that
+/// fits the mode of the copy.
+fn make_parent(
+    call: &Call<'_>,
+    parent: &Path,
+    wanted: &DesiredPerms,
+    source_mode: u32,
+) -> Result<(), CallError> {
+    let dir_mode = mode::normalize(call.arg("dir_mode")).or_else(|| {
+        let file_mode = wanted.mode.clone();
+        dirs::mode_from_file(&file_mode.unwrap_or_else(|| mode::digits(source_mode)))
+    });
+    dirs::make_all(parent, &wanted.user, &wanted.group, dir_mode.as_deref())
+}
+
+/// Copies a file or a directory in the place of what is there; whether the system
+/// lets it be copied.
+///
+/// # Errors
+/// When what is there cannot be removed.
+fn copy_over(from: &Path, to: &Path) -> Result<bool, CallError> {
+    // What is replaced may hold the source.
+    if to.starts_with(from) || from.starts_with(to) {
+        return Ok(false);
+    }
+    if from.is_dir() {
+        if path::is_there(to) {
+            walk::remove(to)?;
+        }
+        return Ok(tree::copy_tree(from, to, 0).is_ok());
+    }
+    if to.is_dir() {
+        walk::remove(to)?;
+    }
+    Ok(tree::copy_file_ours(from, to).is_ok())
 }
 
 /// Gives everything below a directory to somebody, links themselves too.

@@ -3,6 +3,7 @@
 mod absent;
 mod accumulated;
 mod below;
+mod cached;
 mod check_cmd;
 mod common;
 mod contents;
@@ -10,7 +11,9 @@ mod copy;
 mod decode;
 mod directory;
 mod edits;
+mod hardlink;
 mod keyvalue;
+mod link;
 mod managed;
 mod nodes;
 mod recurse;
@@ -56,7 +59,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "file.cached",
             "(name, source_hash='', source_hash_name=None, skip_verify=False, saltenv='base', use_etag=False, source_hash_sig=None, signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None, sig_backend='gpg')",
-            nodes::cached,
+            cached::cached,
             "The file is in the minion's cache.",
         ),
         Function::new(
@@ -92,7 +95,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "file.hardlink",
             "(name, target, force=False, makedirs=False, user=None, group=None, dir_mode=None, **kwargs)",
-            symlink::hardlink,
+            hardlink::hardlink,
             "The file is another name of the target.",
         ),
         Function::new(
@@ -140,7 +143,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "file.not_cached",
             "(name, saltenv='base')",
-            nodes::not_cached,
+            cached::not_cached,
             "The file is not in the minion's cache.",
         ),
         Function::new(

@@ -21,27 +21,14 @@ pub(super) fn recurse(call: &Call<'_>) -> CallResult {
     if name.len() > 1 {
         name = name.trim_end_matches('/').to_owned();
     }
-    if call.kwargs().contains_key("mode") {
-        let text =
-            "'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.";
-        return common::failed(ret, text);
-    }
-    let user = common::user(call);
-    let group = call.arg("group").clone();
-    if let Some(wrong) = common::check_user(call, &user, &group) {
+    let (user, group) = (common::user(call), call.arg("group").clone());
+    if let Some(wrong) = complaint(call, &name, &user, &group) {
         return common::failed(ret, wrong);
     }
-    if !path::is_absolute(&name) {
-        return common::failed(ret, common::not_absolute(&name));
-    }
-    let sources: Vec<String> = common::list(call.arg("source"))
-        .iter()
-        .map(python::str)
-        .collect();
-    if let Some(wrong) = sources.iter().find(|source| !source.starts_with("salt://")) {
-        let text = format!("Recurse failed: Invalid source '{wrong}' (must be a salt:// URI)");
-        return common::failed(ret, text);
-    }
+    let sources = match sources(call) {
+        Ok(sources) => sources,
+        Err(wrong) => return common::failed(ret, wrong),
+    };
     let mut chosen = choose(call, &sources)?;
     let Some((_, saltenv)) = chosen.first().cloned() else {
         return common::failed(
@@ -81,24 +68,55 @@ pub(super) fn recurse(call: &Call<'_>) -> CallResult {
     if call.flag("clean") {
         run.clean(at, &tree)?;
     }
+    ret.comment = summary(&comments)
+        .unwrap_or_else(|| {
+            if ret.changes.is_empty() && ret.result == Some(true) {
+                format!("The directory {name} is in the correct state")
+            } else {
+                format!("Recursively updated {name}")
+            }
+        })
+        .into();
+    Ok(ret.into())
+}
+
+/// What is wrong with the arguments, besides the sources.
+fn complaint(call: &Call<'_>, name: &str, user: &Value, group: &Value) -> Option<String> {
+    if call.kwargs().contains_key("mode") {
+        let text =
+            "'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.";
+        return Some(text.to_owned());
+    }
+    common::check_user(call, user, group)
+        .or_else(|| (!path::is_absolute(name)).then(|| common::not_absolute(name)))
+}
+
+/// The sources, all of a master, or what is wrong with one.
+fn sources(call: &Call<'_>) -> Result<Vec<String>, String> {
+    let sources: Vec<String> = common::list(call.arg("source"))
+        .iter()
+        .map(python::str)
+        .collect();
+    match sources.iter().find(|source| !source.starts_with("salt://")) {
+        Some(wrong) => Err(format!(
+            "Recurse failed: Invalid source '{wrong}' (must be a salt:// URI)"
+        )),
+        None => Ok(sources),
+    }
+}
+
+/// The comments on single paths as one text; nothing if there is none.
+fn summary(comments: &[(String, Value)]) -> Option<String> {
     let mut text = String::new();
-    for (path, comment) in &comments {
+    for (path, comment) in comments {
         let comment = match comment {
             Value::List(lines) => lines.iter().map(python::str).collect::<Vec<_>>().join("\n"),
             other => python::str(other),
         };
         text.push_str(&format!("\n#### {path} ####\n{comment}\n"));
     }
-    let text = text.trim().to_owned();
-    ret.comment = if !text.is_empty() {
-        text
-    } else if ret.changes.is_empty() && ret.result == Some(true) {
-        format!("The directory {name} is in the correct state")
-    } else {
-        format!("Recursively updated {name}")
-    }
-    .into();
-    Ok(ret.into())
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// The state at work.

@@ -1,6 +1,6 @@
 //! How work on packages fails: a sentence, and what is known beside it.
 
-use halite_call::CallError;
+use halite_call::{CallError, StateReturn};
 use halite_output::{Outputter, RenderOptions};
 use halite_proto::{Map, Value};
 use thiserror::Error;
@@ -53,6 +53,18 @@ impl PkgError {
                 with_info(message, &info)
             }
             Self::Call(error) => error.to_string(),
+        }
+    }
+
+    /// The result of a state that failed while `doing` something, with the
+    /// changes that were made before.
+    pub(crate) fn fail(&self, mut state: StateReturn, doing: &str) -> StateReturn {
+        match self.changes() {
+            Some(changes) => {
+                state.changes = changes;
+                state.failed(self.without_changes())
+            }
+            None => state.failed(format!("An error was encountered while {doing}: {self}")),
         }
     }
 }

@@ -72,37 +72,39 @@ fn manage(
             .insert("cleared_packages", Value::List(packages));
         state.changes.insert("old", python_version(call, name)?);
     }
-    if !exists || clear {
-        let args: Map = [
-            "venv_bin",
-            "system_site_packages",
-            "clear",
-            "python",
-            "extra_search_dir",
-            "never_download",
-            "prompt",
-            "user",
-        ]
-        .iter()
-        .map(|name| (*name, call.arg(name).clone()))
-        .collect();
-        let ran = create(call, name, &args)?;
-        if !ran.ok() {
-            let text = format!("{}{}", ran.stdout, ran.stderr);
-            return Err(CallError::command(text));
-        }
+    if exists && !clear {
+        state.comment = "virtualenv exists".into();
+    } else {
+        make(call, name)?;
         state.changes.insert("new", python_version(call, name)?);
         state.comment = if clear {
             "Cleared existing virtualenv".into()
         } else {
             "Created new virtualenv".into()
         };
-    } else {
-        state.comment = "virtualenv exists".into();
     }
-    if !call.flag("requirements") && !call.flag("pip_pkgs") {
-        return Ok(());
+    if call.flag("requirements") || call.flag("pip_pkgs") {
+        install(call, &pip, state)?;
     }
+    Ok(())
+}
+
+/// Makes or clears the environment.
+fn make(call: &Call<'_>, name: &str) -> Result<(), CallError> {
+    let args: Map = MAKE_ARGUMENTS
+        .iter()
+        .map(|name| (*name, call.arg(name).clone()))
+        .collect();
+    let ran = create(call, name, &args)?;
+    if !ran.ok() {
+        let text = format!("{}{}", ran.stdout, ran.stderr);
+        return Err(CallError::command(text));
+    }
+    Ok(())
+}
+
+/// Installs what is asked for into the environment, and says what it changed.
+fn install(call: &Call<'_>, pip: &Pip, state: &mut StateReturn) -> Result<(), CallError> {
     let before = pip.freeze(call)?;
     let env = call
         .job
@@ -110,24 +112,8 @@ fn manage(
         .as_ref()
         .and_then(|state| state.low.get("__env__").cloned());
     let mut args = Map::from([("saltenv", env.unwrap_or_else(|| "base".into()))]);
-    for (own, pips) in [
-        ("pip_pkgs", "pkgs"),
-        ("requirements", "requirements"),
-        ("index_url", "index_url"),
-        ("extra_index_url", "extra_index_url"),
-        ("pip_download", "download"),
-        ("pip_download_cache", "download_cache"),
-        ("pre_releases", "pre_releases"),
-        ("pip_exists_action", "exists_action"),
-        ("pip_ignore_installed", "ignore_installed"),
-        ("pip_upgrade", "upgrade"),
-        ("no_deps", "no_deps"),
-        ("proxy", "proxy"),
-        ("pip_no_cache_dir", "no_cache_dir"),
-        ("pip_cache_dir", "cache_dir"),
-        ("no_binary", "no_binary"),
-    ] {
-        args.insert(pips, call.arg(own).clone());
+    for (own, pips) in PIP_ARGUMENTS {
+        args.insert(*pips, call.arg(own).clone());
     }
     let ran = pip.install(call, &args)?;
     if !ran.ok() {
@@ -136,18 +122,6 @@ fn manage(
         state.comment = format!("{comment}\n{}\n{}", ran.stdout, ran.stderr).into();
     }
     let after = pip.freeze(call)?;
-    let missing = |from: &[String], other: &[String]| -> Value {
-        let lines: Vec<Value> = from
-            .iter()
-            .filter(|line| !other.contains(line))
-            .map(|line| line.as_str().into())
-            .collect();
-        if lines.is_empty() {
-            "".into()
-        } else {
-            Value::List(lines)
-        }
-    };
     let (new, old) = (missing(&after, &before), missing(&before, &after));
     if new.is_true() || old.is_true() {
         state
@@ -156,3 +130,48 @@ fn manage(
     }
     Ok(())
 }
+
+/// The packages of one list that are not in another one.
+fn missing(from: &[String], other: &[String]) -> Value {
+    let lines: Vec<Value> = from
+        .iter()
+        .filter(|line| !other.contains(line))
+        .map(|line| line.as_str().into())
+        .collect();
+    if lines.is_empty() {
+        "".into()
+    } else {
+        Value::List(lines)
+    }
+}
+
+/// Arguments that are for whoever makes the environment.
+const MAKE_ARGUMENTS: &[&str] = &[
+    "venv_bin",
+    "system_site_packages",
+    "clear",
+    "python",
+    "extra_search_dir",
+    "never_download",
+    "prompt",
+    "user",
+];
+
+/// Arguments that are for pip, and their names there.
+const PIP_ARGUMENTS: &[(&str, &str)] = &[
+    ("pip_pkgs", "pkgs"),
+    ("requirements", "requirements"),
+    ("index_url", "index_url"),
+    ("extra_index_url", "extra_index_url"),
+    ("pip_download", "download"),
+    ("pip_download_cache", "download_cache"),
+    ("pre_releases", "pre_releases"),
+    ("pip_exists_action", "exists_action"),
+    ("pip_ignore_installed", "ignore_installed"),
+    ("pip_upgrade", "upgrade"),
+    ("no_deps", "no_deps"),
+    ("proxy", "proxy"),
+    ("pip_no_cache_dir", "no_cache_dir"),
+    ("pip_cache_dir", "cache_dir"),
+    ("no_binary", "no_binary"),
+];

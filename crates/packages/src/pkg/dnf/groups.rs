@@ -1,6 +1,6 @@
 //! Groups of packages (`dnf groupinfo`).
 
-use halite_call::{Call, CallResult, StateReturn, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::{Dnf, options, run};
@@ -197,7 +197,11 @@ pub(in crate::pkg) fn group_info(call: &Call<'_>, name: &str) -> Result<Map, Pkg
 }
 
 /// The members of groups, those of groups within them too.
-fn members(call: &Call<'_>, name: &str, kwargs: &Map) -> Result<[Vec<String>; 4], PkgError> {
+pub(crate) fn members(
+    call: &Call<'_>,
+    name: &str,
+    kwargs: &Map,
+) -> Result<[Vec<String>; 4], PkgError> {
     let group = Group::ask(call, name, kwargs)?;
     Ok(group.expanded(call, kwargs, &[], DEPTH_MAX)?.members)
 }
@@ -251,114 +255,4 @@ pub(in crate::pkg) fn group_install(call: &Call<'_>) -> Result<Map, PkgError> {
     let pkgs = targets.into_iter().map(Value::from).collect();
     arguments.insert("pkgs", Value::List(pkgs));
     Dnf.install(call, &arguments)
-}
-
-/// The state `pkg.group_installed`.
-pub(crate) fn installed(
-    call: &Call<'_>,
-    provider: &dyn Provider,
-    mut state: StateReturn,
-) -> CallResult {
-    let name = call.text("name");
-    for list in ["skip", "include"] {
-        if !matches!(call.arg(list), Value::Nil | Value::List(_)) {
-            return Ok(state
-                .failed(format!("{list} must be formatted as a list"))
-                .into());
-        }
-    }
-    let (skip, include) = (
-        python::texts(call.arg("skip")),
-        python::texts(call.arg("include")),
-    );
-    let kwargs = call.clean_kwargs();
-    let members = match members(call, &name, &kwargs) {
-        Ok(members) => members,
-        Err(error) => {
-            return Ok(state
-                .failed(format!(
-                    "An error was encountered while installing/updating group '{name}': {error}."
-                ))
-                .into());
-        }
-    };
-    let current = provider.list(call, Listing::Installed)?;
-    let is_there = |name: &String| current.contains_key(name);
-    let [mandatory, optional, default, _] = &members;
-    let bad: Vec<&str> = mandatory
-        .iter()
-        .filter(|name| skip.contains(name))
-        .map(String::as_str)
-        .collect();
-    if !bad.is_empty() {
-        return Ok(state
-            .failed(format!(
-                "The following mandatory packages cannot be skipped: {}",
-                bad.join(", ")
-            ))
-            .into());
-    }
-    let mut targets: Vec<String> = mandatory
-        .iter()
-        .filter(|name| !is_there(name))
-        .cloned()
-        .collect();
-    let mut required = targets.clone();
-    targets.extend(
-        default
-            .iter()
-            .filter(|name| !is_there(name) && !skip.contains(name))
-            .cloned(),
-    );
-    targets.extend(include.iter().cloned());
-    required.extend(include);
-    if targets.is_empty() {
-        return Ok(state
-            .ok(format!("Group '{name}' is already installed"))
-            .into());
-    }
-    let partly = [mandatory, optional, default]
-        .iter()
-        .any(|kind| kind.iter().any(is_there));
-    if call.is_test() {
-        let what = if partly {
-            "is partially installed and will be updated"
-        } else {
-            "will be installed"
-        };
-        return Ok(state.pending(format!("Group '{name}' {what}")).into());
-    }
-    let mut arguments = kwargs;
-    let pkgs = targets.iter().map(|name| name.as_str().into()).collect();
-    arguments.insert("pkgs", Value::List(pkgs));
-    match provider.install(call, &arguments) {
-        Ok(changes) => state.changes = changes,
-        Err(error) => {
-            let text = match error.changes() {
-                Some(changes) => {
-                    state.changes = changes;
-                    error.without_changes()
-                }
-                None => format!(
-                    "An error was encountered while installing/updating group '{name}': {error}"
-                ),
-            };
-            return Ok(state.failed(text).into());
-        }
-    }
-    let current = provider.list(call, Listing::Installed)?;
-    let failed: Vec<String> = required
-        .into_iter()
-        .filter(|name| !current.contains_key(name))
-        .collect();
-    Ok(if failed.is_empty() {
-        let done = if partly { "updated" } else { "installed" };
-        state.ok(format!("Group '{name}' was {done}"))
-    } else {
-        state.failed(format!(
-            "Failed to install the following packages: {}",
-            failed.join(", ")
-        ))
-    }
-    .into())
 }

@@ -131,6 +131,7 @@ fn not_installed(state: StateReturn, what: &str, whole: Option<String>, ran: &Ra
         .into()
 }
 
+/// Packages by name.
 fn install_named(
     call: &Call<'_>,
     pip: &Pip,
@@ -143,19 +144,12 @@ fn install_named(
     });
     let mut already = Vec::new();
     let mut targets: Vec<(Requirement, String)> = Vec::new();
-    let several = wanted.len() > 1;
     let all: Vec<String> = wanted.iter().map(|(_, line)| line.clone()).collect();
     for (requirement, line) in wanted {
         match is_there(call, pip, &requirement, &line, &list)? {
             Some(comment) => already.push(comment),
             None if call.is_test() => {
-                return Ok(state
-                    .pending(if several {
-                        format!("Python package(s) set to be installed:\n{}", all.join("\n"))
-                    } else {
-                        format!("Python package {line} is set to be installed")
-                    })
-                    .into());
+                return Ok(state.pending(prediction(&all)).into());
             }
             None => targets.push((requirement, line)),
         }
@@ -192,38 +186,9 @@ fn install_named(
         let names: Vec<&str> = targets.iter().map(|(_, line)| line.as_str()).collect();
         return Ok(not_installed(state, &names.join(", "), None, &ran));
     }
-    let satisfied: Vec<String> = ran
-        .stdout
-        .lines()
-        .filter_map(|line| {
-            line.strip_prefix("Requirement already satisfied: ")
-                .or_else(|| line.strip_prefix("Requirement already up-to-date: "))
-        })
-        .filter_map(|rest| rest.split_whitespace().next())
-        .map(|name| {
-            normal_name(
-                name.split(['=', '!', '<', '>', '~', '@'])
-                    .next()
-                    .unwrap_or(name),
-            )
-        })
-        .collect();
     let now = pip.list(call, None)?;
-    let mut missing = Vec::new();
-    for (requirement, line) in &targets {
-        if requirement.name.is_empty() {
-            state.changes.insert(format!("{line}==???"), "Installed");
-        } else if let Some(version) = now.get(&requirement.name) {
-            if !satisfied.contains(&requirement.name) {
-                let key = format!("{}=={}", requirement.name, python::str(version));
-                state.changes.insert(key, "Installed");
-            }
-        } else {
-            missing.push(format!(
-                "There was no error installing package '{line}' although it does not show when calling 'pip.freeze'."
-            ));
-        }
-    }
+    let (changes, missing) = compare(&targets, &now, &satisfied(&ran.stdout));
+    state.changes = changes;
     Ok(state
         .ok(with_already(if missing.is_empty() {
             "All packages were successfully installed".to_owned()
@@ -231,6 +196,59 @@ fn install_named(
             missing.join("\n")
         }))
         .into())
+}
+
+/// What test mode says when one of these packages is not there.
+fn prediction(lines: &[String]) -> String {
+    match lines {
+        [line] => format!("Python package {line} is set to be installed"),
+        lines => format!(
+            "Python package(s) set to be installed:\n{}",
+            lines.join("\n")
+        ),
+    }
+}
+
+/// The packages of which pip says that they were there already.
+fn satisfied(output: &str) -> Vec<String> {
+    output
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("Requirement already satisfied: ")
+                .or_else(|| line.strip_prefix("Requirement already up-to-date: "))
+        })
+        .filter_map(|rest| rest.split_whitespace().next())
+        .map(|name| {
+            let bare = name.split(['=', '!', '<', '>', '~', '@']).next();
+            normal_name(bare.unwrap_or(name))
+        })
+        .collect()
+}
+
+/// What the installation of `targets` has changed, and a line for each package
+/// that is not there all the same.
+fn compare(
+    targets: &[(Requirement, String)],
+    now: &Map,
+    satisfied: &[String],
+) -> (Map, Vec<String>) {
+    let mut changes = Map::new();
+    let mut missing = Vec::new();
+    for (requirement, line) in targets {
+        if requirement.name.is_empty() {
+            changes.insert(format!("{line}==???"), "Installed");
+        } else if let Some(version) = now.get(&requirement.name) {
+            if !satisfied.contains(&requirement.name) {
+                let key = format!("{}=={}", requirement.name, python::str(version));
+                changes.insert(key, "Installed");
+            }
+        } else {
+            missing.push(format!(
+                "There was no error installing package '{line}' although it does not show when calling 'pip.freeze'."
+            ));
+        }
+    }
+    (changes, missing)
 }
 
 /// The comment for a package that needs nothing.

@@ -5,7 +5,8 @@ use halite_proto::{Map, Value};
 
 use super::install::installable;
 use super::{extra, is_empty_list};
-use crate::pkg::provider::{Listing, provider};
+use crate::pkg::error::PkgError;
+use crate::pkg::provider::{Listing, Provider, provider};
 use crate::pkg::targets::{PackageRequest, repack_pkgs};
 use crate::pkg::{check_refresh, lists};
 
@@ -16,34 +17,28 @@ pub(super) fn latest(call: &Call<'_>) -> CallResult {
     let provider = provider(call)?;
     let kwargs = extra(call);
     let refresh = check_refresh(call, call.arg("refresh"));
-    let pkgs = call.arg("pkgs");
+    let state = StateReturn::of(call);
     if kwargs.get("sources").is_some_and(Value::is_true) {
-        return Ok(StateReturn::of(call)
+        return Ok(state
             .failed("The \"sources\" parameter is not supported.")
             .into());
     }
-    let desired: Vec<String> = if pkgs.is_true() {
-        let wanted = repack_pkgs(call, provider, pkgs, true)?;
-        if wanted.is_empty() {
-            return Ok(StateReturn::of(call)
-                .failed("Invalidly formatted \"pkgs\" parameter. See minion log.")
-                .into());
-        }
-        wanted.into_iter().map(|(name, _)| name).collect()
-    } else if is_empty_list(pkgs) {
-        return Ok(StateReturn::of(call)
-            .ok("No packages to install provided")
+    if is_empty_list(call.arg("pkgs")) {
+        return Ok(state.ok("No packages to install provided").into());
+    }
+    let desired = desired(call, provider)?;
+    if desired.is_empty() {
+        return Ok(state
+            .failed("Invalidly formatted \"pkgs\" parameter. See minion log.")
             .into());
-    } else {
-        vec![call.text("name")]
-    };
+    }
     let mut options = kwargs.clone();
     options.insert("refresh", refresh);
     options.insert("fromrepo", call.arg("fromrepo").clone());
     let available = match provider.latest(call, &desired, false, &options) {
         Ok(available) => available,
         Err(error) => {
-            return Ok(StateReturn::of(call)
+            return Ok(state
                 .failed(format!(
                     "An error was encountered while checking the newest available version of package(s): {error}"
                 ))
@@ -52,89 +47,128 @@ pub(super) fn latest(call: &Call<'_>) -> CallResult {
     };
     let current = match provider.list(call, Listing::Installed) {
         Ok(current) => lists::joined(&current),
-        Err(error) => return Ok(StateReturn::of(call).failed(error.to_string()).into()),
+        Err(error) => return Ok(state.failed(error.to_string()).into()),
     };
-    let filled = |map: &Map, name: &str| {
-        map.get(name)
-            .filter(|value| value.is_true())
-            .map(python::str)
+    let mut upgrade = match Upgrade::decide(&desired, &available, &current) {
+        Ok(upgrade) => upgrade,
+        Err(problems) => return Ok(state.failed(problems).into()),
     };
-    let mut targets = PackageRequest::new();
-    let mut problems = Vec::new();
-    for name in &desired {
-        match filled(&available, name) {
-            Some(version) => targets.push((name.clone(), Some(version))),
-            None if filled(&current, name).is_none() => {
-                problems.push(format!("No information found for '{name}'."));
-            }
-            None => {}
-        }
+    if upgrade.targets.is_empty() {
+        return Ok(state.ok(all_current(&desired)).into());
     }
-    if !problems.is_empty() {
-        return Ok(StateReturn::of(call).failed(problems.join(" ")).into());
+    if !call.arg("pkgs").is_true() {
+        upgrade.up_to_date.clear();
     }
-    if targets.is_empty() {
-        return Ok(StateReturn::of(call).ok(all_current(&desired)).into());
-    }
-    let is_target = |name: &String| targets.iter().any(|(known, _)| known == name);
-    let mut up_to_date: Vec<String> = if pkgs.is_true() {
-        desired
-            .iter()
-            .filter(|name| !is_target(name))
-            .cloned()
-            .collect()
-    } else {
-        Vec::new()
-    };
-    up_to_date.sort();
-    let mut names: Vec<String> = targets.iter().map(|(name, _)| name.clone()).collect();
     if call.is_test() {
-        names.sort();
-        let mut comments = vec![format!(
-            "The following packages would be installed/upgraded: {}",
-            names.join(", ")
-        )];
-        if up_to_date.len() > NAMES_MAX {
-            comments.push(format!(
-                "{} packages are already up-to-date",
-                up_to_date.len()
-            ));
-        } else if !up_to_date.is_empty() {
-            let list: Vec<String> = up_to_date
-                .iter()
-                .map(|name| format!("{name} ({})", filled(&current, name).unwrap_or_default()))
-                .collect();
-            comments.push(format!(
-                "The following packages are already up-to-date: {}",
-                list.join(", ")
-            ));
-        }
         let old: Map = desired
             .iter()
             .map(|name| (name.as_str(), filled(&current, name).unwrap_or_default()))
             .collect();
-        let mut state = StateReturn::of(call).pending(comments.join("\n"));
-        state.changes = installable(call, provider, &targets, &old, refresh)?;
+        let mut state = state.pending(upgrade.prediction(&current));
+        state.changes = installable(call, provider, &upgrade.targets, &old, refresh)?;
         return Ok(state.into());
     }
-    let mut arguments = kwargs;
-    arguments.insert("refresh", false);
-    arguments.insert("fromrepo", call.arg("fromrepo").clone());
-    arguments.insert("skip_verify", call.arg("skip_verify").clone());
-    let list: Vec<Value> = names.iter().map(|name| name.as_str().into()).collect();
-    arguments.insert("pkgs", Value::List(list));
-    let changes = match provider.install(call, &arguments) {
-        Ok(changes) => changes,
-        Err(error) => {
-            return Ok(StateReturn::of(call)
-                .failed(format!(
-                    "An error was encountered while installing package(s): {error}"
-                ))
-                .into());
+    let arguments = upgrade.arguments(call, kwargs);
+    Ok(match provider.install(call, &arguments) {
+        Ok(changes) => report(state, &upgrade, changes),
+        Err(error) => state.failed(format!(
+            "An error was encountered while installing package(s): {error}"
+        )),
+    }
+    .into())
+}
+
+/// The names of the wanted packages; none if they are not written as they must
+/// be.
+fn desired(call: &Call<'_>, provider: &dyn Provider) -> Result<Vec<String>, PkgError> {
+    let pkgs = call.arg("pkgs");
+    if !pkgs.is_true() {
+        return Ok(vec![call.text("name")]);
+    }
+    let wanted = repack_pkgs(call, provider, pkgs, true)?;
+    Ok(wanted.into_iter().map(|(name, _)| name).collect())
+}
+
+/// Which packages get a newer version.
+struct Upgrade {
+    /// Those that do, with that version.
+    targets: PackageRequest,
+    /// The others, sorted.
+    up_to_date: Vec<String>,
+}
+
+impl Upgrade {
+    /// Compares what is `available` with what is there, or says which packages
+    /// nothing is known of.
+    fn decide(desired: &[String], available: &Map, current: &Map) -> Result<Self, String> {
+        let mut upgrade = Self {
+            targets: PackageRequest::new(),
+            up_to_date: Vec::new(),
+        };
+        let mut problems = Vec::new();
+        for name in desired {
+            match filled(available, name) {
+                Some(version) => upgrade.targets.push((name.clone(), Some(version))),
+                None if filled(current, name).is_none() => {
+                    problems.push(format!("No information found for '{name}'."));
+                }
+                None => upgrade.up_to_date.push(name.clone()),
+            }
         }
-    };
-    names.sort();
-    Ok(report(call, &targets, names, &up_to_date, changes))
+        if !problems.is_empty() {
+            return Err(problems.join(" "));
+        }
+        upgrade.up_to_date.sort();
+        Ok(upgrade)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.targets.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn sorted_names(&self) -> Vec<String> {
+        let mut names = self.names();
+        names.sort();
+        names
+    }
+
+    /// What test mode says.
+    fn prediction(&self, current: &Map) -> String {
+        let mut comments = vec![format!(
+            "The following packages would be installed/upgraded: {}",
+            self.sorted_names().join(", ")
+        )];
+        let count = self.up_to_date.len();
+        if count > NAMES_MAX {
+            comments.push(format!("{count} packages are already up-to-date"));
+        } else if count > 0 {
+            let versions = self
+                .up_to_date
+                .iter()
+                .map(|name| format!("{name} ({})", filled(current, name).unwrap_or_default()));
+            comments.push(format!(
+                "The following packages are already up-to-date: {}",
+                versions.collect::<Vec<_>>().join(", ")
+            ));
+        }
+        comments.join("\n")
+    }
+
+    /// What the packages are installed with.
+    fn arguments(&self, call: &Call<'_>, mut kwargs: Map) -> Map {
+        kwargs.insert("refresh", false);
+        kwargs.insert("fromrepo", call.arg("fromrepo").clone());
+        kwargs.insert("skip_verify", call.arg("skip_verify").clone());
+        let names = self.names().into_iter().map(Value::from).collect();
+        kwargs.insert("pkgs", Value::List(names));
+        kwargs
+    }
+}
+
+/// The version of a package in a list, if it has one.
+fn filled(list: &Map, name: &str) -> Option<String> {
+    let version = list.get(name).filter(|version| version.is_true());
+    version.map(python::str)
 }
 
 fn all_current(desired: &[String]) -> String {
@@ -151,13 +185,13 @@ fn all_current(desired: &[String]) -> String {
     }
 }
 
-fn report(
-    call: &Call<'_>,
-    targets: &PackageRequest,
-    names: Vec<String>,
-    up_to_date: &[String],
-    changes: Map,
-) -> Value {
+/// What has come of the upgrade, which has made these changes.
+fn report(mut state: StateReturn, upgrade: &Upgrade, changes: Map) -> StateReturn {
+    let Upgrade {
+        targets,
+        up_to_date,
+    } = upgrade;
+    let names = upgrade.sorted_names();
     let current = |verb: &str, end: &str| match up_to_date.len() {
         0 => None,
         count if count > NAMES_MAX => {
@@ -184,7 +218,7 @@ fn report(
             comment.push(' ');
             comment.push_str(&more);
         }
-        return StateReturn::of(call).failed(comment).into();
+        return state.failed(comment);
     }
     let failed = |name: &String| {
         let Some(change) = changes.get(name).filter(|change| change.is_true()) else {
@@ -212,9 +246,8 @@ fn report(
         ));
     }
     comments.extend(current("were", " "));
-    let mut state = StateReturn::of(call);
     state.changes = changes;
     state.result = Some(failed.is_empty());
     state.comment = comments.join(" ").into();
-    state.into()
+    state
 }

@@ -1,6 +1,7 @@
 //! States of packages.
 
 mod aggregate;
+mod group;
 mod hold;
 mod install;
 mod latest;
@@ -26,7 +27,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "pkg.group_installed",
             "(name, skip=None, include=None, **kwargs)",
-            other::group_installed,
+            group::group_installed,
             "A group of packages is installed.",
         ),
         Function::new(

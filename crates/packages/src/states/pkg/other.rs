@@ -1,12 +1,12 @@
-//! `pkg.uptodate`, `pkg.downloaded`, groups and patches.
+//! `pkg.uptodate`, `pkg.downloaded`, and patches.
 
 use halite_call::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::{extra, is_empty_list};
-use crate::pkg::provider::{Listing, provider};
-use crate::pkg::targets::{Targets, parse_targets};
-use crate::pkg::{changes, dnf, lists, requirement};
+use crate::pkg::provider::{Listing, Provider, provider};
+use crate::pkg::targets::{PackageRequest, Targets, parse_targets};
+use crate::pkg::{changes, lists, requirement};
 
 pub(super) fn uptodate(call: &Call<'_>) -> CallResult {
     let provider = provider(call)?;
@@ -45,16 +45,7 @@ pub(super) fn uptodate(call: &Call<'_>) -> CallResult {
     kwargs.insert("pkgs", pkgs.clone());
     match provider.upgrade(call, &kwargs) {
         Ok(changes) => state.changes = changes,
-        Err(error) => {
-            let comment = match error.changes() {
-                Some(changes) => {
-                    state.changes = changes;
-                    error.without_changes()
-                }
-                None => format!("An error was encountered while updating packages: {error}"),
-            };
-            return Ok(state.failed(comment).into());
-        }
+        Err(error) => return Ok(error.fail(state, "updating packages").into()),
     }
     let missing: Vec<String> = expected
         .keys()
@@ -89,35 +80,16 @@ pub(super) fn downloaded(call: &Call<'_>) -> CallResult {
             .failed("Invalidly formatted pkgs parameter. See minion log.")
             .into());
     };
-    let has = || call.salt("pkg.list_downloaded", &[], Map::new());
-    let old = has()?;
-    let versions = |list: &Value, name: &str| -> Vec<String> {
-        list.get(name)
-            .and_then(Value::as_map)
-            .map(|map| map.keys().map(python::str).collect())
-            .unwrap_or_default()
-    };
-    let missing = |list: &Value| -> Vec<(String, Option<String>)> {
-        wanted
-            .iter()
-            .filter(|(name, version)| {
-                let has = versions(list, name);
-                has.is_empty()
-                    || version.as_ref().is_some_and(|version| {
-                        !requirement::fulfills(provider, &has, version, None, false)
-                    })
-            })
-            .cloned()
-            .collect()
-    };
-    let targets = missing(&old);
+    let old = list_downloaded(call)?;
+    let targets = missing(provider, &wanted, &old);
+    let state = StateReturn::of(call);
     if targets.is_empty() {
         let matching = if wanted.iter().any(|(_, version)| version.is_some()) {
             " (matching specified versions)"
         } else {
             ""
         };
-        return Ok(StateReturn::of(call)
+        return Ok(state
             .ok(format!(
                 "All specified packages{matching} are already downloaded"
             ))
@@ -125,22 +97,16 @@ pub(super) fn downloaded(call: &Call<'_>) -> CallResult {
     }
     let names: Vec<&str> = targets.iter().map(|(name, _)| name.as_str()).collect();
     if call.is_test() {
-        return Ok(StateReturn::of(call)
+        return Ok(state
             .pending(format!(
                 "The following packages would be downloaded: {}",
                 names.join(", ")
             ))
             .into());
     }
-    let pkgs = targets
-        .iter()
-        .map(|(name, version)| Map::from([(name.as_str(), Value::from(version.clone()))]).into());
-    kwargs.insert("pkgs", Value::List(pkgs.collect()));
-    kwargs.remove("version");
-    kwargs.insert("downloadonly", true);
-    kwargs.insert("fromrepo", call.arg("fromrepo").clone());
-    let mut state = StateReturn::of(call);
-    if let Err(error) = provider.install(call, &kwargs) {
+    let mut state = state;
+    let arguments = download_arguments(call, kwargs, &targets);
+    if let Err(error) = provider.install(call, &arguments) {
         state.changes = error.changes().unwrap_or_default();
         return Ok(state
             .failed(format!(
@@ -148,17 +114,10 @@ pub(super) fn downloaded(call: &Call<'_>) -> CallResult {
             ))
             .into());
     }
-    let new = has()?;
-    for name in &names {
-        for version in versions(&new, name) {
-            if !versions(&old, name).contains(&version) {
-                let path = new.get(name).and_then(|all| all.get(&version)).cloned();
-                let change = changes::change("", path.unwrap_or_default());
-                state.changes.insert(*name, Map::from([(version, change)]));
-            }
-        }
-    }
-    let failed: Vec<String> = missing(&new).into_iter().map(|(name, _)| name).collect();
+    let new = list_downloaded(call)?;
+    state.changes = downloads(&names, &old, &new);
+    let failed = missing(provider, &wanted, &new);
+    let failed: Vec<String> = failed.into_iter().map(|(name, _)| name).collect();
     Ok(if failed.is_empty() {
         state.ok(format!(
             "The following packages were downloaded: {}",
@@ -173,14 +132,53 @@ pub(super) fn downloaded(call: &Call<'_>) -> CallResult {
     .into())
 }
 
-pub(super) fn group_installed(call: &Call<'_>) -> CallResult {
-    let provider = provider(call)?;
-    if provider.name() != "dnf" {
-        return Ok(StateReturn::of(call)
-            .failed("pkg.group_install not available for this platform")
-            .into());
+fn download_arguments(call: &Call<'_>, mut kwargs: Map, targets: &PackageRequest) -> Map {
+    let pkgs = targets
+        .iter()
+        .map(|(name, version)| Map::from([(name.as_str(), Value::from(version.clone()))]).into());
+    kwargs.insert("pkgs", Value::List(pkgs.collect()));
+    kwargs.remove("version");
+    kwargs.insert("downloadonly", true);
+    kwargs.insert("fromrepo", call.arg("fromrepo").clone());
+    kwargs
+}
+
+/// The files of packages that are there: by package, then by version.
+fn list_downloaded(call: &Call<'_>) -> CallResult {
+    call.salt("pkg.list_downloaded", &[], Map::new())
+}
+
+fn downloaded_versions(list: &Value, name: &str) -> Vec<String> {
+    let versions = list.get(name).and_then(Value::as_map);
+    versions
+        .map(|map| map.keys().map(python::str).collect())
+        .unwrap_or_default()
+}
+
+/// The wanted packages that no file in `list` fulfills.
+fn missing(provider: &dyn Provider, wanted: &PackageRequest, list: &Value) -> PackageRequest {
+    let is_missing = |(name, version): &&(String, Option<String>)| {
+        let has = downloaded_versions(list, name);
+        let fulfills = |version| requirement::fulfills(provider, &has, version, None, false);
+        has.is_empty() || !version.as_deref().is_none_or(fulfills)
+    };
+    wanted.iter().filter(is_missing).cloned().collect()
+}
+
+/// The files of `names` that are in `new` and not in `old`.
+fn downloads(names: &[&str], old: &Value, new: &Value) -> Map {
+    let mut changes = Map::new();
+    for name in names {
+        let before = downloaded_versions(old, name);
+        for version in downloaded_versions(new, name) {
+            if !before.contains(&version) {
+                let path = new.get(name).and_then(|all| all.get(&version)).cloned();
+                let change = changes::change("", path.unwrap_or_default());
+                changes.insert(*name, Map::from([(version, change)]));
+            }
+        }
     }
-    dnf::groups::installed(call, provider, StateReturn::of(call))
+    changes
 }
 
 pub(super) fn patch(call: &Call<'_>) -> CallResult {

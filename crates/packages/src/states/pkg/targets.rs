@@ -107,52 +107,12 @@ pub(super) fn to_install(
         warnings: Vec::new(),
         refreshed,
     };
-    let mut problems = Vec::new();
-    let mut versions_compared = false;
-    for (name, version) in todo.desired.clone() {
-        let mut has = lists::versions(&current, &name);
-        if has.is_empty() {
-            has = lists::versions(&current, &provider.normalize(call, &name));
-        }
-        if has.is_empty() {
-            todo.targets.push((name, version));
-            continue;
-        }
-        if request.reinstall {
-            todo.reinstall.push((name, version));
-            continue;
-        }
-        let wanted = if from_files {
-            let place = version.clone().unwrap_or_default();
-            match source_version(call, provider, &place, request) {
-                Ok(Some(found)) => Some(found),
-                Ok(None) => {
-                    todo.warnings
-                        .push(format!("Failed to parse metadata for {place}"));
-                    continue;
-                }
-                Err(problem) => {
-                    problems.push(problem);
-                    continue;
-                }
-            }
-        } else {
-            version.clone()
-        };
-        let Some(wanted) = wanted else {
-            continue;
-        };
-        let updates = request.allow_updates && !from_files;
-        versions_compared = true;
-        if !requirement::fulfills(provider, &has, &wanted, request.ignore_epoch, updates) {
-            todo.targets.push((name, version));
-        }
-    }
-    if !problems.is_empty() {
-        return done(state().failed(problems.join(" ")));
-    }
+    let at_version = match compare(call, provider, request, &current, &mut todo) {
+        Ok(at_version) => at_version,
+        Err(problems) => return done(state().failed(problems)),
+    };
     if todo.targets.is_empty() && todo.unpurge.is_empty() && todo.reinstall.is_empty() {
-        let at_version = if versions_compared && !from_files {
+        let at_version = if at_version && !from_files {
             " and are at the desired version"
         } else {
             ""
@@ -164,6 +124,103 @@ pub(super) fn to_install(
         return done(state);
     }
     Ok(Ok(todo))
+}
+
+/// What a wanted package needs.
+enum Need {
+    Install,
+    Reinstall,
+    /// Nothing: it is there.
+    Nothing,
+    /// Nothing: it is there at the wanted version.
+    AtVersion,
+    /// That cannot be said: the file at this place does not tell its version.
+    Unknown(String),
+}
+
+/// Puts each wanted package where it belongs in `todo`. Whether some are at the
+/// version that is wanted; or what is wrong with files of packages.
+fn compare(
+    call: &Call<'_>,
+    provider: &dyn Provider,
+    request: &Request<'_>,
+    current: &Map,
+    todo: &mut Todo,
+) -> Result<bool, String> {
+    let mut problems = Vec::new();
+    let mut at_version = false;
+    for (name, version) in todo.desired.clone() {
+        let has = installed_versions(call, provider, current, &name);
+        match need(call, provider, request, &has, version.as_ref()) {
+            Ok(Need::Install) => todo.targets.push((name, version)),
+            Ok(Need::Reinstall) => todo.reinstall.push((name, version)),
+            Ok(Need::Nothing) => {}
+            Ok(Need::AtVersion) => at_version = true,
+            Ok(Need::Unknown(place)) => {
+                let warning = format!("Failed to parse metadata for {place}");
+                todo.warnings.push(warning);
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() {
+        Ok(at_version)
+    } else {
+        Err(problems.join(" "))
+    }
+}
+
+/// The installed versions of a package, by the name as written or as the package
+/// manager writes it.
+fn installed_versions(
+    call: &Call<'_>,
+    provider: &dyn Provider,
+    current: &Map,
+    name: &str,
+) -> Vec<String> {
+    let has = lists::versions(current, name);
+    if has.is_empty() {
+        lists::versions(current, &provider.normalize(call, name))
+    } else {
+        has
+    }
+}
+
+/// What a package needs of which the versions `has` are there; or why the file
+/// that it comes from cannot be read.
+fn need(
+    call: &Call<'_>,
+    provider: &dyn Provider,
+    request: &Request<'_>,
+    has: &[String],
+    version: Option<&String>,
+) -> Result<Need, String> {
+    if has.is_empty() {
+        return Ok(Need::Install);
+    }
+    if request.reinstall {
+        return Ok(Need::Reinstall);
+    }
+    let from_files = request.sources.is_true();
+    let wanted = if from_files {
+        let place = version.cloned().unwrap_or_default();
+        match source_version(call, provider, &place, request)? {
+            Some(found) => found,
+            None => return Ok(Need::Unknown(place)),
+        }
+    } else {
+        match version {
+            Some(version) => version.clone(),
+            None => return Ok(Need::Nothing),
+        }
+    };
+    let updates = request.allow_updates && !from_files;
+    let fulfills = requirement::fulfills(provider, has, &wanted, request.ignore_epoch, updates);
+    Ok(if fulfills {
+        Need::AtVersion
+    } else {
+        Need::Install
+    })
 }
 
 /// Adds warnings, if there are any.
@@ -289,10 +346,7 @@ pub(super) fn verify(
     let (mut fine, mut failed) = (Vec::new(), Vec::new());
     for (name, version) in desired {
         let lookup = name.split('=').next().unwrap_or(name);
-        let mut has = lists::versions(&current, lookup);
-        if has.is_empty() {
-            has = lists::versions(&current, &provider.normalize(call, lookup));
-        }
+        let has = installed_versions(call, provider, &current, lookup);
         let is_there = match version.as_deref() {
             _ if has.is_empty() => false,
             None | Some("" | "latest") => true,

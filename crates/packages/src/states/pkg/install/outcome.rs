@@ -8,18 +8,7 @@ use crate::pkg::targets::PackageRequest;
 use crate::states::pkg::targets::{self, Request, Todo, add_warnings, written};
 
 pub(super) fn not_installed(call: &Call<'_>, error: &PkgError, warnings: &[String]) -> StateReturn {
-    let mut state = StateReturn::of(call);
-    match error.changes() {
-        Some(changes) => {
-            state.changes = changes;
-            state = state.failed(error.without_changes());
-        }
-        None => {
-            state = state.failed(format!(
-                "An error was encountered while installing package(s): {error}"
-            ));
-        }
-    }
+    let mut state = error.fail(StateReturn::of(call), "installing package(s)");
     add_warnings(&mut state, warnings);
     state
 }

@@ -12,6 +12,12 @@ use crate::Endpoint;
 #[error("{0}")]
 pub struct SocketError(String);
 
+impl From<io::Error> for SocketError {
+    fn from(error: io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
 impl From<zmq::Error> for SocketError {
     fn from(error: zmq::Error) -> Self {
         Self(error.message().to_owned())

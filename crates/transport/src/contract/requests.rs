@@ -89,8 +89,9 @@ pub struct RequesterOptions {
     pub connections_max: usize,
     /// First pause before a lost connection is tried again.
     pub reconnect: Duration,
-    /// Longest pause before a lost connection is tried again. A new request
-    /// never waits for it: it starts a new connection.
+    /// Longest pause before a connection is tried again while a request waits
+    /// for it; without one, nothing is tried. Short, since whoever asks gives up
+    /// after some seconds and has pauses of its own.
     pub reconnect_max: Duration,
     /// Largest request and reply.
     pub message_bytes_max: usize,
@@ -108,7 +109,7 @@ impl Default for RequesterOptions {
             transport: Transport::default(),
             connections_max: limits::REQUESTER_CONNECTIONS_MAX,
             reconnect: Duration::from_millis(100),
-            reconnect_max: Duration::from_secs(5),
+            reconnect_max: Duration::from_millis(500),
             message_bytes_max: limits::MESSAGE_BYTES_MAX,
             ipv6: false,
             keep_alive: KeepAlive::PEER,

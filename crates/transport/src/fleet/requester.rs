@@ -104,7 +104,7 @@ enum AnswerVariant {
 impl Answer {
     fn into_vec(self) -> Vec<u8> {
         match self.0 {
-            AnswerVariant::ZeroMq(answer) => answer.to_vec(),
+            AnswerVariant::ZeroMq(answer) => answer.into_vec(),
             #[cfg(test)]
             AnswerVariant::InProcess(answer) => answer,
         }

@@ -1,8 +1,10 @@
 //! The roles of [`crate::fleet`] over ZeroMQ: serve, request, publish,
 //! subscribe, and pull on the master's own machine.
 //!
-//! Serving and publishing, which anybody on the network can reach, speak the
-//! protocol themselves (`crate::zmtp`). The others use the library.
+//! They speak the protocol themselves (`crate::zmtp`): the library does not
+//! limit the memory of strangers on the ports that anybody can reach, and a
+//! connection of its costs four descriptors, some threads' wakings and a place
+//! among the thousand sockets of a process. Only pulling uses it.
 //!
 //! The library underneath signals a socket through an edge-triggered file
 //! descriptor whose edge any operation may consume. So a socket is never
@@ -10,10 +12,10 @@
 //! operation (`pump`). Invariant: no program outside this module can make a
 //! socket wait for another one.
 
+mod backoff;
 mod bind;
 mod context;
 mod heard;
-mod monitor;
 mod options;
 mod publisher;
 mod publisher_peer;

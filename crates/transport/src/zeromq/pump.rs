@@ -20,45 +20,6 @@ use crate::limits::SAFETY_POLL;
 /// A message's frames.
 pub(super) type Frames = Vec<Message>;
 
-/// Sends without waiting. Returns whether the socket took the message; one it
-/// does not take is gone. (A ROUTER and a PUB take everything, a DEALER of a
-/// requester holds one message at a time.)
-pub(super) fn send(socket: &impl AsZmqSocket, frames: Frames) -> Result<bool, SocketError> {
-    let socket = socket.get_socket();
-    let last = frames.len().saturating_sub(1);
-    for (index, frame) in frames.into_iter().enumerate() {
-        let more = if index < last { zmq::SNDMORE } else { 0 };
-        match socket.send(frame, zmq::DONTWAIT | more) {
-            Ok(()) => {}
-            // Only the first frame of a message is ever refused.
-            Err(zmq::Error::EAGAIN) => return Ok(false),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(true)
-}
-
-/// Takes a message that is already here.
-pub(super) fn try_receive(socket: &impl AsZmqSocket) -> Result<Option<Frames>, SocketError> {
-    let socket = socket.get_socket();
-    let mut frames = Frames::new();
-    loop {
-        let mut frame = Message::new();
-        match socket.recv(&mut frame, zmq::DONTWAIT) {
-            Ok(()) => {
-                let more = frame.get_more();
-                frames.push(frame);
-                if !more {
-                    return Ok(Some(frames));
-                }
-            }
-            Err(zmq::Error::EAGAIN) => return Ok(None),
-            Err(zmq::Error::EINTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
 /// Waits for a message. Nothing is lost when this future is dropped.
 pub(super) async fn receive<S>(socket: &mut S) -> Result<Frames, SocketError>
 where

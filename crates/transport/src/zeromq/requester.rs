@@ -12,7 +12,6 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tmq::Message;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -85,12 +84,17 @@ impl Requester {
     }
 }
 
-/// A reply, where the library has put it: a large one is not copied.
-pub(crate) struct Answer(Message);
+/// A reply.
+pub(crate) struct Answer(Vec<u8>);
 
 impl Answer {
-    pub(super) fn new(message: Message) -> Self {
+    pub(super) fn new(message: Vec<u8>) -> Self {
         Self(message)
+    }
+
+    /// The reply by itself.
+    pub(crate) fn into_vec(self) -> Vec<u8> {
+        self.0
     }
 }
 

@@ -1,47 +1,38 @@
 //! One connection of a requester, with one request on the way.
 
+use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tmq::Message;
-use tmq::dealer::{Dealer, dealer};
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tracing::{debug, trace};
 
-use super::context::context;
-use super::monitor::{Link, Monitored};
-use super::options::{Common, connect_address, millis};
-use super::pump::{self, Frames};
+use super::backoff::Backoff;
 use super::requester::{Answer, Request, Shared, Turn};
 use super::standstill::{Standstill, Wire};
 use crate::contract::RequestError;
 use crate::counters::Count;
+use crate::zmtp::{Dial, DialError, Item, Link, Outgoing, ReadOutcome, encode_head};
 use crate::{Counters, SocketError, limits};
 
-/// Owns a DEALER that speaks like a REQ.
+/// Owns a connection that speaks like a REQ, under the name of a DEALER.
 pub(super) struct Lane {
     shared: Arc<Shared>,
     number: u64,
-    connection: Option<Connection>,
+    connection: Option<Link>,
 }
 
-struct Connection {
-    monitored: Monitored<Dealer>,
-    up: bool,
-}
+/// What request ports are.
+const PEERS: &[&[u8]] = &[b"ROUTER", b"REP"];
+
+/// Frames of a reply: a delimiter and what was answered.
+const REPLY_FRAMES: usize = 2;
 
 /// Why an exchange ended without a reply.
 enum Broken {
-    Resolve(std::io::Error),
+    Resolve(io::Error),
     Socket(SocketError),
     Disconnected,
-}
-
-impl From<SocketError> for Broken {
-    fn from(error: SocketError) -> Self {
-        Self::Socket(error)
-    }
 }
 
 impl Lane {
@@ -69,14 +60,14 @@ impl Lane {
 
     /// Waits for a request; an idle lane above the first ends.
     async fn idle(&mut self, mut wait: oneshot::Receiver<Request>) -> Turn {
-        loop {
-            match timeout(limits::REQUEST_LANE_IDLE_MAX, &mut wait).await {
-                Ok(Ok(request)) => return Turn::Serve(request),
-                Ok(Err(_)) => return Turn::Close,
-                Err(_) if self.shared.may_retire(self.number) => return Turn::Close,
-                Err(_) => {}
-            }
+        if let Ok(given) = timeout(limits::REQUEST_LANE_IDLE_MAX, &mut wait).await {
+            return given.map_or(Turn::Close, Turn::Serve);
         }
+        if self.shared.may_retire(self.number) {
+            return Turn::Close;
+        }
+        // The only one stays, and costs no timer.
+        wait.await.map_or(Turn::Close, Turn::Serve)
     }
 
     async fn serve(&mut self, request: Request) {
@@ -144,89 +135,135 @@ impl Lane {
         wire: &Wire,
         connected: &mut bool,
     ) -> Result<Answer, Broken> {
-        let usable = match &mut self.connection {
-            Some(connection) => connection.is_usable()?,
-            None => false,
-        };
-        if !usable {
+        if !self.connection.as_mut().is_some_and(is_usable) {
             self.hang_up();
-            self.connection = Some(Self::open(&self.shared).await?);
+            self.connection = Some(open(&self.shared).await?);
         }
-        let Some(Connection { monitored, up }) = &mut self.connection else {
+        let Some(link) = &mut self.connection else {
             return Err(Broken::Disconnected);
         };
-        *connected = *up;
-        wire.set(monitored.reports.descriptor());
-        // A new connection sends it as soon as it is there.
-        let frames = vec![Message::new(), Message::from(payload)];
-        if !pump::send(&monitored.socket, frames)? {
-            return Err(Broken::Disconnected);
-        }
-        self.shared.counters.add(Count::sent);
-        let mut safety = pump::safety_poll();
-        loop {
-            let reply = tokio::select! {
-                biased;
-                frames = pump::receive(&mut monitored.socket) => Some(frames?),
-                link = monitored.reports.next() => match link? {
-                    Link::Up => {
-                        *up = true;
-                        *connected = true;
-                        wire.set(monitored.reports.descriptor());
-                        None
-                    }
-                    // A reply may have come just before the end.
-                    Link::Down if *up => match pump::try_receive(&monitored.socket)? {
-                        Some(frames) => Some(frames),
-                        None => return Err(Broken::Disconnected),
-                    },
-                    // The request has not left yet; the library tries again.
-                    Link::Down | Link::Refused => None,
-                },
-                _ = safety.tick() => None,
-            };
-            if let Some(payload) = reply.and_then(|frames| check(frames, &self.shared.counters)) {
-                return Ok(payload);
-            }
-        }
-    }
-
-    /// Starts a connection.
-    async fn open(shared: &Shared) -> Result<Connection, Broken> {
-        let options = &shared.options;
-        let endpoint = &shared.endpoint;
-        let resolved = endpoint
-            .resolve(options.ipv6)
-            .await
-            .map_err(Broken::Resolve)?;
-        trace!(%endpoint, "connecting");
-        let builder = Common {
-            ipv6: resolved.is_ipv6(),
-            keep_alive: options.keep_alive,
-            linger: Duration::ZERO,
-            message_bytes_max: options.message_bytes_max,
-        }
-        .set(dealer(&context()))
-        .set_reconnect_ivl(millis(options.reconnect))
-        .set_reconnect_ivl_max(millis(options.reconnect_max));
-        let address = connect_address(&resolved, options.source);
-        let monitored = Monitored::connect(builder, |builder| builder.connect(&address))?;
-        Ok(Connection {
-            monitored,
-            up: false,
+        *connected = true;
+        wire.set(link.stream.descriptor());
+        let talked = talk(link, payload, &self.shared.counters).await;
+        talked.map_err(|error| {
+            debug!(endpoint = %self.shared.endpoint, %error, "the connection is lost");
+            Broken::Disconnected
         })
     }
 }
 
-impl Connection {
-    /// Whether a request can be sent here: not where the connection is lost,
-    /// which would be tried again only after a pause, and not where something
-    /// waits that answers nothing.
-    fn is_usable(&mut self) -> Result<bool, SocketError> {
-        while let Some(link) = self.monitored.reports.try_next()? {
-            self.up = link == Link::Up;
+/// Sends a request and waits for its reply.
+async fn talk(link: &mut Link, payload: Vec<u8>, counters: &Counters) -> io::Result<Answer> {
+    let mut head = Vec::new();
+    encode_head(&mut head, true, 0);
+    encode_head(&mut head, false, payload.len());
+    let mut request = Some(Outgoing::new(head, payload));
+    let mut pong = None;
+    let mut frames = Vec::new();
+    loop {
+        if let Some(out) = &mut request
+            && link.write(out)?
+        {
+            request = None;
+            counters.add(Count::sent);
         }
-        Ok(self.up && pump::try_receive(&self.monitored.socket)?.is_none())
+        // A PONG must not stand within a request.
+        if request.is_none()
+            && let Some(out) = &mut pong
+            && link.write(out)?
+        {
+            pong = None;
+        }
+        while let Some(item) = link.next().map_err(io::Error::other)? {
+            match item {
+                Item::Ping(context) => pong = Some(Outgoing::pong(&context)),
+                Item::Frame { more, body } => {
+                    if let Some(answer) = take_frame(&mut frames, more, body, counters) {
+                        return Ok(answer);
+                    }
+                }
+                Item::Ready(_) => {}
+            }
+        }
+        let is_writing = request.is_some() || pong.is_some();
+        tokio::select! {
+            readable = link.stream.readable() => readable?,
+            writable = link.stream.writable(), if is_writing => writable?,
+        }
+        if link.read()? == ReadOutcome::End {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}
+
+/// Adds a frame to those of a message; the answer, if it is whole and one.
+fn take_frame(
+    frames: &mut Vec<Option<Vec<u8>>>,
+    more: bool,
+    body: Option<Vec<u8>>,
+    counters: &Counters,
+) -> Option<Answer> {
+    // Of more than there may be only their number counts.
+    frames.push(body.filter(|_| frames.len() < REPLY_FRAMES));
+    frames.truncate(REPLY_FRAMES + 1);
+    if more {
+        return None;
+    }
+    match (frames.pop().flatten(), std::mem::take(frames).as_slice()) {
+        (Some(payload), [Some(delimiter)]) if delimiter.is_empty() => {
+            counters.add(Count::received);
+            Some(Answer::new(payload))
+        }
+        _ => {
+            debug!("dropped a reply of a wrong shape");
+            counters.add(Count::malformed);
+            None
+        }
+    }
+}
+
+/// Connects, however often it takes: whoever waits for the request says for how
+/// long.
+async fn open(shared: &Shared) -> Result<Link, Broken> {
+    let (options, endpoint) = (&shared.options, &shared.endpoint);
+    let resolved = endpoint.resolve(options.ipv6).await;
+    let resolved = resolved.map_err(Broken::Resolve)?;
+    let dial = Dial {
+        kind: "DEALER",
+        peer: PEERS,
+        frame_bytes_max: options.message_bytes_max,
+        keep_alive: options.keep_alive,
+        source: options.source,
+    };
+    let mut backoff = Backoff::new(options.reconnect, options.reconnect_max);
+    loop {
+        trace!(%endpoint, "connecting");
+        match dial.connect(&resolved).await {
+            Ok(link) => return Ok(link),
+            Err(DialError::Local(error)) => return Err(Broken::Socket(error.into())),
+            // It may be a proxy whose master is just coming back.
+            Err(DialError::Ended(_)) => backoff.reset(),
+            Err(error) => debug!(%endpoint, %error, "no connection"),
+        }
+        sleep(backoff.pause()).await;
+    }
+}
+
+/// Whether a request can be sent over a connection: not where it is lost, and
+/// not where something waits that answers nothing.
+fn is_usable(link: &mut Link) -> bool {
+    loop {
+        match link.next() {
+            Ok(None) => {}
+            // Nobody waits for a PONG who has not been asked since.
+            Ok(Some(Item::Ping(_))) => continue,
+            Ok(Some(_)) | Err(_) => return false,
+        }
+        match link.read() {
+            Ok(ReadOutcome::Nothing) => return true,
+            Ok(ReadOutcome::Bytes) => {}
+            Ok(ReadOutcome::End) | Err(_) => return false,
+        }
     }
 }
 
@@ -236,16 +273,30 @@ impl Drop for Lane {
     }
 }
 
-fn check(mut frames: Frames, counters: &Counters) -> Option<Answer> {
-    match (frames.pop(), &frames[..]) {
-        (Some(payload), [delimiter]) if delimiter.is_empty() => {
-            counters.add(Count::received);
-            Some(Answer::new(payload))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_a_delimiter_and_an_answer() {
+        let counters = Counters::default();
+        let mut frames = Vec::new();
+        let mut take = |more, body: &[u8]| {
+            let answer = take_frame(&mut frames, more, Some(body.to_vec()), &counters);
+            answer.map(|answer| answer.to_vec())
+        };
+        assert_eq!(take(true, b""), None);
+        assert_eq!(take(false, b"x"), Some(b"x".to_vec()));
+        // Neither what is shorter, nor what is longer, nor one after it.
+        assert_eq!(take(false, b"x"), None);
+        for _ in 0..100 {
+            assert_eq!(take(true, b""), None);
         }
-        _ => {
-            debug!("dropped a reply of a wrong shape");
-            counters.add(Count::malformed);
-            None
-        }
+        assert_eq!(take(false, b"x"), None);
+        assert_eq!(take(true, b"?"), None);
+        assert_eq!(take(false, b"x"), None);
+        assert_eq!(take(true, b""), None);
+        assert_eq!(take(false, b"y"), Some(b"y".to_vec()));
+        assert_eq!((counters.received(), counters.malformed()), (2, 3));
     }
 }

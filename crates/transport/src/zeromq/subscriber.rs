@@ -1,28 +1,23 @@
 //! A minion's subscription to one master, which says when its connection comes
 //! and goes.
 //!
-//! The socket is an XSUB: to publishers it is what a SUB is, and it can say
+//! It calls itself an XSUB: to publishers that is what a SUB is, and it can say
 //! something to them besides, over the connection that publications come by.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tmq::FromZmqSocket as _;
-use tmq::Message;
-use tmq::dealer::Dealer;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
-use tracing::{debug, error, warn};
+use tracing::{debug, warn};
 
-use super::context::context;
-use super::monitor::{Link, Monitored};
-use super::options::{Common, connect_address, millis};
-use super::pump::{self, Frames};
+use super::backoff::Backoff;
 use super::topics::wanted_topics;
 use crate::contract::{SubscribeOptions, SubscriberEvent};
 use crate::counters::Count;
-use crate::{Counters, Endpoint, SocketError, limits};
+use crate::zmtp::{Dial, DialError, Item, Link, Outgoing, ReadOutcome, encode};
+use crate::{Counters, Endpoint, limits};
 
 /// A subscription. Dropping it closes the connection.
 #[derive(Debug)]
@@ -43,7 +38,6 @@ impl Subscriber {
             events: sender,
             counters: Arc::clone(&counters),
             links: VecDeque::new(),
-            sign_at: None,
         };
         tokio::spawn(owner.run());
         Self {
@@ -53,8 +47,8 @@ impl Subscriber {
         }
     }
 
-    /// The next event; `None` only when the socket has failed. Nothing is lost
-    /// when the future is dropped.
+    /// The next event; `None` only when the subscription has failed. Nothing is
+    /// lost when the future is dropped.
     pub(crate) async fn recv(&mut self) -> Option<SubscriberEvent> {
         self.events.recv().await
     }
@@ -70,6 +64,21 @@ impl Subscriber {
     }
 }
 
+/// What publish ports are.
+const PEERS: &[&[u8]] = &[b"PUB", b"XPUB"];
+
+/// What stands before the topic in a subscription.
+const SUBSCRIBE: u8 = 1;
+
+/// Frames of a publication: perhaps a topic, and what is published.
+const FRAMES_MAX: usize = 2;
+
+/// Changes of the connection that are kept for a program that does not read.
+const LINKS_MAX: usize = 8;
+
+/// The program does not want the subscription any more.
+struct Unwanted;
+
 struct Owner {
     endpoint: Endpoint,
     options: SubscribeOptions,
@@ -77,120 +86,114 @@ struct Owner {
     counters: Arc<Counters>,
     /// Changes of the connection the program has not been told yet.
     links: VecDeque<SubscriberEvent>,
-    /// When the publisher is told again that this end is there.
-    sign_at: Option<Instant>,
 }
 
 impl Owner {
     async fn run(mut self) {
-        let resolved = loop {
-            match self.endpoint.resolve(self.options.ipv6).await {
-                Ok(resolved) => break resolved,
-                Err(error) => {
-                    debug!(endpoint = %self.endpoint, %error, "could not resolve the name");
-                    tokio::select! {
-                        () = sleep(self.options.reconnect_max) => {}
-                        () = self.events.closed() => return,
-                    }
-                }
-            }
-        };
-        if let Err(error) = self.serve(&resolved).await {
-            error!(endpoint = %self.endpoint, %error, "the subscription failed");
+        let wanted = self.events.clone();
+        tokio::select! {
+            () = wanted.closed() => {}
+            _ = self.stay_connected() => {}
         }
     }
 
-    async fn serve(&mut self, resolved: &Endpoint) -> Result<(), SocketError> {
-        let mut connection = self.open(resolved)?;
-        let Monitored {
-            socket, reports, ..
-        } = &mut connection;
-        let mut safety = pump::safety_poll();
+    /// Connects again and again, until nobody wants to hear of it.
+    async fn stay_connected(&mut self) -> Unwanted {
+        let mut backoff = Backoff::new(self.options.reconnect, self.options.reconnect_max);
         loop {
+            if let Some(link) = self.connect().await {
+                backoff.reset();
+                debug!(endpoint = %self.endpoint, "subscribed");
+                self.link_changed(SubscriberEvent::Connected);
+                let mut connection = Connection::new(link, &self.options);
+                if let Err(error) = self.serve(&mut connection).await {
+                    debug!(endpoint = %self.endpoint, %error, "the subscription is lost");
+                }
+                self.counters.add(Count::closed);
+                self.link_changed(SubscriberEvent::Disconnected);
+            }
+            tokio::select! {
+                told = self.tell_changes() => return told,
+                () = sleep(backoff.pause()) => {}
+            }
+        }
+    }
+
+    async fn connect(&self) -> Option<Link> {
+        let options = &self.options;
+        let dial = Dial {
+            kind: "XSUB",
+            peer: PEERS,
+            frame_bytes_max: options.message_bytes_max,
+            keep_alive: options.keep_alive,
+            source: options.source,
+        };
+        let endpoint = &self.endpoint;
+        let resolved = match self.endpoint.resolve(options.ipv6).await {
+            Ok(resolved) => resolved,
+            Err(error) => {
+                debug!(%endpoint, %error, "could not resolve the name");
+                return None;
+            }
+        };
+        match dial.connect(&resolved).await {
+            Ok(link) => return Some(link),
+            Err(error @ DialError::Wire(_)) => warn!(%endpoint, %error, "no subscription"),
+            Err(error) => debug!(%endpoint, %error, "no connection"),
+        }
+        None
+    }
+
+    /// Takes publications until the connection is lost.
+    async fn serve(&mut self, connection: &mut Connection) -> io::Result<()> {
+        loop {
+            connection.write()?;
             tokio::select! {
                 // What happened to the connection comes before what came over
-                // the next one.
+                // it.
                 biased;
-                link = reports.next() => self.link_changed(link?),
-                () = self.events.closed() => return Ok(()),
-                () = room(&self.events), if !self.links.is_empty() => {
-                    if let Some(event) = self.links.pop_front() {
-                        let _ = self.events.try_send(event);
-                    }
+                () = room(&self.events), if !self.links.is_empty() => self.tell_one_change(),
+                () = until(connection.sign_at) => connection.say_alive(&self.options),
+                () = room_to_read(&self.events, connection), if self.links.is_empty() => {
+                    self.take_batch(connection)?;
                 }
-                frames = next(&self.events, socket), if self.links.is_empty() => {
-                    self.take_batch(frames?, socket)?;
+                writable = connection.link.stream.writable(), if connection.is_writing() => {
+                    writable?;
                 }
-                () = until(self.sign_at) => self.say_alive(socket)?,
-                _ = safety.tick() => {}
             }
         }
     }
 
-    fn say_alive(&mut self, socket: &Dealer) -> Result<(), SocketError> {
-        let Some(signs) = &self.options.signs_of_life else {
-            self.sign_at = None;
-            return Ok(());
-        };
-        if let Some(sign) = signs.next() {
-            // One that does not fit is not missed: the connection is at its end.
-            pump::send(socket, vec![Message::from(sign)])?;
-        }
-        self.sign_at = Some(Instant::now() + limits::SIGN_OF_LIFE_INTERVAL);
-        Ok(())
-    }
-
-    fn take_batch(&mut self, first: Frames, socket: &Dealer) -> Result<(), SocketError> {
-        let mut frames = Some(first);
+    /// Takes what has arrived, as far as the program has room.
+    fn take_batch(&mut self, connection: &mut Connection) -> io::Result<()> {
         let mut left = limits::BATCH_MESSAGES_MAX;
-        while let Some(taken) = frames {
-            match self.check(&taken) {
-                Some(event) => {
-                    if self.events.try_send(event).is_err() {
+        while left > 0 && self.events.capacity() > 0 {
+            match connection.link.next().map_err(io::Error::other)? {
+                Some(Item::Frame { more, body }) => {
+                    if let Some(event) = connection.take_frame(more, body, &self.counters) {
+                        // There is room, or the program is gone.
+                        let _ = self.events.try_send(event);
+                        left -= 1;
+                    }
+                }
+                Some(Item::Ping(context)) => connection.pong = Some(Outgoing::pong(&context)),
+                Some(Item::Ready(_)) => {}
+                None => match connection.link.read()? {
+                    ReadOutcome::Bytes => {}
+                    ReadOutcome::Nothing => {
+                        connection.has_more = false;
                         return Ok(());
                     }
-                }
-                None => self.counters.add(Count::malformed),
+                    ReadOutcome::End => return Err(io::ErrorKind::UnexpectedEof.into()),
+                },
             }
-            left -= 1;
-            frames = if left > 0 && self.events.capacity() > 0 {
-                pump::try_receive(socket)?
-            } else {
-                None
-            };
         }
+        connection.has_more = true;
         Ok(())
-    }
-
-    fn check(&self, frames: &Frames) -> Option<SubscriberEvent> {
-        if !(1..=2).contains(&frames.len()) {
-            return None;
-        }
-        self.counters.add(Count::received);
-        // A topic in front has done its work.
-        let payload = frames.last()?.to_vec();
-        Some(SubscriberEvent::Publication(payload))
     }
 
     /// Notes a change; of many the program has not read, the last ones count.
-    fn link_changed(&mut self, link: Link) {
-        debug!(endpoint = %self.endpoint, ?link, "subscription");
-        let event = match link {
-            Link::Up => {
-                let signs = self.options.signs_of_life.as_ref();
-                self.sign_at = signs.map(|_| Instant::now());
-                SubscriberEvent::Connected
-            }
-            Link::Down => {
-                self.sign_at = None;
-                self.counters.add(Count::closed);
-                SubscriberEvent::Disconnected
-            }
-            Link::Refused => {
-                warn!(endpoint = %self.endpoint, "the peer does not speak ZeroMQ's protocol");
-                return;
-            }
-        };
+    fn link_changed(&mut self, event: SubscriberEvent) {
         if self.links.len() == LINKS_MAX {
             self.links.pop_front();
             self.links.pop_front();
@@ -198,37 +201,113 @@ impl Owner {
         self.links.push_back(event);
     }
 
-    fn open(&self, resolved: &Endpoint) -> Result<Monitored<Dealer>, SocketError> {
-        let options = &self.options;
-        let socket = context().socket(zmq::XSUB)?;
-        Common {
-            ipv6: resolved.is_ipv6(),
-            keep_alive: options.keep_alive,
-            linger: Duration::ZERO,
-            message_bytes_max: options.message_bytes_max,
+    fn tell_one_change(&mut self) {
+        if let Some(event) = self.links.pop_front() {
+            let _ = self.events.try_send(event);
         }
-        .apply(&socket)?;
-        socket.set_reconnect_ivl(millis(options.reconnect))?;
-        socket.set_reconnect_ivl_max(millis(options.reconnect_max))?;
-        if let Some(minion) = &options.minion {
-            socket.set_identity(minion.as_str().as_bytes())?;
+    }
+
+    /// Tells the program of changes while there is no connection.
+    async fn tell_changes(&mut self) -> Unwanted {
+        while !self.links.is_empty() {
+            room(&self.events).await;
+            self.tell_one_change();
         }
-        let address = connect_address(resolved, options.source);
-        Monitored::connect_raw(socket, |socket| {
-            socket.connect(&address)?;
-            for topic in wanted_topics(options) {
-                socket.send([&[SUBSCRIBE], topic.as_slice()].concat(), zmq::DONTWAIT)?;
-            }
-            Ok(Dealer::from_zmq_socket(socket)?)
-        })
+        self.events.closed().await;
+        Unwanted
     }
 }
 
-/// What stands before the topic in a subscription.
-const SUBSCRIBE: u8 = 1;
+/// A connection and what is on its way over it.
+struct Connection {
+    link: Link,
+    /// Whether what has been read may not be taken yet.
+    has_more: bool,
+    /// The frames of a publication so far.
+    frames: Vec<Option<Vec<u8>>>,
+    /// Subscriptions, or a sign of life.
+    said: Option<Outgoing>,
+    pong: Option<Outgoing>,
+    /// When the publisher is told again that this end is there.
+    sign_at: Option<Instant>,
+}
 
-/// Changes of the connection that are kept for a program that does not read.
-const LINKS_MAX: usize = 8;
+impl Connection {
+    fn new(link: Link, options: &SubscribeOptions) -> Self {
+        let topics = wanted_topics(options);
+        let subscriptions = topics
+            .iter()
+            .flat_map(|topic| encode(&[&[&[SUBSCRIBE], topic.as_slice()].concat()]));
+        Self {
+            link,
+            has_more: true,
+            frames: Vec::new(),
+            said: Some(Outgoing::new(subscriptions.collect(), Vec::new())),
+            pong: None,
+            sign_at: options.signs_of_life.as_ref().map(|_| Instant::now()),
+        }
+    }
+
+    fn is_writing(&self) -> bool {
+        self.said.is_some() || self.pong.is_some()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        if let Some(out) = &mut self.said
+            && self.link.write(out)?
+        {
+            self.said = None;
+        }
+        // A PONG must not stand within a message.
+        if self.said.is_none()
+            && let Some(out) = &mut self.pong
+            && self.link.write(out)?
+        {
+            self.pong = None;
+        }
+        Ok(())
+    }
+
+    fn say_alive(&mut self, options: &SubscribeOptions) {
+        let Some(signs) = &options.signs_of_life else {
+            self.sign_at = None;
+            return;
+        };
+        // One that does not fit is not missed: the connection is at its end.
+        if !self.is_writing()
+            && let Some(sign) = signs.next()
+        {
+            self.said = Some(Outgoing::new(encode(&[&sign]), Vec::new()));
+        }
+        self.sign_at = Some(Instant::now() + limits::SIGN_OF_LIFE_INTERVAL);
+    }
+
+    /// Adds a frame; the publication, if it is whole and one.
+    fn take_frame(
+        &mut self,
+        more: bool,
+        body: Option<Vec<u8>>,
+        counters: &Counters,
+    ) -> Option<SubscriberEvent> {
+        let is_kept = self.frames.len() < FRAMES_MAX;
+        self.frames.push(body.filter(|_| is_kept));
+        self.frames.truncate(FRAMES_MAX + 1);
+        if more {
+            return None;
+        }
+        // A topic in front has done its work.
+        match std::mem::take(&mut self.frames).pop().flatten() {
+            Some(payload) => {
+                counters.add(Count::received);
+                Some(SubscriberEvent::Publication(payload))
+            }
+            None => {
+                counters.add(Count::malformed);
+                None
+            }
+        }
+    }
+}
 
 /// Waits until the program has room for an event. Only the owner sends, so the
 /// room stays there after the permit is gone.
@@ -237,13 +316,13 @@ async fn room(events: &mpsc::Sender<SubscriberEvent>) {
     let _ = events.reserve().await;
 }
 
-/// The next message, once the program has room for it.
-async fn next(
-    events: &mpsc::Sender<SubscriberEvent>,
-    socket: &mut Dealer,
-) -> Result<Frames, SocketError> {
+/// Waits until there is something to read and the program has room for it.
+async fn room_to_read(events: &mpsc::Sender<SubscriberEvent>, connection: &Connection) {
     room(events).await;
-    pump::receive(socket).await
+    if !connection.has_more {
+        // An error shows with the read.
+        let _ = connection.link.stream.readable().await;
+    }
 }
 
 /// Waits for a moment, for ever if there is none.

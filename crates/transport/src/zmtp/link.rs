@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
 use tokio::net::{TcpStream, UnixStream};
@@ -42,6 +43,14 @@ impl Stream {
             Self::Tcp(stream) => stream.writable().await,
             Self::Unix(stream) => stream.writable().await,
         }
+    }
+
+    /// To ask the kernel how far it is, and for nothing else.
+    pub(crate) fn descriptor(&self) -> Option<RawFd> {
+        Some(match self {
+            Self::Tcp(stream) => stream.as_raw_fd(),
+            Self::Unix(stream) => stream.as_raw_fd(),
+        })
     }
 
     fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {

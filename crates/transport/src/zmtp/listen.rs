@@ -168,7 +168,7 @@ async fn accept_all(
     }
 }
 
-fn prepare(stream: &TcpStream, keep_alive: KeepAlive) -> io::Result<()> {
+pub(super) fn prepare(stream: &TcpStream, keep_alive: KeepAlive) -> io::Result<()> {
     stream.set_nodelay(true)?;
     setsockopt(stream, sockopt::KeepAlive, &keep_alive.on)?;
     // What is not positive is left to the system.

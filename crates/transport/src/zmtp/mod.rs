@@ -1,5 +1,5 @@
-//! The serving side of ZeroMQ's wire protocol (ZMTP 3.0, the mechanism NULL)
-//! for the two ports that anybody on the network can reach.
+//! ZeroMQ's wire protocol (ZMTP 3.0, the mechanism NULL): the two ports that
+//! anybody on the network can reach, and connections to such ports (`dial`).
 //!
 //! ZeroMQ's own library lets a stranger fill the memory: it keeps the begun
 //! message of every connection, however large, and any number of parts of a
@@ -11,12 +11,14 @@
 
 mod connection_limit;
 mod decoder;
+mod dial;
 mod link;
 mod listen;
 mod unfinished;
 
 pub(crate) use connection_limit::{ConnectionLimit, ConnectionPermit};
 pub(crate) use decoder::{Decoder, Item, encode, encode_head};
+pub(crate) use dial::{Dial, DialError};
 pub(crate) use link::{Link, Outgoing, ReadOutcome, Stream};
 pub(crate) use listen::{Accepted, Listening};
 pub(crate) use unfinished::{Share, Unfinished};

@@ -144,6 +144,8 @@ fn setup_with(
         mode: mode(config, masters.len())?,
         masters,
         opts,
+        functions: halite_state_run::registry(),
+        pace: None,
     })
 }
 

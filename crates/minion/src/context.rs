@@ -187,7 +187,7 @@ impl MinionContext for JobContext {
     }
 
     fn registry(&self) -> &'static Registry {
-        halite_state_run::registry()
+        self.minion.functions
     }
 
     fn grains(&self) -> Arc<Map> {

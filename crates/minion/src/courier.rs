@@ -147,14 +147,15 @@ impl Courier {
         }
     }
 
-    /// Delivers a new return to its master. If that fails it waits in the spool.
-    pub async fn carry(&self, parcel: Parcel) {
+    /// Delivers a new return to its master; whether that has acknowledged it. If
+    /// that fails it waits in the spool.
+    pub async fn carry(&self, parcel: Parcel) -> bool {
         let own = self.named(&parcel.master);
         if let Some(own) = own.filter(|own| self.is_promising(*own))
             && self.hand_over(own, &parcel.load).await == Delivery::Done
         {
             self.spool.arrived(parcel.sequence);
-            return;
+            return true;
         }
         debug!(
             sequence = parcel.sequence,
@@ -162,6 +163,7 @@ impl Courier {
             "the return waits for its master"
         );
         self.spool.put_back(parcel.sequence);
+        false
     }
 
     /// A link has become ready: there may be something to deliver.

@@ -118,8 +118,7 @@ impl Executor {
         let jid = load.jid.clone();
         info!("executing");
         self.minion.outstanding.fetch_add(1, Ordering::Relaxed);
-        // From here on the load stays typed; what functions and proc files see
-        // of it is written once.
+        // What functions and proc files see of the load is written once.
         let claimed = Job {
             load: load.to_map(),
             cancel: Cancel::default(),
@@ -131,16 +130,17 @@ impl Executor {
             cancel: claimed.cancel.clone(),
         };
         self.minion.jobs().start(&jid, ticket, running);
+        self.minion.pause_before(&load).await;
         let begins = beginning::tell(&self.minion, master, &load);
         let ran = self.run_in_turn(master, load, key, proc_load, claimed);
         let ((), ended) = tokio::join!(begins, ran);
         self.minion.jobs().finish(&jid, ticket);
         self.minion.job_ended.notify_waiters();
         if let Some(Ended { parcel, record }) = ended {
-            // Neither waits for the other.
             let returned = record.map(|record| self.give(Route::Bound(master), record));
             if let Some(parcel) = parcel {
-                self.courier.carry(parcel).await;
+                let acknowledged = self.courier.carry(parcel).await;
+                self.minion.is_through(acknowledged);
             }
             if let Some(returned) = returned {
                 // What went wrong is in the log.

@@ -29,6 +29,7 @@ mod managed;
 mod own_files;
 mod own_jobs;
 mod own_work;
+pub mod pace;
 mod pillar;
 mod proc_files;
 pub(crate) mod replay;
@@ -43,3 +44,4 @@ mod taking;
 mod trust_store;
 
 pub use core::beacons::faults as beacon_faults;
+pub use state::Minion;

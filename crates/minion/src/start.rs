@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::Duration;
 
-use halite_call::Recall;
+use halite_call::{Recall, Registry};
 use halite_crypto::{EncAlgo, HashType, KeyError, SigAlgo, hash_hex, random_bytes};
 use halite_grains::Want;
 use halite_key::KeyStoreError;
@@ -31,6 +31,7 @@ use crate::fleet::Fleet;
 use crate::limits::JIDS_REMEMBERED_MIN;
 use crate::link_task::LinkSettings;
 use crate::own_files::OwnFiles;
+use crate::pace::Pace;
 use crate::proc_files::ProcDir;
 use crate::state::{CollectGrains, Minion};
 use crate::trust_store::TrustStore;
@@ -95,6 +96,10 @@ pub struct Setup {
     pub jids_remembered: usize,
     /// Collects the grains; called again when they are refreshed.
     pub collect_grains: CollectGrains,
+    /// The functions that it has.
+    pub functions: &'static Registry,
+    /// When jobs begin; none: at once.
+    pub pace: Option<Arc<dyn Pace>>,
 }
 
 /// Where connections come from (`source_address` ...).
@@ -233,6 +238,8 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
         recall: Recall::default(),
         daemon_bus: setup.daemon_bus,
         runtime: Handle::current(),
+        functions: setup.functions,
+        pace: setup.pace,
     };
     Ok(Started {
         minion: Arc::new(minion),

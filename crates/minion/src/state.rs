@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-use halite_call::{Cancel, Recall};
+use halite_call::{Cancel, Recall, Registry};
 use halite_grains::Want;
 pub(crate) use halite_process::clock::unix_micros;
 use halite_proto::event::{EVENT_SIZE_MAX_DEFAULT, Event};
@@ -27,6 +27,7 @@ use crate::core::rotation::Rotation;
 use crate::limits::FIRST_PILLAR_WAIT;
 use crate::link_status::Reports;
 use crate::own_files::OwnFiles;
+use crate::pace::Pace;
 use crate::proc_files::ProcDir;
 use crate::scheduler::Scheduler;
 
@@ -145,6 +146,10 @@ pub struct Minion {
     pub daemon_bus: Option<(Endpoint, Endpoint)>,
     /// The async thread, for job threads that make requests.
     pub runtime: Handle,
+    /// The functions that it has.
+    pub functions: &'static Registry,
+    /// When its jobs begin; none: at once.
+    pub pace: Option<Arc<dyn Pace>>,
 }
 
 impl Minion {

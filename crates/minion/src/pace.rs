@@ -1,0 +1,35 @@
+//! When jobs begin, and who counts them: a minion of its own begins at once.
+//! A process that holds thousands of minions spreads their work by it.
+
+use std::time::Duration;
+
+use halite_proto::publish::PublishLoad;
+
+use crate::state::Minion;
+
+/// Watches the jobs that masters publish. Called on the async thread: nothing
+/// here may block.
+pub trait Pace: Send + Sync {
+    /// How long a job that was taken waits before it begins. Whoever looks for
+    /// it finds it running meanwhile.
+    fn pause(&self, load: &PublishLoad) -> Duration;
+
+    /// A job is through: its return was acknowledged by the master that asked,
+    /// or waits in the spool.
+    fn through(&self, acknowledged: bool);
+}
+
+impl Minion {
+    pub(crate) async fn pause_before(&self, load: &PublishLoad) {
+        let pause = self.pace.as_ref().map(|pace| pace.pause(load));
+        if let Some(pause) = pause.filter(|pause| !pause.is_zero()) {
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    pub(crate) fn is_through(&self, acknowledged: bool) {
+        if let Some(pace) = &self.pace {
+            pace.through(acknowledged);
+        }
+    }
+}

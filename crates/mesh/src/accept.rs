@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use crate::dial::chain;
 use crate::error::MeshError;
 use crate::frame::{Frame, Hello, Welcome};
+use crate::join::{Joins, answer};
 use crate::limits::{
     BATCH_MESSAGES_MAX, FRAME_BYTES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, PING_EVERY, REDIAL_MIN,
     SILENCE_MAX,
@@ -27,6 +28,13 @@ struct Inbound {
     peer: PeerId,
     life: Incarnation,
     secured: Secured,
+}
+
+/// What a connection is for.
+enum Greeted {
+    Peer(Inbound),
+    /// A master wants to join, and has said this.
+    Joins(Secured, Arc<dyn Joins>, Vec<u8>),
 }
 
 /// What is still to be handled.
@@ -57,9 +65,19 @@ pub(crate) async fn accept_peers(mesh: Mesh, listener: Listener, receiver: Arc<d
         let (mesh, receiver) = (mesh.clone(), Arc::clone(&receiver));
         connections.spawn(async move {
             let greeted = timeout(HANDSHAKE_MAX, greet(&mesh, stream, from)).await;
+            let greeted = greeted.unwrap_or(Err(MeshError::Silent));
+            if let Ok(Greeted::Joins(secured, joins, first)) = greeted {
+                let joined = answer(&mesh.0.tls, joins, secured, from, first).await;
+                drop(place);
+                if let Err(error) = joined {
+                    tracing::debug!(%from, "a join has ended: {}", chain(&error));
+                }
+                return;
+            }
             drop(place);
-            match greeted.unwrap_or(Err(MeshError::Silent)) {
-                Ok(inbound) => serve(&mesh, inbound, receiver).await,
+            match greeted {
+                Ok(Greeted::Peer(inbound)) => serve(&mesh, inbound, receiver).await,
+                Ok(Greeted::Joins(..)) => {}
                 // Anybody can connect: no more than a line for whoever looks.
                 Err(error) => tracing::debug!(%from, "no peer: {}", chain(&error)),
             }
@@ -68,17 +86,28 @@ pub(crate) async fn accept_peers(mesh: Mesh, listener: Listener, receiver: Arc<d
 }
 
 /// Lets a peer prove itself.
-async fn greet(mesh: &Mesh, stream: TcpStream, from: SocketAddr) -> Result<Inbound, MeshError> {
+async fn greet(mesh: &Mesh, stream: TcpStream, from: SocketAddr) -> Result<Greeted, MeshError> {
     let mut secured = mesh.0.tls.accept(stream).await?;
-    let peer = match mesh.0.owner(&secured.key) {
-        Ok(_) if secured.key == mesh.0.tls.own() => return Err(MeshError::Own),
-        Ok(peer) => peer,
-        Err(error) => {
+    if secured.key == mesh.0.tls.own() {
+        return Err(MeshError::Own);
+    }
+    let owner = mesh.0.owner(&secured.key);
+    let joins = mesh.0.joins.get();
+    let owner = match (owner, joins) {
+        (Err(error), None) => {
             tracing::warn!(%from, "a master that is no peer has connected: {error}");
             return Err(error);
         }
+        (owner, _) => owner,
     };
     let first = read_frame(&mut secured.stream, HELLO_BYTES_MAX, HANDSHAKE_MAX).await?;
+    let first = match (first, joins) {
+        (Frame::Join(first), Some(joins)) => {
+            return Ok(Greeted::Joins(secured, Arc::clone(joins), first));
+        }
+        (first, _) => first,
+    };
+    let peer = owner?;
     let Frame::Hello(hello) = first else {
         return Err(MeshError::Frame {
             what: "no greeting",
@@ -102,11 +131,11 @@ async fn greet(mesh: &Mesh, stream: TcpStream, from: SocketAddr) -> Result<Inbou
         mesh.0.hears_no_more(&peer);
         return Err(error);
     }
-    Ok(Inbound {
+    Ok(Greeted::Peer(Inbound {
         peer,
         life,
         secured,
-    })
+    }))
 }
 
 /// Where a peer can be dialled: the address it says, or the one it comes from if

@@ -18,6 +18,7 @@ const DATA: u8 = b'D';
 const PING: u8 = b'P';
 const ACK: u8 = b'A';
 const GAP: u8 = b'G';
+const JOIN: u8 = b'J';
 
 /// What the dialling side says first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(crate) enum Frame {
     Ack(u64),
     /// Messages up to this number are forgotten.
     Gap(u64),
+    /// What a master that wants to join says, or is told.
+    Join(Vec<u8>),
 }
 
 /// The bytes of a message in its frame, to be followed by the message itself.
@@ -99,6 +102,7 @@ impl Frame {
             Self::Ping(of) => number(PING, of),
             Self::Ack(of) => number(ACK, of),
             Self::Gap(of) => number(GAP, of),
+            Self::Join(message) => head(JOIN, message.len(), message),
         }
     }
 
@@ -121,6 +125,7 @@ impl Frame {
             PING => number().map(|(of, _)| Self::Ping(of)).ok_or_else(short),
             ACK => number().map(|(of, _)| Self::Ack(of)).ok_or_else(short),
             GAP => number().map(|(of, _)| Self::Gap(of)).ok_or_else(short),
+            JOIN => Ok(Self::Join(body.to_vec())),
             HELLO => hello(body)
                 .map(Self::Hello)
                 .ok_or_else(|| bad("no greeting")),

@@ -18,6 +18,7 @@ mod dial;
 mod error;
 mod frame;
 mod heard;
+mod join;
 pub mod limits;
 mod log;
 mod mesh;
@@ -27,6 +28,7 @@ mod tls;
 mod wire;
 
 pub use error::MeshError;
+pub use join::{Conversation, JoinLink, Joins, Turn, converse};
 pub use mesh::{Listener, Mesh, MeshOptions, PeerStatus};
 pub use peer::{Incarnation, PeerAddress, PeerId};
 pub use pins::Pins;

@@ -36,6 +36,15 @@ pub(crate) const BATCH_BYTES_MAX: usize = 1024 * 1024;
 /// A connection whose other end has not proven itself by then is closed.
 pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 
+/// How long a master that wants to join may take.
+pub(crate) const JOIN_MAX: Duration = Duration::from_secs(10);
+
+/// Bytes of what is said at a join.
+pub(crate) const JOIN_BYTES_MAX: usize = 1024 * 1024;
+
+/// How often each side speaks at a join.
+pub(crate) const JOIN_TURNS_MAX: usize = 8;
+
 /// Connections that have not proven themselves yet. Further ones are closed.
 pub(crate) const HANDSHAKES_MAX: usize = 32;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use halite_crypto::PrivateKey;
@@ -17,6 +17,7 @@ use crate::accept::accept_peers;
 use crate::dial::keep_dialling;
 use crate::error::MeshError;
 use crate::heard::Heard;
+use crate::join::Joins;
 use crate::limits::{
     HANDSHAKES_MAX, HEARD_BYTES_MAX, HEARD_EVERY, MESSAGE_BYTES_MAX, PEERS_MAX, PINS_EVERY,
     REPLAY_AGE, REPLAY_BYTES_MAX, REPLAY_MESSAGES_MAX,
@@ -69,6 +70,7 @@ pub(crate) struct Shared {
     pub(crate) tls: Tls,
     pub(crate) pins: Pins,
     pub(crate) handshakes: Arc<Semaphore>,
+    pub(crate) joins: OnceLock<Arc<dyn Joins>>,
     addresses: Vec<PeerAddress>,
     heard_path: PathBuf,
     log: Mutex<Log>,
@@ -139,6 +141,7 @@ impl Mesh {
             incarnation: options.incarnation,
             pins: options.pins,
             handshakes: Arc::new(Semaphore::new(HANDSHAKES_MAX)),
+            joins: OnceLock::new(),
             addresses: options.peers,
             heard_path: options.heard,
             log: Mutex::new(Log::new(bounds)),
@@ -147,6 +150,33 @@ impl Mesh {
             changed: watch::Sender::new(0),
             turns: Mutex::default(),
         })))
+    }
+
+    /// Masters whose keys are not known may ask to join from now on. The first
+    /// call counts.
+    pub fn let_join(&self, joins: Arc<dyn Joins>) {
+        let _ = self.0.joins.set(joins);
+    }
+
+    /// Dials a peer that is not configured too.
+    pub fn also_dial(&self, address: PeerAddress) {
+        let mut state = self.0.state();
+        let is_known = state.learnt.contains(&address) || self.0.addresses.contains(&address);
+        if !is_known && state.learnt.len() < PEERS_MAX {
+            state.learnt.push(address);
+        }
+        drop(state);
+        self.0.note_change();
+    }
+
+    /// Reads the keys of the peers again, now: one that is gone is cut off.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    pub fn refresh_pins(&self) -> Result<(), MeshError> {
+        self.0.pins.refresh()?;
+        self.0.note_change();
+        Ok(())
     }
 
     /// This life of the master.

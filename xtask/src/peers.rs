@@ -32,6 +32,12 @@ for line in importlib.metadata.requires('salt') or ():
 /// Clients of PostgreSQL, MySQL, etcd and Redis.
 const CLIENTS: [&str; 4] = ["psycopg2-binary", "PyMySQL", "python-etcd", "redis"];
 
+/// The directory with the web server that Salt's API is a part of.
+const WEB_SERVER: &str = "rest-server";
+
+/// The directory with a client of that API.
+const PEPPER: &str = "pepper";
+
 const TOOLS: [&str; 6] = [
     "salt-master",
     "salt-minion",
@@ -74,16 +80,18 @@ pub(crate) fn provide(kinds: &[Kind]) -> Result<()> {
         .provide()
         .with_context(|| format!("salt {release} is not installed"))?;
     }
-    provide_clients(&dir)
+    provide_beside(&dir, halite_test_services::CLIENTS, &CLIENTS)?;
+    provide_beside(&dir, WEB_SERVER, &["cherrypy"])?;
+    provide_beside(&dir, PEPPER, &["salt-pepper"])
 }
 
-/// What Salt's modules for databases need, beside all releases: those stay as
-/// their index has them.
-fn provide_clients(dir: &Path) -> Result<()> {
-    let clients = dir.join(halite_test_services::CLIENTS);
-    let lock = File::create(clients.with_extension("lock"))?;
+/// Installs packages of Python beside all releases: those stay as their index
+/// has them.
+fn provide_beside(dir: &Path, name: &str, packages: &[&str]) -> Result<()> {
+    let place = dir.join(name);
+    let lock = File::create(place.with_extension("lock"))?;
     lock.lock().context("could not lock the directory")?;
-    if clients.exists() {
+    if place.exists() {
         return Ok(());
     }
     let Some(python) = Kind::Salt3008.release().map(|release| {
@@ -92,15 +100,17 @@ fn provide_clients(dir: &Path) -> Result<()> {
     }) else {
         return Ok(());
     };
-    println!("installing clients of databases into {}", clients.display());
+    println!(
+        "installing {} into {}",
+        packages.join(", "),
+        place.display()
+    );
     // Complete when it has its name.
-    let new = clients.with_extension("new");
+    let new = place.with_extension("new");
     let _ = fs::remove_dir_all(&new);
-    let mut packages = vec!["--target".to_owned(), new.display().to_string()];
-    packages.extend(CLIENTS.map(str::to_owned));
-    let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
-    python.pip(&packages)?;
-    fs::rename(&new, &clients)?;
+    let target = new.display().to_string();
+    python.pip(&[&["--target", target.as_str()], packages].concat())?;
+    fs::rename(&new, &place)?;
     Ok(())
 }
 

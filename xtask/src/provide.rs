@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Result;
 
 /// Programs that tests use, each with the Debian package that brings it.
-const PROGRAMS: [(&str, &str); 28] = [
+const PROGRAMS: [(&str, &str); 29] = [
     ("apache2", "apache2-bin"),
     ("apt-get", "apt"),
     ("bzip2", "bzip2"),
@@ -26,6 +26,7 @@ const PROGRAMS: [(&str, &str); 28] = [
     ("mariadb", "mariadb-client"),
     ("mariadb-install-db", "mariadb-server"),
     ("mariadbd", "mariadb-server"),
+    ("nginx", "nginx-light"),
     ("postgres", "postgresql"),
     ("psql", "postgresql-client"),
     ("python3", "python3"),

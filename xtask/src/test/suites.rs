@@ -27,6 +27,8 @@ pub(crate) enum Suite {
     PythonTools,
     /// Who may do what, as real Salt's master judges
     AccessRules,
+    /// Some 300 requests to `salt-api`, as real Salt has answered them
+    RestApi,
     /// The grains of this machine, as real Salt sees them
     PythonGrains,
     /// Users' Python code, beside real Salt
@@ -37,12 +39,13 @@ pub(crate) enum Suite {
 
 impl Suite {
     /// All of them, the quick ones first.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Unit,
         Self::Vectors,
         Self::Ours,
         Self::CommandTable,
         Self::EventStreams,
+        Self::RestApi,
         Self::MultiMaster,
         Self::PythonMinions,
         Self::PythonMasters,
@@ -68,6 +71,7 @@ impl Suite {
             Self::MixedMasters => "mixed-masters",
             Self::PythonTools => "python-tools",
             Self::AccessRules => "access-rules",
+            Self::RestApi => "rest-api",
             Self::PythonGrains => "python-grains",
             Self::PythonModules => "python-modules",
             Self::BigTree => "big-tree",

@@ -1,0 +1,127 @@
+//! `salt-api` beside real Salt's: the same requests, and whether the answers are
+//! the same.
+//!
+//! The requests are in `requests.yaml`, with the list of differences. What Salt
+//! 3008.5 answers, with its own master and minion, is recorded beside it; the
+//! long form asks it again, and with `HALITE_UPDATE_REST_API` set it records
+//! instead (our own answers where they are meant to differ, in the short form).
+
+mod answer;
+mod clients;
+mod served;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail, ensure};
+use halite_integration_tests::Kind;
+
+use answer::{Answer, Answers};
+use served::Served;
+use table::Table;
+
+/// Fewer would not be the comparison that it claims to be.
+const REQUESTS_MIN: usize = 300;
+
+fn at(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rest_api");
+    dir.join(name)
+}
+
+fn updates() -> bool {
+    std::env::var_os("HALITE_UPDATE_REST_API").is_some()
+}
+
+/// What an API of a kind answers to the whole table.
+fn answers(kind: Kind, table: &Table) -> Result<Answers> {
+    let requests = table.requests()?;
+    let served = Served::start(kind)?;
+    let mut answers = Answers::new();
+    for request in requests {
+        answers.insert(request.name.clone(), served.ask(&request)?);
+    }
+    Ok(answers)
+}
+
+#[test]
+fn our_api_answers_as_salts_does() -> Result<()> {
+    let table = Table::read(&at("requests.yaml"))?;
+    let count = table.requests()?.len();
+    ensure!(count >= REQUESTS_MIN, "only {count} requests");
+    let salt = answer::read(&at("salt-3008.5.json"))?;
+    let known = answer::read(&at("ours.json"))?;
+    let ours = answers(Kind::Ours, &table)?;
+    let mut differing = Answers::new();
+    let mut wrong = Vec::new();
+    for (name, answer) in &ours {
+        let Some(of_salt) = salt.get(name) else {
+            wrong.push(format!("{name}: never recorded"));
+            continue;
+        };
+        if answer == of_salt {
+            continue;
+        }
+        differing.insert(name.clone(), answer.clone());
+        if table.why(name).is_none() {
+            wrong.push(told(name, of_salt, answer));
+        } else if !updates() && known.get(name) != Some(answer) {
+            wrong.push(match known.get(name) {
+                Some(known) => told(&format!("{name} (ours before)"), known, answer),
+                None => told(name, of_salt, answer),
+            });
+        }
+    }
+    for difference in &table.differences {
+        ensure!(
+            !difference.why.is_empty(),
+            "no reason for {}",
+            difference.of
+        );
+        if !differing
+            .keys()
+            .any(|name| name.starts_with(&difference.of))
+        {
+            wrong.push(format!("as Salt's, although listed: {}", difference.of));
+        }
+    }
+    if updates() {
+        answer::write(&at("ours.json"), &differing)?;
+    }
+    report(&wrong)
+}
+
+#[test]
+#[ignore = "the long form: cargo xtask test --long"]
+fn salts_api_answers_as_recorded() -> Result<()> {
+    let table = Table::read(&at("requests.yaml"))?;
+    let path = at("salt-3008.5.json");
+    let salt = answers(Kind::Salt3008, &table)?;
+    if updates() {
+        return answer::write(&path, &salt);
+    }
+    let before = answer::read(&path)?;
+    let mut wrong = Vec::new();
+    for (name, answer) in &salt {
+        match before.get(name) {
+            Some(known) if known == answer => {}
+            Some(known) => wrong.push(told(name, known, answer)),
+            None => wrong.push(format!("{name}: never recorded")),
+        }
+    }
+    report(&wrong)
+}
+
+fn told(name: &str, wanted: &Answer, found: &Answer) -> String {
+    let line = |answer: &Answer| {
+        let headers = serde_json::json!(answer.headers);
+        format!("{} {headers} {}", answer.status, answer.body)
+    };
+    format!("{name}\n   {}\n   {}", line(wanted), line(found))
+}
+
+fn report(wrong: &[String]) -> Result<()> {
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    bail!("{} requests:\n{}", wrong.len(), wrong.join("\n"))
+}

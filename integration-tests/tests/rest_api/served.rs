@@ -1,0 +1,223 @@
+//! An API in front of a master with one minion, and asking it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use halite_integration_tests::{
+    Daemon, Fleet, Kind, Master, Minion, Ports, Program, Programs, START, until,
+};
+use serde_json::{Value, json};
+
+use crate::answer::Answer;
+use crate::table::Request;
+
+/// How long one answer may take.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// The directory beside the peers with the web server that Salt's API needs.
+const WEB_SERVER: &str = "rest-server";
+
+/// An API with a fleet behind it.
+pub(crate) struct Served {
+    at: SocketAddr,
+    sessions: BTreeMap<String, String>,
+    jid: String,
+    _api: Daemon,
+    _minion: Minion,
+    master: Master,
+    _ports: Ports<1>,
+    _fleet: Fleet,
+}
+
+impl Served {
+    /// Starts all of a kind. `alice` may do everything, `bob` only ping.
+    pub(crate) fn start(kind: Kind) -> Result<Self> {
+        let fleet = Fleet::new("rest-api")?;
+        let ports = Ports::<1>::claim()?;
+        let at = SocketAddr::from(([127, 0, 0, 1], ports.numbers[0]));
+        let users = fleet.path().join("users");
+        fs::write(&users, "alice:secret1\nbob:secret2\n")?;
+        let logins = json!({ "file": {
+            "^filename": users, "^hashtype": "plaintext",
+            "alice": [".*", "@runner", "@wheel", "@jobs"], "bob": ["test.ping"],
+        }});
+        let clients = [
+            "local",
+            "local_async",
+            "local_batch",
+            "local_subset",
+            "runner",
+            "runner_async",
+            "wheel",
+            "wheel_async",
+        ];
+        let master = fleet
+            .master("m1", kind)
+            .auto_accept()
+            .set("timeout", 20)
+            .set("gather_job_timeout", 5)
+            .set("external_auth", logins)
+            .set("netapi_enable_clients", json!(clients))
+            .set(
+                "rest_cherrypy",
+                json!({ "port": at.port(), "host": "127.0.0.1", "disable_ssl": true }),
+            )
+            .start()?;
+        let minion = fleet.minion("web1", kind).of(&master).start()?;
+        master.wait_minion("web1")?;
+        let mut recipe = master.tools(kind).recipe(Program::Api, &[])?;
+        if kind != Kind::Ours {
+            let server = Programs::peers_dir()?.join(WEB_SERVER);
+            recipe = recipe.env("PYTHONPATH", &server.display().to_string());
+        }
+        let mut api = Daemon::new(recipe, master.dir().join("api-console"));
+        api.start()?;
+        until("the API listens", START, || {
+            api.check_runs()?;
+            Ok(TcpStream::connect(at).ok())
+        })?;
+        let mut served = Self {
+            at,
+            sessions: BTreeMap::new(),
+            jid: String::new(),
+            _api: api,
+            _minion: minion,
+            master,
+            _ports: ports,
+            _fleet: fleet,
+        };
+        for (user, password) in [("alice", "secret1"), ("bob", "secret2")] {
+            let proof = json!({ "username": user, "password": password, "eauth": "file" });
+            let said = served.post("/login", "", &proof)?;
+            let token = header(&said, "x-auth-token").context("no session")?;
+            served.sessions.insert(user.to_owned(), token.to_owned());
+        }
+        served.jid = served.job()?;
+        Ok(served)
+    }
+
+    /// The id of a job that is in the job cache.
+    fn job(&self) -> Result<String> {
+        let ping = json!([{ "client": "local_async", "tgt": "web1", "fun": "test.ping" }]);
+        let token = self.session("alice")?;
+        let started = body(&self.post("/", token, &ping)?)?;
+        let jid = started["return"][0]["jid"]
+            .as_str()
+            .context("no job")?
+            .to_owned();
+        until("the job is in the cache", START, || {
+            let lookup = json!([{ "client": "runner", "fun": "jobs.lookup_jid", "jid": jid }]);
+            let found = body(&self.post("/", token, &lookup)?)?;
+            Ok(found.to_string().contains("web1").then_some(()))
+        })?;
+        Ok(jid)
+    }
+
+    /// Where the API listens.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.at
+    }
+
+    /// The master behind it.
+    pub(crate) const fn master(&self) -> &Master {
+        &self.master
+    }
+
+    fn session(&self, user: &str) -> Result<&str> {
+        let token = self.sessions.get(user);
+        Ok(token.with_context(|| format!("no session of {user}"))?)
+    }
+
+    fn post(&self, path: &str, token: &str, low: &Value) -> Result<String> {
+        let mut headers = vec![("Content-Type", "application/json")];
+        if !token.is_empty() {
+            headers.push(("X-Auth-Token", token));
+        }
+        self.send("POST", path, &headers, &low.to_string())
+    }
+
+    /// The answer to a request of the table.
+    pub(crate) fn ask(&self, request: &Request) -> Result<Answer> {
+        let filled = |text: &str| {
+            let mut text = text.replace("{jid}", &self.jid);
+            for (user, token) in &self.sessions {
+                text = text.replace(&format!("{{{user}}}"), token);
+            }
+            text
+        };
+        let mut headers: Vec<(String, String)> = Vec::new();
+        for (name, value) in &request.headers {
+            headers.push((name.clone(), filled(value)));
+        }
+        match request.by.split_once(" by ") {
+            _ if request.by == "nobody" => {}
+            _ if request.by == "a stale token" => {
+                headers.push(("X-Auth-Token".to_owned(), "0123456789abcdef".repeat(4)));
+            }
+            Some((user, "cookie")) => {
+                let cookie = format!("session_id={}", self.session(user)?);
+                headers.push(("Cookie".to_owned(), cookie));
+            }
+            _ => {
+                let token = self.session(&request.by)?.to_owned();
+                headers.push(("X-Auth-Token".to_owned(), token));
+            }
+        }
+        let headers: Vec<(&str, &str)> = headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let path = filled(&request.path);
+        let said = self.send(&request.method, &path, &headers, &filled(&request.body))?;
+        Answer::read(&said)
+    }
+
+    fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Result<String> {
+        let mut request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
+            self.at
+        );
+        if !headers.iter().any(|(name, _)| *name == "Accept") {
+            request.push_str("Accept: */*\r\n");
+        }
+        if !body.is_empty() || !["GET", "HEAD"].contains(&method) {
+            request.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let mut stream = TcpStream::connect(self.at)?;
+        stream.set_read_timeout(Some(ANSWER))?;
+        stream.write_all(format!("{request}\r\n{body}").as_bytes())?;
+        let mut said = Vec::new();
+        stream
+            .read_to_end(&mut said)
+            .with_context(|| format!("{method} {path} is not answered to its end"))?;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        ensure!(said.starts_with("HTTP/1.1 "), "no answer: {said:?}");
+        Ok(said)
+    }
+}
+
+fn header<'a>(said: &'a str, name: &str) -> Option<&'a str> {
+    let head = said.split("\r\n\r\n").next()?;
+    head.lines().find_map(|line| {
+        let (given, value) = line.split_once(": ")?;
+        given.eq_ignore_ascii_case(name).then_some(value)
+    })
+}
+
+fn body(said: &str) -> Result<Value> {
+    let (_, body) = said.split_once("\r\n\r\n").context("no answer")?;
+    serde_json::from_str(body).with_context(|| said.to_owned())
+}

@@ -114,24 +114,15 @@ pub(crate) enum Signer {
 }
 
 impl Unsigned {
+    /// The certificate that the arguments describe.
+    ///
+    /// # Errors
+    /// When an argument is not valid, or one is missing.
     pub(crate) fn new(kwargs: &Map, signer: Signer) -> Result<Self, CallError> {
-        let key = |name: &str, passphrase: &str| -> Result<Option<PrivateKey>, CallError> {
-            let Some(value) = given(kwargs, name) else {
-                return Ok(None);
-            };
-            let passphrase = text_of(kwargs, passphrase);
-            let (key, _) = PrivateKey::load(value, passphrase.as_deref())?;
-            Ok(Some(key))
+        let signing_key = match signer {
+            Signer::Here => Some(signing_key(kwargs)?),
+            Signer::Elsewhere => None,
         };
-        let mut signing_key = None;
-        if signer == Signer::Here {
-            signing_key = key("signing_private_key", "signing_private_key_passphrase")?;
-            if signing_key.is_none() {
-                return Err(CallError::invocation(
-                    "Creating a certificate locally at least requires a signing private key.",
-                ));
-            }
-        }
         let serial = serial(kwargs.get("serial_number"))?;
         let csr = match given(kwargs, "csr") {
             Some(value) => Some(Request::load(value)?.0),
@@ -141,56 +132,26 @@ impl Unsigned {
             Some(value) => Some(Certificate::load(value)?),
             None => None,
         };
-        let mut private_key = None;
-        let public_key = match (&signing_cert, &signing_key) {
-            (None, Some(key)) => key.public()?,
+        let (public_key, private_key) = match (&signing_cert, &signing_key) {
+            (None, Some(key)) => (key.public()?, None),
             (None, None) => {
                 return Err(CallError::invocation(
                     "The certificate of the ca_server is needed to know who issues: its signing policy names no signing_cert",
                 ));
             }
-            (Some(_), _) => {
-                private_key = key("private_key", "private_key_passphrase")?;
-                match (&private_key, given(kwargs, "public_key"), &csr) {
-                    (Some(key), _, _) => key.public()?,
-                    (None, Some(value), _) => PublicKey::load(value)?,
-                    (None, None, Some(csr)) => PublicKey::from_der(&csr.public_key)?,
-                    (None, None, None) => {
-                        return Err(CallError::invocation(
-                            "This certificate is not self-signed (signing_cert is set) and thus needs public_key, private_key or csr to derive public key to sign",
-                        ));
-                    }
-                }
-            }
+            (Some(_), _) => certified_key(kwargs, csr.as_ref())?,
         };
         if let (Some(certificate), Some(key)) = (&signing_cert, &signing_key)
             && !certificate.key()?.is_pair_of(key)
         {
             return Err(mismatch());
         }
-        let subject = match given(kwargs, "subject") {
-            Some(subject) => Name::from_value(subject)?,
-            None => Name::from_map(kwargs)?,
-        };
+        let subject = subject(kwargs)?;
         let (issuer, issuer_der) = match &signing_cert {
             Some(issuer) => (issuer.subject.clone(), issuer.subject_der.clone()),
             None => (subject.clone(), subject.der()),
         };
-        let now = time::now();
-        let not_before = match text_of(kwargs, "not_before") {
-            Some(text) => time::parse(&text)?,
-            None => now,
-        };
-        let not_after = match text_of(kwargs, "not_after") {
-            Some(text) => time::parse(&text)?,
-            None => time::later(now, days(kwargs, "days_valid", 30)?),
-        };
-        if not_after < not_before {
-            return Err(CallError::exception(
-                "ValueError",
-                "The not valid after date must be after the not valid before date.",
-            ));
-        }
+        let (not_before, not_after) = validity(kwargs)?;
         let own_key = signing_cert.is_none().then_some(public_key.der.as_slice());
         let parties = Parties {
             subject: Some(&public_key.der),
@@ -252,6 +213,70 @@ impl Unsigned {
     }
 }
 
+fn private_key(kwargs: &Map, name: &str) -> Result<Option<PrivateKey>, CallError> {
+    let Some(value) = given(kwargs, name) else {
+        return Ok(None);
+    };
+    let passphrase = text_of(kwargs, &format!("{name}_passphrase"));
+    let (key, _) = PrivateKey::load(value, passphrase.as_deref())?;
+    Ok(Some(key))
+}
+
+fn signing_key(kwargs: &Map) -> Result<PrivateKey, CallError> {
+    private_key(kwargs, "signing_private_key")?.ok_or_else(|| {
+        CallError::invocation(
+            "Creating a certificate locally at least requires a signing private key.",
+        )
+    })
+}
+
+/// The key that somebody else certifies, with its private half where that is
+/// given.
+fn certified_key(
+    kwargs: &Map,
+    csr: Option<&Request>,
+) -> Result<(PublicKey, Option<PrivateKey>), CallError> {
+    let private_key = private_key(kwargs, "private_key")?;
+    let public_key = match (&private_key, given(kwargs, "public_key"), csr) {
+        (Some(key), _, _) => key.public()?,
+        (None, Some(value), _) => PublicKey::load(value)?,
+        (None, None, Some(csr)) => PublicKey::from_der(&csr.public_key)?,
+        (None, None, None) => {
+            return Err(CallError::invocation(
+                "This certificate is not self-signed (signing_cert is set) and thus needs public_key, private_key or csr to derive public key to sign",
+            ));
+        }
+    };
+    Ok((public_key, private_key))
+}
+
+fn subject(kwargs: &Map) -> Result<Name, CallError> {
+    match given(kwargs, "subject") {
+        Some(subject) => Name::from_value(subject),
+        None => Name::from_map(kwargs),
+    }
+}
+
+/// From when and until when, in seconds since 1970.
+fn validity(kwargs: &Map) -> Result<(i64, i64), CallError> {
+    let now = time::now();
+    let not_before = match text_of(kwargs, "not_before") {
+        Some(text) => time::parse(&text)?,
+        None => now,
+    };
+    let not_after = match text_of(kwargs, "not_after") {
+        Some(text) => time::parse(&text)?,
+        None => time::later(now, days(kwargs, "days_valid", 30)?),
+    };
+    if not_after < not_before {
+        return Err(CallError::exception(
+            "ValueError",
+            "The not valid after date must be after the not valid before date.",
+        ));
+    }
+    Ok((not_before, not_after))
+}
+
 pub(crate) fn mismatch() -> CallError {
     CallError::invocation("Signing private key does not match the certificate's public key")
 }
@@ -300,10 +325,7 @@ impl UnsignedRequest {
     ) -> Result<Self, CallError> {
         let (key, _) = PrivateKey::load(private_key, passphrase)?;
         let public = key.public()?;
-        let subject = match given(kwargs, "subject") {
-            Some(subject) => Name::from_value(subject)?,
-            None => Name::from_map(kwargs)?,
-        };
+        let subject = subject(kwargs)?;
         let parties = Parties {
             subject: Some(&public.der),
             ..Parties::default()

@@ -3,6 +3,7 @@
 mod bundle;
 mod curl;
 mod query;
+mod request;
 mod url;
 
 use std::time::{Duration, Instant};

@@ -209,90 +209,35 @@ fn hash(call: &Call<'_>, file: &File, mode: u32) -> Result<String, CallError> {
 }
 
 pub(crate) fn set_known_host(call: &Call<'_>) -> CallResult {
-    if !call.flag("hostname") {
-        return Ok(refused("hostname argument required").into());
-    }
-    let port = call.arg("port");
-    let is_usual = port.is_nil() || *port == Value::from(PORT);
-    let hashes = call.flag("hash_known_hosts");
-    if !is_usual && hashes {
-        return Ok(refused(
-            "argument port can not be used in conjunction with argument hash_known_hosts",
-        )
-        .into());
-    }
-    for name in ["hostname", "port", "enc", "key"] {
-        check_one_line(name, &call.text(name))?;
-    }
-    let (key, enc, print) = (call.arg("key"), call.arg("enc"), call.arg("fingerprint"));
-    if key.is_true() && !enc.is_true() {
-        // A line without it would be of no use.
-        return Ok(refused("Required argument \"enc\" if using \"key\" argument.").into());
+    if let Some(refusal) = unusable_arguments(call)? {
+        return Ok(refusal.into());
     }
     let file = match File::of(call) {
         Ok(file) => file,
         Err(why) => return Ok(why.into()),
     };
     let stored = known(call, &file)?;
-    let keys: Vec<Value> = stored
-        .iter()
-        .filter(|entry| enc.is_nil() || entry.get("enc") == Some(enc))
-        .filter_map(|entry| entry.get("key").cloned())
-        .collect();
-    let exists = |keys: Vec<Value>| {
-        let found = Map::from([("status", Value::from("exists")), ("keys", keys.into())]);
-        Ok(found.into())
-    };
-    let lacks_print = print.is_true() && !all(&stored, "fingerprint").any(|known| known == print);
-    let lacks_key = key.is_true() && !keys.contains(key);
-    let must = stored.is_empty() || lacks_print || lacks_key;
-    let must_look = !must && key.is_nil() && print.is_nil();
-    if !must && !must_look {
-        return exists(keys);
-    }
-    let mut new = if key.is_true() {
-        let host = call.arg("hostname").clone();
-        vec![Map::from([
-            ("hostname", host),
-            ("enc", enc.clone()),
-            ("key", key.clone()),
-        ])]
-    } else {
-        let found = scan(call)?;
-        if found.is_empty() {
-            return Ok(refused("Unable to receive remote host keys").into());
+    let mut new = match wanted_entries(call, &stored)? {
+        Entries::Stored(keys) => {
+            let found = Map::from([("status", Value::from("exists")), ("keys", keys.into())]);
+            return Ok(found.into());
         }
-        if print.is_true() && !all(&found, "fingerprint").any(|known| known == print) {
-            return Ok(refused("Remote host public keys found but none of their fingerprints match the one you have provided").into());
-        }
-        if must_look
-            && all(&found, "key").all(|key| keys.contains(key))
-            && keys.iter().all(|key| all(&found, "key").any(|k| k == key))
-        {
-            return exists(keys);
-        }
-        found
+        Entries::Refused(refusal) => return Ok(refusal.into()),
+        Entries::New(new) => new,
     };
     let mode = file.mode();
     let mut text = match mode {
-        Some(_) => without(call, &file, enc)?,
+        Some(_) => without(call, &file, call.arg("enc"))?,
         None => String::new(),
     };
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
     for entry in &mut new {
-        let get = |name| entry.get(name).map(python::str).unwrap_or_default();
-        let mut host = get("hostname");
-        let rest = format!("{} {}", get("enc"), get("key"));
-        if !hashes && !is_usual && !host.contains(':') {
-            entry.insert("port", port.clone());
-            host = format!("[{host}]:{}", python::str(port));
-        }
-        text.push_str(&format!("{host} {rest}\n"));
+        text.push_str(&line(call, entry));
     }
     save(call, &file, &text, mode)?;
-    if key.is_true() && hashes {
+    if call.flag("key") && call.flag("hash_known_hosts") {
         hash(call, &file, mode.unwrap_or(0o600))?;
     }
     Ok(Map::from([
@@ -301,6 +246,96 @@ pub(crate) fn set_known_host(call: &Call<'_>) -> CallResult {
         ("new", listed(new)),
     ])
     .into())
+}
+
+/// The answer to arguments that no entry can be made of.
+///
+/// # Errors
+/// When one has more than one line.
+fn unusable_arguments(call: &Call<'_>) -> Result<Option<Map>, CallError> {
+    if !call.flag("hostname") {
+        return Ok(Some(refused("hostname argument required")));
+    }
+    if !is_usual_port(call) && call.flag("hash_known_hosts") {
+        return Ok(Some(refused(
+            "argument port can not be used in conjunction with argument hash_known_hosts",
+        )));
+    }
+    for name in ["hostname", "port", "enc", "key"] {
+        check_one_line(name, &call.text(name))?;
+    }
+    // A line without it would be of no use.
+    let lacks_enc = call.flag("key") && !call.flag("enc");
+    Ok(lacks_enc.then(|| refused("Required argument \"enc\" if using \"key\" argument.")))
+}
+
+fn is_usual_port(call: &Call<'_>) -> bool {
+    let port = call.arg("port");
+    port.is_nil() || *port == Value::from(PORT)
+}
+
+/// Which entries the file is to have for a host.
+enum Entries {
+    /// Those that it has, with these keys.
+    Stored(Vec<Value>),
+    New(Vec<Map>),
+    /// None: the host shows no key, or another one.
+    Refused(Map),
+}
+
+fn wanted_entries(call: &Call<'_>, stored: &[Map]) -> Result<Entries, CallError> {
+    let (key, enc, print) = (call.arg("key"), call.arg("enc"), call.arg("fingerprint"));
+    let keys: Vec<Value> = stored
+        .iter()
+        .filter(|entry| enc.is_nil() || entry.get("enc") == Some(enc))
+        .filter_map(|entry| entry.get("key").cloned())
+        .collect();
+    let lacks_print = print.is_true() && !all(stored, "fingerprint").any(|known| known == print);
+    let lacks_key = key.is_true() && !keys.contains(key);
+    let must = stored.is_empty() || lacks_print || lacks_key;
+    let must_look = !must && key.is_nil() && print.is_nil();
+    if !must && !must_look {
+        return Ok(Entries::Stored(keys));
+    }
+    if key.is_true() {
+        let host = call.arg("hostname").clone();
+        return Ok(Entries::New(vec![Map::from([
+            ("hostname", host),
+            ("enc", enc.clone()),
+            ("key", key.clone()),
+        ])]));
+    }
+    let found = scan(call)?;
+    if found.is_empty() {
+        return Ok(Entries::Refused(refused(
+            "Unable to receive remote host keys",
+        )));
+    }
+    if print.is_true() && !all(&found, "fingerprint").any(|known| known == print) {
+        return Ok(Entries::Refused(refused(
+            "Remote host public keys found but none of their fingerprints match the one you have provided",
+        )));
+    }
+    if must_look
+        && all(&found, "key").all(|key| keys.contains(key))
+        && keys.iter().all(|key| all(&found, "key").any(|k| k == key))
+    {
+        return Ok(Entries::Stored(keys));
+    }
+    Ok(Entries::New(found))
+}
+
+/// The line of an entry, which gets its port if that is not the usual one.
+fn line(call: &Call<'_>, entry: &mut Map) -> String {
+    let get = |name| entry.get(name).map(python::str).unwrap_or_default();
+    let mut host = get("hostname");
+    let rest = format!("{} {}", get("enc"), get("key"));
+    if !call.flag("hash_known_hosts") && !is_usual_port(call) && !host.contains(':') {
+        let port = call.arg("port");
+        entry.insert("port", port.clone());
+        host = format!("[{host}]:{}", python::str(port));
+    }
+    format!("{host} {rest}\n")
 }
 
 /// The file without the lines of the host, or of its keys of one kind.

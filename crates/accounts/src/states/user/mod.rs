@@ -31,6 +31,27 @@ pub(crate) const MODULE: Module = Module {
 
 const REDACTED: &str = "XXX-REDACTED-XXX";
 
+/// Arguments that a new user is added with.
+const ADD_ARGUMENTS: &[&str] = &[
+    "name",
+    "uid",
+    "gid",
+    "home",
+    "shell",
+    "unique",
+    "system",
+    "fullname",
+    "roomnumber",
+    "workphone",
+    "homephone",
+    "other",
+    "createhome",
+    "nologinit",
+    "loginclass",
+    "local",
+    "usergroup",
+];
+
 /// The hash of a password that was given in plain text: with the salt of the
 /// present one, so that equal passwords stay equal.
 fn hashed(call: &Call<'_>, name: &str, password: &str) -> Result<String, CallError> {
@@ -215,33 +236,7 @@ fn create(
         }
         return Ok(state.pending(comment).into());
     }
-    let mut args = Map::new();
-    for arg in [
-        "name",
-        "uid",
-        "gid",
-        "home",
-        "shell",
-        "unique",
-        "system",
-        "fullname",
-        "roomnumber",
-        "workphone",
-        "homephone",
-        "other",
-        "createhome",
-        "nologinit",
-        "loginclass",
-        "local",
-        "usergroup",
-    ] {
-        args.insert(arg, call.arg(arg).clone());
-    }
-    let mut groups = wanted.groups.clone().unwrap_or_default();
-    groups.extend(wanted.optional.iter().cloned());
-    let groups = groups.into_iter().map(Value::from).collect();
-    args.insert("groups", Value::List(groups));
-    if !user::add(call, &args)? {
+    if !user::add(call, &add_arguments(call, wanted))? {
         return Ok(state
             .failed(format!("Failed to create new user {name}"))
             .into());
@@ -250,7 +245,31 @@ fn create(
     if !wanted.createhome {
         state.changes.insert("home", "");
     }
-    let mut state = state.ok(format!("New user {name} created"));
+    let state = state.ok(format!("New user {name} created"));
+    let state = set_first_password(call, wanted, state)?;
+    Ok(set_ages(call, name, state)?.into())
+}
+
+/// What a new user is added with.
+fn add_arguments(call: &Call<'_>, wanted: &DesiredUser) -> Map {
+    let mut args: Map = ADD_ARGUMENTS
+        .iter()
+        .map(|arg| (*arg, call.arg(arg).clone()))
+        .collect();
+    let mut groups = wanted.groups.clone().unwrap_or_default();
+    groups.extend(wanted.optional.iter().cloned());
+    let groups = groups.into_iter().map(Value::from).collect();
+    args.insert("groups", Value::List(groups));
+    args
+}
+
+/// Sets the password of a user who was added just now, or empties it.
+fn set_first_password(
+    call: &Call<'_>,
+    wanted: &DesiredUser,
+    mut state: StateReturn,
+) -> Result<StateReturn, CallError> {
+    let name = wanted.name.as_str();
     if let Some(password) = wanted.password.as_ref().filter(|_| !wanted.empty_password) {
         if !shadow::set_password(call, name, password)? {
             state = state.failed(format!(
@@ -265,6 +284,11 @@ fn create(
         }
         state.changes.insert("password", "");
     }
+    Ok(state)
+}
+
+/// Sets how long the password of a new user is valid.
+fn set_ages(call: &Call<'_>, name: &str, mut state: StateReturn) -> Result<StateReturn, CallError> {
     for (arg, field, option, words) in AGES {
         let value = call.arg(arg);
         let given = if *arg == "date" {
@@ -284,7 +308,7 @@ fn create(
         }
         state.changes.insert(*arg, value.clone());
     }
-    Ok(state.into())
+    Ok(state)
 }
 
 fn absent(call: &Call<'_>) -> CallResult {

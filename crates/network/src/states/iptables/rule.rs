@@ -132,90 +132,156 @@ pub(super) fn rules(call: &Call<'_>, change: Change) -> CallResult {
 
 fn one(rule: Rule<'_, '_>, change: Change) -> Result<StateReturn, CallError> {
     let state = StateReturn::new(rule.name.clone());
-    let name = python::str(&rule.name);
-    let family = rule.family.clone();
-    let position = rule.kwargs.get("position");
-    let words = {
-        let mut kwargs = rule.kwargs.clone();
-        kwargs.remove("position");
-        Tables::rule(kwargs)
-    };
-    let words = match words {
+    let mut kwargs = rule.kwargs.clone();
+    kwargs.remove("position");
+    let words = match Tables::rule(kwargs) {
         Ok(words) => words,
         Err(text) => {
-            return Ok(state.failed(failed(change, &name, text, &family)));
+            let name = python::str(&rule.name);
+            return Ok(state.failed(failed(change, &name, text, &rule.family)));
         }
     };
-    let chain = rule.text("chain")?;
-    let place = position.map(python::str).unwrap_or_default();
-    let command = rule
-        .tables
-        .command(&rule.table, &chain, change.letter(), &place, &words)?;
-    let command = command.trim();
-    // How the command and the family stand in the comments.
-    let both = match change {
-        Change::Append => format!("({command}) for {family}"),
-        Change::Insert | Change::Delete => format!("for {family} ({command})"),
-    };
-    let there = rule.tables.has(&rule.table, &chain, &words)?;
-    match change {
-        Change::Append | Change::Insert if there => {
-            let mut comment = format!("iptables rule for {name} already set {both}");
-            if let Some(file) = rule.save()
-                && !rule.tables.call.is_test()
-                && rule.tables.unsaved(file.as_deref())?
-            {
-                let out = rule.tables.save(file.as_deref())?;
-                comment += &format!("\nSaved iptables rule {name} for {family}\n{command}\n{out}");
-            }
-            return Ok(state.ok(comment));
-        }
-        Change::Delete if !there && position.is_none() => {
-            return Ok(state.ok(format!("iptables rule for {name} already absent {both}")));
-        }
-        _ => {}
+    let attempt = Attempt::new(&rule, change, words)?;
+    if attempt.is_needless()? {
+        return Ok(state.ok(attempt.already()?));
     }
     if rule.tables.call.is_test() {
-        let what = if change == Change::Delete {
+        return Ok(state.pending(attempt.prediction()));
+    }
+    let Attempt { name, command, .. } = &attempt;
+    if !attempt.run()? {
+        return Ok(state.failed(failed(change, name, command, &rule.family)));
+    }
+    let comment = attempt.done()?;
+    Ok(state.ok(comment).change("locale", rule.name.clone()))
+}
+
+/// A rule with the command that changes it.
+struct Attempt<'r, 'c, 'a> {
+    rule: &'r Rule<'c, 'a>,
+    change: Change,
+    name: String,
+    chain: String,
+    words: String,
+    position: Option<&'r Value>,
+    command: String,
+}
+
+impl<'r, 'c, 'a> Attempt<'r, 'c, 'a> {
+    fn new(rule: &'r Rule<'c, 'a>, change: Change, words: String) -> Result<Self, CallError> {
+        let position = rule.kwargs.get("position");
+        let chain = rule.text("chain")?;
+        let place = position.map(python::str).unwrap_or_default();
+        let command = rule
+            .tables
+            .command(&rule.table, &chain, change.letter(), &place, &words)?;
+        Ok(Self {
+            rule,
+            change,
+            name: python::str(&rule.name),
+            chain,
+            words,
+            position,
+            command: command.trim().to_owned(),
+        })
+    }
+
+    /// How the command and the family stand in the comments.
+    fn command_and_family(&self) -> String {
+        let (command, family) = (&self.command, &self.rule.family);
+        match self.change {
+            Change::Append => format!("({command}) for {family}"),
+            Change::Insert | Change::Delete => format!("for {family} ({command})"),
+        }
+    }
+
+    /// Whether the rule is as it is wanted.
+    fn is_needless(&self) -> Result<bool, CallError> {
+        let Self { rule, chain, .. } = self;
+        let is_there = rule.tables.has(&rule.table, chain, &self.words)?;
+        Ok(match self.change {
+            Change::Append | Change::Insert => is_there,
+            Change::Delete => !is_there && self.position.is_none(),
+        })
+    }
+
+    /// The comment on a rule that is as it is wanted. One that is set is saved, if
+    /// that was not done before.
+    fn already(&self) -> Result<String, CallError> {
+        let (rule, name, both) = (self.rule, &self.name, self.command_and_family());
+        if self.change == Change::Delete {
+            return Ok(format!("iptables rule for {name} already absent {both}"));
+        }
+        let mut comment = format!("iptables rule for {name} already set {both}");
+        if let Some(file) = rule.save()
+            && !rule.tables.call.is_test()
+            && rule.tables.unsaved(file.as_deref())?
+        {
+            let out = rule.tables.save(file.as_deref())?;
+            let (command, family) = (&self.command, &rule.family);
+            comment += &format!("\nSaved iptables rule {name} for {family}\n{command}\n{out}");
+        }
+        Ok(comment)
+    }
+
+    fn prediction(&self) -> String {
+        let (name, both) = (&self.name, self.command_and_family());
+        let what = if self.change == Change::Delete {
             "deleted"
         } else {
             "set"
         };
-        return Ok(state.pending(format!(
-            "iptables rule for {name} needs to be {what} {both}"
-        )));
+        format!("iptables rule for {name} needs to be {what} {both}")
     }
-    let done = match change {
-        Change::Append => rule.tables.append(&rule.table, &chain, &words)?,
-        Change::Insert => {
-            let position = position.ok_or_else(|| missing("position"))?;
-            !rule
-                .tables
-                .insert(&rule.table, &chain, position, &words)?
-                .is_true()
+
+    /// Changes the rule; whether that was done.
+    fn run(&self) -> Result<bool, CallError> {
+        let Self {
+            rule,
+            chain,
+            words,
+            position,
+            ..
+        } = self;
+        let (tables, table) = (&rule.tables, &rule.table);
+        match self.change {
+            Change::Append => tables.append(table, chain, words),
+            Change::Insert => {
+                let position = position.ok_or_else(|| missing("position"))?;
+                let error = tables.insert(table, chain, position, words)?;
+                Ok(!error.is_true())
+            }
+            Change::Delete => {
+                let place = position.map(python::str);
+                let what = place.as_ref().unwrap_or(words);
+                Ok(tables.delete(table, chain, what)?.is_empty())
+            }
         }
-        Change::Delete => {
-            let what = if position.is_some() { &place } else { &words };
-            rule.tables.delete(&rule.table, &chain, what)?.is_empty()
-        }
-    };
-    if !done {
-        return Ok(state.failed(failed(change, &name, command, &family)));
     }
-    let comment = match rule.save() {
-        Some(file) => {
-            let out = rule.tables.save(file.as_deref())?;
-            let verb = if change == Change::Delete {
-                "Deleted"
+
+    /// The comment on a rule that was changed, which is saved if that is asked for.
+    fn done(&self) -> Result<String, CallError> {
+        let Self {
+            rule,
+            name,
+            command,
+            ..
+        } = self;
+        let family = &rule.family;
+        let deletes = self.change == Change::Delete;
+        let Some(file) = rule.save() else {
+            return Ok(if deletes {
+                format!("Delete iptables rule for {name} {command}")
             } else {
-                "Set"
-            };
-            format!("{verb} and saved iptables rule {name} for {family}\n{command}\n{out}")
-        }
-        None if change == Change::Delete => format!("Delete iptables rule for {name} {command}"),
-        None => format!("Set iptables rule for {name} to: {command} for {family}"),
-    };
-    Ok(state.ok(comment).change("locale", rule.name))
+                format!("Set iptables rule for {name} to: {command} for {family}")
+            });
+        };
+        let out = rule.tables.save(file.as_deref())?;
+        let verb = if deletes { "Deleted" } else { "Set" };
+        Ok(format!(
+            "{verb} and saved iptables rule {name} for {family}\n{command}\n{out}"
+        ))
+    }
 }
 
 fn failed(change: Change, name: &str, command: &str, family: &str) -> String {

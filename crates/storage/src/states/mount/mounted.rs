@@ -1,9 +1,11 @@
 //! The state `mount.mounted`.
 
+use std::ops::ControlFlow;
+
 use halite_call::{Call, CallError, CallResult, StateReturn, paths};
 
 use super::compare::{is_device, is_named_so, missing};
-use crate::mount;
+use crate::mount::{self, Active};
 
 pub(super) fn mounted(call: &Call<'_>) -> CallResult {
     for (arg, what) in [("name", "name"), ("device", "device"), ("fstype", "fstype")] {
@@ -20,89 +22,143 @@ pub(super) fn mounted(call: &Call<'_>) -> CallResult {
     }
 }
 
+/// What is to be mounted, and where.
+struct Mount {
+    name: String,
+    device: String,
+    fstype: String,
+    opts: Vec<String>,
+    /// Whether the directory is made if it is not there.
+    mkmnt: bool,
+}
+
 fn bring_up(call: &Call<'_>) -> Result<StateReturn, CallError> {
     let mut state = StateReturn::of(call);
-    let name = match call.text("name").as_str() {
-        "/" => "/".to_owned(),
-        name => name.trim_end_matches('/').to_owned(),
+    let mount = Mount {
+        name: match call.text("name").as_str() {
+            "/" => "/".to_owned(),
+            name => name.trim_end_matches('/').to_owned(),
+        },
+        device: call.text("device"),
+        fstype: call.text("fstype"),
+        opts: mount::options(call.arg("opts")),
+        mkmnt: call.flag("mkmnt"),
     };
-    let (device, fstype) = (call.text("device"), call.text("fstype"));
-    let opts = mount::options(call.arg("opts"));
-    let (wanted, mkmnt) = (call.flag("mount"), call.flag("mkmnt"));
-    let mut comment = String::new();
-    let mut now = mount::at(call, &name);
-    if let Some(found) = now.clone().filter(|_| wanted) {
-        let lacks = missing(call, &opts, &found);
-        let bound = opts.iter().any(|opt| opt == "bind");
-        if !lacks.is_empty() && !bound {
+    let step = if !call.flag("mount") {
+        mount.leave_unmounted(call, &mut state)?
+    } else if let Some(found) = mount::at(call, &mount.name) {
+        mount.replace(call, &mut state, &found)?
+    } else {
+        mount.mount(call, &mut state)?
+    };
+    let comment = match step {
+        ControlFlow::Break(answer) => return Ok(answer),
+        ControlFlow::Continue(comment) => comment,
+    };
+    if !call.flag("persist") {
+        return Ok(state.commented(comment));
+    }
+    persist(call, state, &mount.name, comment)
+}
+
+/// The comment of a step, or the answer of one that was the last.
+type Step = Result<ControlFlow<StateReturn, String>, CallError>;
+
+impl Mount {
+    /// Something is mounted there: it stays, gets other options, or makes way.
+    fn replace(&self, call: &Call<'_>, state: &mut StateReturn, found: &Active) -> Step {
+        let is_bound = self.opts.iter().any(|opt| opt == "bind");
+        let lacks = missing(call, &self.opts, found);
+        if !lacks.is_empty() && !is_bound {
             let list = lacks.join(",");
             if call.is_test() {
-                return Ok(state.pending(format!(
-                    "Remount would be forced because options ({list}) changed"
-                )));
+                let text = format!("Remount would be forced because options ({list}) changed");
+                return Ok(ControlFlow::Break(state.clone().pending(text)));
             }
-            state.changes.insert(
-                "umount",
-                format!("Forced remount because options ({list}) changed"),
-            );
-            if let Err(text) = mount::remount(call, &name, &device, &fstype, &opts, mkmnt)? {
-                return Ok(state.failed(text));
+            let text = format!("Forced remount because options ({list}) changed");
+            state.changes.insert("umount", text);
+            let Self {
+                name,
+                device,
+                fstype,
+                opts,
+                mkmnt,
+            } = self;
+            if let Err(text) = mount::remount(call, name, device, fstype, opts, *mkmnt)? {
+                return Ok(ControlFlow::Break(state.clone().failed(text)));
             }
         }
-        if is_device(call, &device, &found.device) || bound {
-            comment.push_str("Target was already mounted");
-        } else if is_named_so(call, &found.device)? {
-            comment = format!(
-                "An umount will not be forced because device matched device_name_regex: {}",
-                found.device
-            );
-        } else if call.is_test() {
-            return Ok(state.pending(format!(
-                "An umount would have been forced because devices do not match.  Watched: {device}"
+        let (device, current) = (&self.device, &found.device);
+        if is_device(call, device, current) || is_bound {
+            let text = "Target was already mounted";
+            return Ok(ControlFlow::Continue(text.to_owned()));
+        }
+        if is_named_so(call, current)? {
+            return Ok(ControlFlow::Continue(format!(
+                "An umount will not be forced because device matched device_name_regex: {current}"
             )));
-        } else {
-            state.changes.insert(
-                "umount",
-                format!(
-                    "Forced unmount because devices don't match. Wanted: {device}, current: {}",
-                    found.device
-                ),
-            );
-            if mount::umount(call, &name, false)?.is_err() {
-                return Ok(state.failed("Unable to unmount"));
-            }
-            now = None;
         }
-    }
-    let exists = call.host().path(&name).exists();
-    if now.is_none() && wanted {
         if call.is_test() {
-            return Ok(state.pending(if exists {
+            return Ok(ControlFlow::Break(state.clone().pending(format!(
+                "An umount would have been forced because devices do not match.  Watched: {device}"
+            ))));
+        }
+        let text = format!(
+            "Forced unmount because devices don't match. Wanted: {device}, current: {current}"
+        );
+        state.changes.insert("umount", text);
+        if mount::umount(call, &self.name, false)?.is_err() {
+            let text = "Unable to unmount";
+            return Ok(ControlFlow::Break(state.clone().failed(text)));
+        }
+        self.mount(call, state)
+    }
+
+    /// Nothing is mounted there.
+    fn mount(&self, call: &Call<'_>, state: &mut StateReturn) -> Step {
+        let Self {
+            name,
+            device,
+            fstype,
+            opts,
+            mkmnt,
+        } = self;
+        let exists = call.host().path(name).exists();
+        if call.is_test() {
+            let text = if exists {
                 format!("{name} would be mounted")
-            } else if mkmnt {
+            } else if *mkmnt {
                 format!("{name} would be created and mounted")
             } else {
                 format!("{name} does not exist and would not be created")
-            }));
+            };
+            return Ok(ControlFlow::Break(state.clone().pending(text)));
         }
         if !exists && !mkmnt {
-            return Ok(state.failed("Mount directory is not present"));
+            let text = "Mount directory is not present";
+            return Ok(ControlFlow::Break(state.clone().failed(text)));
         }
-        if let Err(text) = mount::mount(call, &name, &device, &fstype, &opts, mkmnt)? {
-            return Ok(state.failed(text));
+        if let Err(text) = mount::mount(call, name, device, fstype, opts, *mkmnt)? {
+            return Ok(ControlFlow::Break(state.clone().failed(text)));
         }
-        if mount::at(call, &name).is_some() {
-            comment.push_str("Target was successfully mounted");
-            state.changes.insert("mount", true);
+        if mount::at(call, name).is_none() {
+            return Ok(ControlFlow::Continue(String::new()));
         }
-    } else if !wanted {
-        comment = match (exists, mkmnt) {
+        state.changes.insert("mount", true);
+        let text = "Target was successfully mounted";
+        Ok(ControlFlow::Continue(text.to_owned()))
+    }
+
+    /// Only the directory is asked for.
+    fn leave_unmounted(&self, call: &Call<'_>, state: &mut StateReturn) -> Step {
+        let name = &self.name;
+        let path = call.host().path(name);
+        let comment = match (path.exists(), self.mkmnt) {
             (false, true) if call.is_test() => {
                 state.result = None;
                 format!("{name} would be created, but not mounted")
             }
             (false, true) => {
-                let path = call.host().path(&name);
                 paths::create_dir_all(path)
                     .map_err(|error| CallError::command(format!("{name}: {error}")))?;
                 format!("{name} was created, not mounted")
@@ -111,13 +167,11 @@ fn bring_up(call: &Call<'_>) -> Result<StateReturn, CallError> {
             (true, _) if call.is_test() => format!("{name} would not be mounted"),
             (true, _) => format!("{name} not mounted"),
         };
+        Ok(ControlFlow::Continue(comment))
     }
-    if !call.flag("persist") {
-        return Ok(state.commented(comment));
-    }
-    persist(call, state, &name, comment)
 }
 
+/// Has the mount in the fstab.
 fn persist(
     call: &Call<'_>,
     mut state: StateReturn,

@@ -142,6 +142,7 @@ fn accepted(jid: &str, minions: &[&str]) -> PublishReply {
             .collect(),
         missing: Vec::new(),
         is_ours: false,
+        trouble: None,
     }
 }
 

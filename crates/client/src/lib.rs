@@ -466,7 +466,11 @@ fn published(reply: PublishReply) -> Result<Option<Published>, ClientError> {
             minions,
             missing,
             is_ours,
+            trouble,
         } => {
+            if let Some(trouble) = trouble {
+                tracing::warn!("{trouble}");
+            }
             tracing::debug!(%jid, minions = minions.len(), "the job is published");
             Ok(Some(Published {
                 jid,

@@ -13,6 +13,9 @@ pub enum StartError {
     /// The memory of jobs for minions that come back cannot be opened.
     #[error("could not open the memory of recent jobs")]
     Replay(#[source] halite_spool::SpoolError),
+    /// What waits for a store that is away cannot be opened.
+    #[error("could not open what waits for the store")]
+    Waiting(#[source] halite_spool::SpoolError),
     /// A port or a socket cannot be had.
     #[error("could not listen for {what}")]
     Listen {

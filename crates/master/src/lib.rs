@@ -12,6 +12,7 @@
 //! - `workers`: threads that answer what waits.
 //! - `settings`, `places`: the options that concern the whole master, and where
 //!   they say that things are kept.
+//! - `store_health`: whether these places are there.
 //! - `events`: the event bus, the events of minions, the reactor's rules.
 //! - `telemetry`: counts and statistics of requests, and what may be logged.
 //! - `functions`: the functions that the master runs itself.
@@ -61,6 +62,7 @@ mod reactor;
 mod runner;
 mod serving;
 mod settings;
+mod store_health;
 mod telemetry;
 mod tokens;
 mod wheel;

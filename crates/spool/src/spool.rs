@@ -169,6 +169,17 @@ impl Spool {
         self.pending.is_empty()
     }
 
+    /// Bytes of the messages that are pending.
+    pub fn bytes(&self) -> u64 {
+        self.pending_bytes
+    }
+
+    /// Whether a message of so many bytes fits without an older one being dropped.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        let bytes = (bytes + stamp::TIME_BYTES) as u64;
+        self.pending_bytes.saturating_add(bytes) <= self.limits.bytes_max
+    }
+
     /// What limits and the disk have cost since the spool was opened.
     pub fn dropped(&self) -> Dropped {
         self.dropped

@@ -92,8 +92,8 @@ pub struct Address {
     pub database: Option<String>,
     /// TLS, or none.
     pub tls: Option<Tls>,
-    /// How long an operation may take on a connection, and how long it may wait
-    /// for one of those in use.
+    /// How long an operation may take; it waits half as long for one of the
+    /// connections that are in use.
     pub limit: Duration,
     /// How long connecting may take.
     pub connect_limit: Duration,

@@ -49,6 +49,12 @@ pub enum Failure {
         /// The time limit.
         limit: Duration,
     },
+    /// There was no connection in time, so it was not tried.
+    #[error("could not be connected to within {} s", limit.as_secs_f32())]
+    Unreached {
+        /// The time limit.
+        limit: Duration,
+    },
     /// There is no connection, or it broke.
     #[error("cannot be reached")]
     Broken(#[source] Box<dyn Error + Send + Sync>),
@@ -62,6 +68,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Whether the server has answered, to this.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Answer(_))
+    }
+
     /// Wraps the error of a connection.
     pub fn broken(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Broken(source.into())
@@ -69,7 +80,10 @@ impl Failure {
 
     /// Whether the connection is of no use any more.
     pub(crate) fn breaks(&self) -> bool {
-        matches!(self, Self::TimedOut { .. } | Self::Broken(_))
+        matches!(
+            self,
+            Self::TimedOut { .. } | Self::Unreached { .. } | Self::Broken(_)
+        )
     }
 }
 

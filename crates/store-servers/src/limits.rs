@@ -2,15 +2,19 @@
 
 use std::time::Duration;
 
-/// How long an operation may take, how long connecting may take before it, and
-/// how long it may wait for a connection.
+/// How long an operation may take, with connecting before it where there is no
+/// connection. It waits for one of those in use half as long at most.
 pub const OPERATION_TIME: Duration = Duration::from_secs(5);
 
 /// How long somebody waits for the background thread beyond the time of an
 /// operation: it is busy with others.
 pub const THREAD_LATE: Duration = Duration::from_secs(2);
 
-/// Connections to one server. Further operations wait for one, as long as an
+/// Operations in a row that are not answered in time before the server counts as
+/// away although it can be connected to.
+pub const UNANSWERED_MAX: usize = 3;
+
+/// Connections to one server. Further operations wait for one, half as long as an
 /// operation may take.
 pub const CONNECTIONS_MAX: usize = 8;
 

@@ -1,17 +1,18 @@
 //! One server, its connections, and operations on them.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 
 use crate::address::Address;
 use crate::error::{Failure, ServerError};
 use crate::health::{Health, Status};
 use crate::io;
-use crate::limits::{PAUSE_FIRST, PAUSE_MAX, THREAD_LATE};
+use crate::limits::{PAUSE_FIRST, PAUSE_MAX, THREAD_LATE, UNANSWERED_MAX};
 
 /// How servers of one kind are spoken to. All of it runs on the one background
 /// thread.
@@ -34,6 +35,8 @@ pub struct Server<D: Driver> {
     health: Health,
     idle: Mutex<Vec<D::Connection>>,
     slots: Semaphore,
+    /// Operations in a row that had no answer in time.
+    unanswered: AtomicUsize,
     /// The next pause before a server that is away is tried again.
     pause: Mutex<Duration>,
 }
@@ -46,6 +49,7 @@ impl<D: Driver> Server<D> {
             driver,
             health: Health::default(),
             idle: Mutex::default(),
+            unanswered: AtomicUsize::new(0),
             pause: Mutex::new(PAUSE_FIRST),
         }
     }
@@ -85,8 +89,8 @@ impl<D: Driver> Server<D> {
             return Err(Failure::Away { since });
         }
         let server = Arc::clone(self);
-        let limit = self.address.limit;
-        let all = limit * 2 + self.address.connect_limit + THREAD_LATE;
+        let limit = self.address.limit / 2;
+        let all = limit + self.time_max() + THREAD_LATE;
         io::wait(all, move || async move {
             // Who waits for others says nothing of the server.
             let slot = timeout(limit, server.slots.acquire()).await;
@@ -94,25 +98,38 @@ impl<D: Driver> Server<D> {
             let _slot = slot.map_err(Failure::broken)?;
             let done = server.with_connection(operation).await;
             match &done {
+                Err(failure @ Failure::TimedOut { .. }) => server.doubt(failure),
                 Err(failure) if failure.breaks() => server.leave(failure),
-                Err(_) => {}
-                Ok(_) => *server.pause() = PAUSE_FIRST,
+                Err(_) => server.unanswered.store(0, Ordering::Relaxed),
+                Ok(_) => {
+                    server.unanswered.store(0, Ordering::Relaxed);
+                    *server.pause() = PAUSE_FIRST;
+                }
             }
             done
         })
         .unwrap_or(Err(Failure::TimedOut { limit: all }))
     }
 
+    /// How long connecting and an operation may take together.
+    fn time_max(&self) -> Duration {
+        self.address.limit.max(self.address.connect_limit)
+    }
+
     async fn with_connection<T>(
         &self,
         operation: impl AsyncFnOnce(&mut D::Connection) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
+        let limit = self.time_max();
+        let until = tokio::time::Instant::now() + limit;
         let mut connection = match self.rested() {
             Some(connection) => connection,
-            None => self.connect().await?,
+            None => match self.connect().await {
+                Err(Failure::TimedOut { limit }) => return Err(Failure::Unreached { limit }),
+                connected => connected?,
+            },
         };
-        let limit = self.address.limit;
-        let done = timeout(limit, operation(&mut connection)).await;
+        let done = timeout_at(until, operation(&mut connection)).await;
         let done = done.unwrap_or(Err(Failure::TimedOut { limit }));
         // A connection on which an operation was given up is dropped with it.
         if !done.as_ref().is_err_and(Failure::breaks) {
@@ -135,6 +152,25 @@ impl<D: Driver> Server<D> {
             }
         }
         None
+    }
+
+    /// One question without an answer may be the question's fault: the server is
+    /// away if it does not answer to a new connection either, or to several
+    /// questions in a row.
+    fn doubt(self: &Arc<Self>, failure: &Failure) {
+        let unanswered = self.unanswered.fetch_add(1, Ordering::Relaxed) + 1;
+        if unanswered >= UNANSWERED_MAX {
+            self.unanswered.store(0, Ordering::Relaxed);
+            self.leave(failure);
+        } else if unanswered == 1 {
+            let server = Arc::clone(self);
+            io::spawn(async move {
+                match server.connect().await {
+                    Ok(connection) => server.idle().push(connection),
+                    Err(failure) => server.leave(&failure),
+                }
+            });
+        }
     }
 
     /// From now on operations fail at once, until a connection succeeds.
@@ -231,6 +267,32 @@ mod tests {
         assert_eq!(server.status().away_since, None);
         drop(slot);
         server.run(async |_| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn one_question_without_an_answer_is_not_a_server_that_is_away() {
+        let server = toy();
+        let ask = || {
+            let error = server
+                .run(async |_| {
+                    std::future::pending::<()>().await;
+                    Ok(())
+                })
+                .unwrap_err();
+            assert!(matches!(error.failure, Failure::TimedOut { .. }), "{error}");
+        };
+        for _ in 1..UNANSWERED_MAX {
+            ask();
+            assert_eq!(server.status().away_since, None);
+        }
+        // An answer in between, and they are counted anew.
+        server.run(async |_| Ok(())).unwrap();
+        for _ in 1..UNANSWERED_MAX {
+            ask();
+        }
+        assert_eq!(server.status().away_since, None);
+        ask();
+        assert!(server.status().away_since.is_some());
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 #[cfg(feature = "test-backends")]
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use halite_crypto::HashType;
+use halite_store_servers::Status;
 
 use crate::cache::Cache;
 #[cfg(feature = "test-backends")]
@@ -95,6 +97,85 @@ impl BackendOptions {
             Self::Postgres(options) => Some(options.cache()),
             #[cfg(feature = "redis")]
             Self::Redis(options) => Some(options.cache()),
+            _ => None,
+        }
+    }
+}
+
+/// What is known of the place of a role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaceStatus {
+    /// The place, without a password.
+    pub place: String,
+    /// Since when it is away; `None` if it is there, as far as is known.
+    pub away_since: Option<SystemTime>,
+    /// Why it is thought to be away.
+    pub reason: Option<String>,
+}
+
+impl BackendOptions {
+    /// Whether it is a server, which may be away.
+    pub fn is_server(&self) -> bool {
+        self.server().is_some()
+    }
+
+    /// What is known of it. Nothing is asked.
+    pub fn status(&self) -> PlaceStatus {
+        match self.server() {
+            Some((place, status)) => PlaceStatus {
+                place,
+                away_since: status.away_since,
+                reason: status.reason,
+            },
+            None => PlaceStatus {
+                place: "localfs".to_owned(),
+                away_since: None,
+                reason: None,
+            },
+        }
+    }
+
+    /// As `status`, after a connection was asked for, if there is none at rest.
+    pub fn look(&self) -> PlaceStatus {
+        // What comes of it is in the status.
+        match self {
+            #[cfg(feature = "mysql")]
+            Self::Mysql(options) => {
+                let server = halite_store_servers::mysql_server(&options.address);
+                let _ = server.run(async |_| Ok(()));
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(options) => {
+                let server = halite_store_servers::postgres_server(&options.address);
+                let _ = server.run(async |_| Ok(()));
+            }
+            #[cfg(feature = "redis")]
+            Self::Redis(options) => {
+                let server = halite_store_servers::redis_server(&options.address);
+                let _ = server.run(async |_| Ok(()));
+            }
+            _ => {}
+        }
+        self.status()
+    }
+
+    fn server(&self) -> Option<(String, Status)> {
+        match self {
+            #[cfg(feature = "mysql")]
+            Self::Mysql(options) => {
+                let server = halite_store_servers::mysql_server(&options.address);
+                Some((options.address.to_string(), server.status()))
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(options) => {
+                let server = halite_store_servers::postgres_server(&options.address);
+                Some((options.address.to_string(), server.status()))
+            }
+            #[cfg(feature = "redis")]
+            Self::Redis(options) => {
+                let server = halite_store_servers::redis_server(&options.address);
+                Some((options.address.to_string(), server.status()))
+            }
             _ => None,
         }
     }

@@ -100,6 +100,14 @@ impl StoreError {
         matches!(self, Self::Server(_))
     }
 
+    /// Whether a server was there and has answered: it does not do this.
+    pub(crate) fn is_answer(&self) -> bool {
+        match self {
+            Self::Server(error) => error.failure.is_answer(),
+            _ => true,
+        }
+    }
+
     pub(crate) fn pack(place: impl Display, source: PackError) -> Self {
         let place = place.to_string();
         Self::Pack { place, source }
@@ -137,4 +145,15 @@ impl StoreError {
         let path = path.to_owned();
         FileError::List { path, source }.into()
     }
+}
+
+/// An error with its causes, as one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }

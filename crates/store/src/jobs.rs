@@ -1,35 +1,74 @@
 //! Jobs: what was published, to whom, and what came of it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId};
+use halite_spool::SpoolError;
 
 use crate::backend::{Backend, on};
+use crate::backlog::Waits;
 use crate::error::StoreError;
 use crate::job_filter::JobFilter;
 use crate::kept::{Cleaned, Saved, StoredReturn};
 use crate::packing::without_secrets;
+use crate::waiting::{Waiting, Write};
 
 /// The jobs of a store.
 #[derive(Clone, Debug)]
 pub struct Jobs {
     backend: Arc<Backend>,
+    /// What its server has not taken, where that is kept.
+    waiting: Option<Arc<Waiting>>,
 }
 
 impl Jobs {
     pub(crate) fn new(backend: Arc<Backend>) -> Self {
-        Self { backend }
+        Self {
+            backend,
+            waiting: None,
+        }
+    }
+
+    /// Lets what the server does not take wait in a directory.
+    pub(crate) fn with_spool(mut self, dir: &Path, place: String) -> Result<Self, SpoolError> {
+        let waiting = Waiting::open(dir, place, Arc::clone(&self.backend))?;
+        self.waiting = Some(Arc::new(waiting));
+        Ok(self)
+    }
+
+    /// What waits until the server takes it; `None` if nothing ever waits.
+    pub fn waits(&self) -> Option<Waits> {
+        self.waiting.as_ref().map(|waiting| waiting.waits())
     }
 
     /// Takes a new job id that nobody else has, other masters on the same
-    /// store included. `next` gives one id after the other.
+    /// store included. `next` gives one id after the other. While the server is
+    /// away the next one is taken, and the server hears of it later.
     ///
     /// # Errors
     /// When the store cannot be written, or too many ids are taken.
-    pub fn allocate(&self, nocache: bool, next: impl FnMut() -> Jid) -> Result<Jid, StoreError> {
-        on!(self.backend, jobs.allocate(nocache, next))
+    pub fn allocate(
+        &self,
+        nocache: bool,
+        mut next: impl FnMut() -> Jid,
+    ) -> Result<Jid, StoreError> {
+        let allocated: Result<Jid, StoreError> =
+            on!(self.backend, jobs.allocate(nocache, &mut next));
+        match (allocated, &self.waiting) {
+            (Err(error), Some(waiting)) if error.is_of_server() => {
+                let jid = next();
+                let write = || Write::Prepare {
+                    jid: jid.clone(),
+                    nocache,
+                };
+                waiting.write(write, || Err(error))?;
+                Ok(jid)
+            }
+            (allocated, _) => allocated,
+        }
     }
 
     /// Takes the id that a minion has given to a job of its own, or the next
@@ -47,7 +86,11 @@ impl Jobs {
     /// # Errors
     /// When the store cannot be written.
     pub fn prepare(&self, jid: &Jid, nocache: bool) -> Result<(), StoreError> {
-        on!(self.backend, jobs.prepare(jid, nocache))
+        let now = || on!(self.backend, jobs.prepare(jid, nocache));
+        self.now_or_later(now, || Write::Prepare {
+            jid: jid.clone(),
+            nocache,
+        })
     }
 
     /// Whether there is anything of a job here.
@@ -55,6 +98,10 @@ impl Jobs {
     /// # Errors
     /// When the store cannot be read.
     pub fn knows(&self, jid: &Jid) -> Result<bool, StoreError> {
+        let waits = self.waiting.as_ref().is_some_and(|it| it.knows(jid));
+        if waits {
+            return Ok(true);
+        }
         on!(self.backend, jobs.knows(jid))
     }
 
@@ -63,6 +110,10 @@ impl Jobs {
     /// # Errors
     /// When the store cannot be read.
     pub fn has_load(&self, jid: &Jid) -> Result<bool, StoreError> {
+        let waits = self.waiting.as_ref().is_some_and(|it| it.knows(jid));
+        if waits {
+            return Ok(true);
+        }
         on!(self.backend, jobs.has_load(jid))
     }
 
@@ -78,7 +129,12 @@ impl Jobs {
         minions: Option<&[MinionId]>,
     ) -> Result<(), StoreError> {
         let load = without_secrets(load);
-        on!(self.backend, jobs.save_load(jid, &load, minions))
+        let now = || on!(self.backend, jobs.save_load(jid, &load, minions));
+        self.now_or_later(now, || Write::Load {
+            jid: jid.clone(),
+            load: load.clone(),
+            minions: minions.map(<[_]>::to_vec),
+        })
     }
 
     /// Adds to the minions of a job; those of a syndic are kept apart.
@@ -91,7 +147,12 @@ impl Jobs {
         minions: &[MinionId],
         syndic: Option<&MinionId>,
     ) -> Result<(), StoreError> {
-        on!(self.backend, jobs.save_minions(jid, minions, syndic))
+        let now = || on!(self.backend, jobs.save_minions(jid, minions, syndic));
+        self.now_or_later(now, || Write::Minions {
+            jid: jid.clone(),
+            minions: minions.to_vec(),
+            syndic: syndic.cloned(),
+        })
     }
 
     /// Stores a minion's return, once. A job that this store does not know
@@ -105,7 +166,11 @@ impl Jobs {
         id: &MinionId,
         ret: &JobReturn,
     ) -> Result<Saved, StoreError> {
-        on!(self.backend, jobs.save_return(jid, id, ret))
+        let now = || on!(self.backend, jobs.save_return(jid, id, ret));
+        match &self.waiting {
+            Some(waiting) => waiting.save_return(jid, id, ret, now),
+            None => now(),
+        }
     }
 
     /// Stores when the last return came (`job_cache_store_endtime`).
@@ -113,7 +178,11 @@ impl Jobs {
     /// # Errors
     /// When the store cannot be written.
     pub fn save_endtime(&self, jid: &Jid, endtime: &str) -> Result<(), StoreError> {
-        on!(self.backend, jobs.save_endtime(jid, endtime))
+        let now = || on!(self.backend, jobs.save_endtime(jid, endtime));
+        self.now_or_later(now, || Write::Endtime {
+            jid: jid.clone(),
+            endtime: endtime.to_owned(),
+        })
     }
 
     /// What was published as a job, with the minions that were targeted under
@@ -122,7 +191,17 @@ impl Jobs {
     /// # Errors
     /// When it is damaged or cannot be read.
     pub fn load(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
-        on!(self.backend, jobs.load(jid))
+        if let Some(load) = self.waiting.as_ref().and_then(|it| it.load(jid)) {
+            return Ok(Some(load));
+        }
+        let stored: Result<Option<Map>, StoreError> = on!(self.backend, jobs.load(jid));
+        if matches!(stored, Ok(Some(_))) {
+            return stored;
+        }
+        match self.waiting.as_ref().and_then(|it| it.load_of_return(jid)) {
+            Some(load) => Ok(Some(load)),
+            None => stored,
+        }
     }
 
     /// The returns of a job so far, by minion id in order. A damaged one is
@@ -131,7 +210,18 @@ impl Jobs {
     /// # Errors
     /// When they cannot be read.
     pub fn returns(&self, jid: &Jid) -> Result<Vec<(MinionId, StoredReturn)>, StoreError> {
-        on!(self.backend, jobs.returns(jid))
+        let stored: Result<Vec<_>, StoreError> = on!(self.backend, jobs.returns(jid));
+        let waits = self.waiting.as_ref().map(|it| it.returns(jid));
+        let waits = waits.unwrap_or_default();
+        let mut all = match stored {
+            Err(error) if waits.is_empty() || !error.is_of_server() => return Err(error),
+            stored => stored.unwrap_or_default(),
+        };
+        // What was stored first counts.
+        all.extend(waits);
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        all.dedup_by(|(later, _), (first, _)| later == first);
+        Ok(all)
     }
 
     /// One minion's return, none if there is none.
@@ -139,7 +229,12 @@ impl Jobs {
     /// # Errors
     /// When it is damaged or cannot be read.
     pub fn return_of(&self, jid: &Jid, id: &MinionId) -> Result<Option<StoredReturn>, StoreError> {
-        on!(self.backend, jobs.return_of(jid, id))
+        let waits = self.waiting.as_ref().map(|it| it.returns(jid));
+        let waits = waits.into_iter().flatten().find(|(known, _)| known == id);
+        match waits {
+            Some((_, stored)) => Ok(Some(stored)),
+            None => on!(self.backend, jobs.return_of(jid, id)),
+        }
     }
 
     /// When the last return came, if that is stored.
@@ -180,7 +275,11 @@ impl Jobs {
     /// # Errors
     /// When the store cannot be written.
     pub fn save_publisher(&self, jid: &Jid, id: &MinionId) -> Result<(), StoreError> {
-        on!(self.backend, jobs.save_publisher(jid, id))
+        let now = || on!(self.backend, jobs.save_publisher(jid, id));
+        self.now_or_later(now, || Write::Publisher {
+            jid: jid.clone(),
+            id: id.clone(),
+        })
     }
 
     /// The minion that has published a job, `None` for the job of a user.
@@ -243,5 +342,16 @@ impl Jobs {
     /// When the list cannot be read or written.
     pub fn end_batch(&self, jid: &Jid) -> Result<(), StoreError> {
         on!(self.backend, jobs.end_batch(jid))
+    }
+
+    fn now_or_later(
+        &self,
+        now: impl FnOnce() -> Result<(), StoreError>,
+        later: impl FnOnce() -> Write,
+    ) -> Result<(), StoreError> {
+        match &self.waiting {
+            Some(waiting) => waiting.write(later, now),
+            None => now(),
+        }
     }
 }

@@ -13,9 +13,12 @@
 //! the text of an error.
 
 mod backend;
+mod backlog;
 pub mod banks;
 mod cache;
 pub mod error;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod events;
 #[cfg(feature = "test-backends")]
 mod faulty;
 mod job_filter;
@@ -46,13 +49,17 @@ mod sql_places;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod stored_jobs;
 pub mod tokens;
+mod waiting;
 
-pub use backend::{BackendOptions, StoreOptions};
+pub use backend::{BackendOptions, PlaceStatus, StoreOptions};
+pub use backlog::Waits;
 pub use banks::Banks;
 pub use cache::Cache;
 #[cfg(feature = "redis")]
 pub use cache::CacheNames;
 pub use error::StoreError;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+pub use events::{Events, StoredEvent};
 #[cfg(feature = "test-backends")]
 pub use faulty::Faults;
 pub use job_filter::JobFilter;
@@ -64,9 +71,9 @@ pub use memory_store::MemoryStore;
 pub use minion_data::MinionData;
 #[cfg(feature = "mysql")]
 pub use mysql::MysqlOptions;
-pub use open::{Store, open};
+pub use open::{Store, open, open_with_spool};
 pub use packing::load_of_return;
-pub use places::{PlaceError, Places, is_own_job_cache};
+pub use places::{PlaceError, Places, is_own_job_cache, returner_place};
 #[cfg(feature = "postgres")]
 pub use postgres::{JobTables, PostgresOptions};
 #[cfg(feature = "redis")]

@@ -1,5 +1,7 @@
 //! The named limits of this crate.
 
+use std::time::Duration;
+
 /// Most bytes of a cached file that is read, the most a message may have; a
 /// larger one is an error.
 pub const FILE_BYTES_MAX: u64 = halite_proto::limits::MESSAGE_BYTES_MAX as u64;
@@ -60,3 +62,40 @@ pub const FETCHED_AT_ONCE_MAX: usize = 500;
 /// Seconds after which a time of whole seconds tells what was stored apart from
 /// what is stored next.
 pub const STAMP_SETTLED_S: i64 = 2;
+
+/// Most bytes of what waits on disk for one server that is away. What is more is
+/// not taken: minions keep their returns, and commands are sent without being
+/// kept.
+pub const WAITING_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// Writes that have waited and are given to a server at once.
+pub const WAITING_AT_ONCE_MAX: usize = 64;
+
+/// Bytes of these, but for one that has more alone.
+pub const WAITING_AT_ONCE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Threads that give a server returns that have waited.
+pub const WAITING_THREADS: usize = 32;
+
+/// The first pause after a server has taken nothing of what waits; each further
+/// one is twice as long.
+pub const WAITING_PAUSE_FIRST: Duration = Duration::from_millis(100);
+
+/// The longest such pause.
+pub const WAITING_PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// How often something is refused while others are taken until it is set aside.
+pub const WAITING_REFUSALS_MAX: usize = 3;
+
+/// After how long without work what was set aside is tried again.
+pub const WAITING_REFUSED_PAUSE: Duration = Duration::from_secs(3600);
+
+/// Most events that are stored in one statement.
+pub const EVENTS_AT_ONCE_MAX: usize = 500;
+
+/// Most bytes of their data, but for an event that has more alone. A MariaDB takes
+/// 16 MiB by itself.
+pub const EVENTS_BYTES_AT_ONCE_MAX: usize = 4 * 1024 * 1024;
+
+/// How long the end of a master waits for a server that is given what has waited.
+pub const WAITING_END_MAX: Duration = Duration::from_secs(3);

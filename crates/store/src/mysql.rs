@@ -6,6 +6,7 @@
 
 mod batches;
 mod clean;
+mod events;
 mod jobs;
 mod lookup;
 mod returns;
@@ -13,6 +14,7 @@ mod search;
 
 use halite_store_servers::Address;
 
+pub(crate) use self::jobs::Jobs;
 use crate::cache::{Banks, Cache, MinionData, Tokens};
 
 /// The name of the cache's table if nothing else is said, as in Salt's code.
@@ -45,7 +47,7 @@ impl MysqlOptions {
 /// A store on a MySQL.
 #[derive(Debug)]
 pub(crate) struct Mysql {
-    pub(crate) jobs: jobs::Jobs,
+    pub(crate) jobs: Jobs,
     pub(crate) data: MinionData,
     pub(crate) banks: Banks,
     pub(crate) tokens: Tokens,
@@ -55,7 +57,7 @@ impl Mysql {
     pub(crate) fn new(options: &MysqlOptions) -> Self {
         let cache = options.cache();
         Self {
-            jobs: jobs::Jobs::new(options),
+            jobs: Jobs::new(options),
             data: MinionData::new(cache.clone()),
             banks: Banks::new(cache.clone()),
             tokens: Tokens::new(cache),

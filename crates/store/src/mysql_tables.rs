@@ -13,7 +13,7 @@ const EXACT: &str = "default charset utf8mb4 collate utf8mb4_bin";
 
 /// The tables of jobs: Salt's three, with the columns that
 /// `salt/returners/mysql.py` documents, and ours.
-const JOBS: [&str; 6] = [
+const JOBS: [&str; 7] = [
     "create table if not exists `jids` (`jid` varchar(255) not null, `load` mediumtext not null, \
      unique key `jid` (`jid`)) engine=innodb",
     "create table if not exists `salt_returns` (`fun` varchar(50) not null, \
@@ -35,6 +35,8 @@ const JOBS: [&str; 6] = [
     "create table if not exists halite_returns (jid varchar(64) not null, \
      id varchar(255) not null, packed longblob not null, `out` text, writer bigint unsigned, \
      primary key (jid, id)) engine=innodb",
+    "create table if not exists halite_event_batches (id varchar(64) not null primary key, \
+     since bigint not null) engine=innodb",
 ];
 
 const PUBLISHERS: &str = "create table if not exists halite_publishers \

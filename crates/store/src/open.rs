@@ -1,6 +1,9 @@
 //! The one way to open a store.
 
+use std::path::Path;
 use std::sync::Arc;
+
+use halite_spool::SpoolError;
 
 use crate::backend::{Backend, BackendOptions, StoreOptions};
 use crate::banks::Banks;
@@ -41,4 +44,18 @@ pub fn open(options: &StoreOptions) -> Store {
         banks: Banks::new(open(&options.banks)),
         tokens: Tokens::new(open(&options.tokens)),
     }
+}
+
+/// As [`open`], for the one program that keeps what servers do not take: jobs and
+/// returns wait in `dir` until their server has them.
+///
+/// # Errors
+/// When the directory cannot be used.
+pub fn open_with_spool(options: &StoreOptions, dir: &Path) -> Result<Store, SpoolError> {
+    let mut store = open(options);
+    if options.jobs.is_server() {
+        let place = options.jobs.status().place;
+        store.jobs = store.jobs.with_spool(&dir.join("jobs"), place)?;
+    }
+    Ok(store)
 }

@@ -55,6 +55,20 @@ pub fn is_own_job_cache(name: &str) -> bool {
     is_redis || sql_places::is_returner(name)
 }
 
+/// The database of one of Salt's returners, by the master's options; `None` for a
+/// returner that runs in Python.
+///
+/// # Errors
+/// When an option of the returner names no place, or asks for a protection that
+/// there is not.
+pub fn returner_place(
+    option: &'static str,
+    name: &str,
+    opts: &Map,
+) -> Result<Option<BackendOptions>, PlaceError> {
+    Reader { opts }.returner(option, name)
+}
+
 impl Places {
     /// Reads the merged options of a master.
     ///
@@ -138,15 +152,26 @@ impl Reader<'_> {
     fn job_cache(&self) -> Result<Option<BackendOptions>, PlaceError> {
         const OPTION: &str = "master_job_cache";
         match self.text(OPTION) {
-            Some(name) if sql_places::is_returner(&name) => {
-                let found = sql_places::of_returner(&name, &|name| self.text(name));
-                found.map_err(|why| wrong(OPTION, why))
+            Some(name) => self.returner(OPTION, &name),
+            None => Ok(None),
+        }
+    }
+
+    fn returner(
+        &self,
+        option: &'static str,
+        name: &str,
+    ) -> Result<Option<BackendOptions>, PlaceError> {
+        if sql_places::is_returner(name) {
+            let found = sql_places::of_returner(name, &|name| self.text(name));
+            return found.map_err(|why| wrong(option, why));
+        }
+        match is_own_job_cache(name) {
+            true => {
+                let address = self.redis(option, "redis", "salt")?;
+                self.at(option, address).map(Some)
             }
-            Some(name) if is_own_job_cache(&name) => {
-                let address = self.redis(OPTION, "redis", "salt")?;
-                self.at(OPTION, address).map(Some)
-            }
-            _ => Ok(None),
+            false => Ok(None),
         }
     }
 

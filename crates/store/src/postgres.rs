@@ -10,6 +10,7 @@
 
 mod batches;
 mod clean;
+mod events;
 mod jobs;
 mod lookup;
 mod returns;
@@ -17,6 +18,7 @@ mod search;
 
 use halite_store_servers::Address;
 
+pub(crate) use self::jobs::Jobs;
 use crate::cache::{Banks, Cache, MinionData, Tokens};
 
 /// A PostgreSQL, and which tables jobs have there.
@@ -48,7 +50,7 @@ pub enum JobTables {
 /// A store on a PostgreSQL.
 #[derive(Debug)]
 pub(crate) struct Postgres {
-    pub(crate) jobs: jobs::Jobs,
+    pub(crate) jobs: Jobs,
     pub(crate) data: MinionData,
     pub(crate) banks: Banks,
     pub(crate) tokens: Tokens,
@@ -58,7 +60,7 @@ impl Postgres {
     pub(crate) fn new(options: &PostgresOptions) -> Self {
         let cache = options.cache();
         Self {
-            jobs: jobs::Jobs::new(options),
+            jobs: Jobs::new(options),
             data: MinionData::new(cache.clone()),
             banks: Banks::new(cache.clone()),
             tokens: Tokens::new(cache),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use halite_crypto::files;
-use halite_store::{BackendOptions, Places, Store};
+use halite_store::{Places, Store};
 use halite_transport::fleet::PublishPort;
 use halite_transport::ipc::EventBus;
 
@@ -102,8 +102,8 @@ pub(super) fn places(general: &General) -> Result<Places, StartError> {
 
 /// What was opened before the parts are put together.
 pub(super) struct Opened {
-    /// Where minions' keys are, if not in files.
-    pub(super) keys: Option<BackendOptions>,
+    /// Where things are kept.
+    pub(super) places: Places,
     pub(super) publish_port: PublishPort,
     pub(super) bus: EventBus,
     pub(super) attendance: Arc<Attendance>,
@@ -128,7 +128,7 @@ pub(super) fn assemble(
     let bus = Arc::new(Bus::new(opened.bus, style));
     let keys = Arc::new(Keys::open(
         &general,
-        opened.keys.as_ref(),
+        opened.places.keys.as_ref(),
         settings.keys,
         Arc::clone(&bus),
     )?);
@@ -161,7 +161,7 @@ pub(super) fn assemble(
     let jobs = Jobs::open(
         Arc::clone(&general),
         settings.jobs,
-        store.jobs,
+        (&opened.places, store.jobs),
         Arc::clone(&telemetry),
     )?;
     let jobs = Arc::new(jobs);

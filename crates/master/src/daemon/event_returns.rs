@@ -19,11 +19,12 @@ use halite_output::{Indent, Outputter, RenderOptions, render_as};
 use halite_proto::event::Event;
 use halite_proto::python;
 use halite_proto::{Map, Value};
-use halite_store::append_lines;
+use halite_store::{BackendOptions, Events, PlaceError, append_lines, returner_place};
 use halite_transport::ipc::LocalEvents;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep_until;
 
+use super::event_database::EventDatabase;
 use crate::core::gathering::{Gathering, Rules};
 use crate::error::chain;
 use crate::events::bus::Bus;
@@ -48,12 +49,14 @@ const PYTHON_TIME_MAX: Duration = Duration::from_secs(60);
 const START: &str = "salt/event_listen/start";
 
 /// Where events go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Returner {
     /// The standard output.
     Local,
     /// Lines of JSON in a file.
     RawfileJson(PathBuf),
+    /// A database with Salt's tables.
+    Database(EventDatabase),
     /// `event_return` of a module in Python.
     Python(String),
 }
@@ -67,29 +70,55 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// What the options say.
-    pub(crate) fn of(config: &MasterConfig) -> Self {
+    ///
+    /// # Errors
+    /// When those of a returner name no place.
+    pub(crate) fn of(config: &MasterConfig) -> Result<Self, PlaceError> {
         let names = config.event_return.0.iter().map(String::as_str);
-        let returners = names.map(|name| match name {
-            "local" => Returner::Local,
-            "rawfile_json" => Returner::RawfileJson(file(config.opts())),
-            name => Returner::Python(name.to_owned()),
-        });
+        let returner = |name| {
+            Ok(match name {
+                "local" => Returner::Local,
+                "rawfile_json" => Returner::RawfileJson(file(config.opts())),
+                name => match event_place(config, name)? {
+                    Some(place) => Returner::Database(EventDatabase::new(name, place)),
+                    None => Returner::Python(name.to_owned()),
+                },
+            })
+        };
+        let returners: Result<_, PlaceError> = names.map(returner).collect();
         let seconds = config.event_return_queue_max_seconds;
-        Self {
-            returners: returners.collect(),
+        Ok(Self {
+            returners: returners?,
             rules: Rules {
                 count: usize::try_from(config.event_return_queue).unwrap_or(usize::MAX),
                 age_max: (seconds > 0).then(|| Duration::from_secs(seconds)),
                 allow: config.event_return_whitelist.0.clone(),
                 deny: config.event_return_blacklist.0.clone(),
             },
-        }
+        })
+    }
+
+    /// Opens the databases: what waits for each lies below a directory.
+    pub(crate) fn open(&mut self, waiting: &Path, master: &str) -> Vec<Arc<Events>> {
+        let returners = self.returners.iter_mut();
+        let databases = returners.filter_map(|returner| match returner {
+            Returner::Database(database) => database.open(waiting, master),
+            _ => None,
+        });
+        databases.collect()
     }
 
     /// Whether nobody is to get anything.
     pub(crate) fn is_empty(&self) -> bool {
         self.returners.is_empty()
     }
+}
+
+/// The database of a returner; `None` for one that runs in Python. Salt's returner
+/// for Redis stores no events.
+fn event_place(config: &MasterConfig, name: &str) -> Result<Option<BackendOptions>, PlaceError> {
+    let place = returner_place("event_return", name, config.opts())?;
+    Ok(place.filter(|place| !matches!(place, BackendOptions::Redis(_))))
 }
 
 fn file(opts: &Map) -> PathBuf {
@@ -193,10 +222,11 @@ impl Delivery {
         let (returners, count) = (self.returners.clone(), self.count);
         let functions = Arc::clone(&self.functions);
         let work = spawn_blocking(move || {
-            let records: Vec<Value> = events.into_iter().map(record).collect();
+            let records: Vec<Value> = events.iter().cloned().map(record).collect();
             let deliver = |returner: &Returner| match returner {
                 Returner::Local => show(&records, count),
                 Returner::RawfileJson(path) => write(path, &records),
+                Returner::Database(database) => database.save(&events),
                 Returner::Python(name) => in_python(&functions, name, &records),
             };
             returners

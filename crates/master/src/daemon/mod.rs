@@ -3,6 +3,7 @@
 
 mod assemble;
 mod engines;
+mod event_database;
 mod event_returns;
 mod maintenance;
 mod scheduler;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use halite_config::MasterConfig;
-use halite_store::{Places, StoreOptions};
+use halite_store::{Places, StoreOptions, open_with_spool};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{LocalPublishSocket, PublishPort, RequestPort};
 use tokio::runtime::Handle;
@@ -40,6 +41,9 @@ use crate::publishing::pushed::publish_pushed;
 use crate::reactor::react;
 use crate::serving::server::Server;
 use crate::serving::sockets::{Bound, Marks, listen_at};
+
+/// Below `cachedir`: what is to be stored on a server that is away.
+const WAITING_DIR: &str = "waiting";
 
 /// A master that listens.
 pub struct Daemon {
@@ -96,6 +100,8 @@ impl Daemon {
 
     fn start_on(mut settings: Settings, places: &Places) -> Result<Self, StartError> {
         make_dirs(&settings.general)?;
+        let waiting = settings.general.cachedir.join(WAITING_DIR);
+        let store = open_with_spool(&places.store, &waiting).map_err(StartError::Waiting)?;
         // Before the sockets: programs read their key when they see them.
         let local_keys = local_keys(&settings)?;
         let attendance = Attendance::begin();
@@ -120,8 +126,8 @@ impl Daemon {
             bus,
             attendance,
             local_keys,
-            store: halite_store::open(&places.store),
-            keys: places.keys.clone(),
+            store,
+            places: places.clone(),
         };
         let (serving, tasks) = assemble(settings, opened)?;
         let master = Arc::clone(&serving.master);
@@ -240,7 +246,20 @@ impl EventReturns {
         }
         let (end, ended) = oneshot::channel::<()>();
         let (bus, functions) = (Arc::clone(&master.bus), Arc::clone(&master.functions));
+        let (jobs, general) = (Arc::clone(&master.jobs), Arc::clone(&master.general));
         let task = tokio::spawn(async move {
+            let opened = spawn_blocking(move || {
+                let mut plan = plan;
+                let waiting = general.cachedir.join(WAITING_DIR);
+                for events in plan.open(&waiting, &general.id) {
+                    jobs.health.watch(events);
+                }
+                plan
+            });
+            let plan = match opened.await {
+                Ok(plan) => plan,
+                Err(error) => return tracing::error!("no events are stored: {error}"),
+            };
             // Told so, or left alone: both are the end.
             let shutdown = async {
                 let _ = ended.await;

@@ -86,11 +86,18 @@ impl Settings {
             tasks: TaskSettings {
                 schedule: config.schedule.0.clone(),
                 presence_events: config.presence_events,
-                event_returns: Plan::of(config),
+                event_returns: event_returns(config)?,
                 engines: configured_engines(config)?,
             },
         })
     }
+}
+
+fn event_returns(config: &MasterConfig) -> Result<Plan, StartError> {
+    Plan::of(config).map_err(|error| StartError::Option {
+        option: error.option,
+        why: error.why,
+    })
 }
 
 fn configured_engines(config: &MasterConfig) -> Result<Vec<Engine>, StartError> {

@@ -43,6 +43,7 @@ pub(crate) fn start(
             minions,
             missing,
             is_ours: false,
+            trouble: None,
         },
         Err(error) => {
             let text = chain(&error);

@@ -31,6 +31,7 @@ pub(crate) fn publish(
             jid,
             minions: resolved.minions,
             missing: resolved.missing,
+            trouble: listens.then(|| publishing.trouble()).flatten(),
             is_ours: listens,
         },
         Err(error) => PublishReply::Error(error),

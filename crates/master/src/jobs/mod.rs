@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use halite_crypto::random_bytes;
 use halite_proto::time::{self, JidClock};
 use halite_proto::{Jid, MinionId, PublisherId};
-use halite_store::StoreError;
+use halite_store::{Places, StoreError};
 
 use self::job_mirror::JobMirror;
 use self::missed::MissedJobs;
@@ -28,6 +28,7 @@ use crate::core::unstored::UnstoredReturns;
 use crate::error::StartError;
 use crate::limits::MEANT_IDS_MAX;
 use crate::settings::General;
+use crate::store_health::StoreHealth;
 use crate::telemetry::Telemetry;
 
 /// The jobs of this master.
@@ -36,6 +37,8 @@ pub(crate) struct Jobs {
     pub(crate) general: Arc<General>,
     /// The job cache.
     pub(crate) cache: halite_store::Jobs,
+    /// Whether the places where things are kept are there.
+    pub(crate) health: StoreHealth,
     /// Where jobs go beside the cache.
     pub(crate) mirror: JobMirror,
     /// The jobs that minions can ask for after a reconnect.
@@ -66,7 +69,7 @@ impl Jobs {
     pub(crate) fn open(
         general: Arc<General>,
         settings: JobSettings,
-        cache: halite_store::Jobs,
+        (places, cache): (&Places, halite_store::Jobs),
         telemetry: Arc<Telemetry>,
     ) -> Result<Self, StartError> {
         let replay_dir = general.cachedir.join("replay");
@@ -75,6 +78,7 @@ impl Jobs {
         let publisher = PublisherId::new(u64::from_le_bytes(random_bytes()));
         Ok(Self {
             general,
+            health: StoreHealth::new(places, cache.clone()),
             cache,
             mirror: JobMirror::default(),
             missed,

@@ -64,6 +64,11 @@ impl Publishing {
         }
     }
 
+    /// What is wrong with the store, for who commands.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.groups.jobs.health.trouble()
+    }
+
     /// Ends what was granted to minions that are not accepted any more: their
     /// sessions are dropped and, unless `rotate_aes_key` is off, nobody without
     /// a new sign-in reads the next publication.

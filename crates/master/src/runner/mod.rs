@@ -42,6 +42,7 @@ mod sdb;
 mod search;
 mod settings;
 mod state;
+mod store;
 mod survey;
 mod table;
 mod test;

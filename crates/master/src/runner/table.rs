@@ -11,7 +11,8 @@ use super::{
     masters, matching, mine, network,
 };
 use super::{
-    Runners, pillar, queue, reactor, running, salt, saltutil, sdb, state, survey, test, unavailable,
+    Runners, pillar, queue, reactor, running, salt, saltutil, sdb, state, store, survey, test,
+    unavailable,
 };
 use crate::functions::UsersFunction;
 
@@ -95,6 +96,7 @@ const TABLES: &[&[Function]] = &[
     saltutil::FUNCTIONS,
     sdb::FUNCTIONS,
     state::FUNCTIONS,
+    store::FUNCTIONS,
     survey::FUNCTIONS,
     test::FUNCTIONS,
 ];

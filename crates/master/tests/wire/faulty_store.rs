@@ -48,7 +48,7 @@ fn return_of(jid: &Jid, text: &str) -> MinionRequest {
 }
 
 /// Returns a job until it is acknowledged, as minions do.
-async fn give(minion: &Minion, jid: &Jid, text: &str) {
+pub(crate) async fn give(minion: &Minion, jid: &Jid, text: &str) {
     for _ in 0..TRIES_MAX {
         match minion.ask(return_of(jid, text)).await {
             Value::Nil => return,
@@ -59,7 +59,7 @@ async fn give(minion: &Minion, jid: &Jid, text: &str) {
 }
 
 /// The next job that a minion reads from the wire.
-async fn arrives(subscriber: &mut Subscriber, minion: &Minion) -> Jid {
+pub(crate) async fn arrives(subscriber: &mut Subscriber, minion: &Minion) -> Jid {
     loop {
         if let SubscriberEvent::Publication(payload) = next(subscriber).await {
             let publication = halite_proto::publish::Publication::decode(&payload).unwrap();

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 mod access;
+mod away_store;
 mod believed;
 mod clones;
 mod daemon;

@@ -12,6 +12,9 @@ const REPLY: &str = "the publish reply";
 /// The field of a reply by which a master says that it is one of Halite.
 const OURS: &str = "halite";
 
+/// By which such a master says what is wrong with its store.
+const TROUBLE: &str = "halite_trouble";
+
 /// The field by which a client says that it hears the master's events already.
 const LISTENS: &str = "halite_listens";
 
@@ -139,6 +142,9 @@ pub enum PublishReply {
         /// Whether the master is one of Halite. It says so only to who has said
         /// the like ([`PublishRequest::say_listens`]).
         is_ours: bool,
+        /// What is wrong with the master's store, for people; said to whom
+        /// `is_ours` is said.
+        trouble: Option<String>,
     },
     /// Nobody is meant, and nothing was sent.
     NoMinions {
@@ -200,6 +206,7 @@ impl PublishReply {
                 minions,
                 missing,
                 is_ours,
+                trouble,
             } => {
                 let minions: Vec<Value> = minions.iter().map(Value::from).collect();
                 let missing: Vec<Value> =
@@ -211,6 +218,9 @@ impl PublishReply {
                 ]);
                 if *is_ours {
                     load.insert(OURS, true);
+                }
+                if let Some(trouble) = trouble {
+                    load.insert(TROUBLE, trouble.as_str());
                 }
                 clear(load).into()
             }
@@ -267,6 +277,7 @@ impl PublishReply {
         let missing = fields.texts("missing")?.unwrap_or_default();
         let error = fields.text("error")?;
         let is_ours = fields.value(OURS).is_some_and(|said| said.is_true());
+        let trouble = fields.text(TROUBLE).unwrap_or_default();
         let jid = fields.text("jid")?.filter(|jid| !jid.is_empty());
         let (Some(jid), false) = (jid, error.is_some()) else {
             return Ok(match error {
@@ -292,6 +303,7 @@ impl PublishReply {
             minions: minions.map_err(bad("minions"))?,
             missing,
             is_ours,
+            trouble,
         })
     }
 }
@@ -309,6 +321,7 @@ mod tests {
                 minions: vec![MinionId::parse("web1").unwrap()],
                 missing: vec!["a/b".to_owned()],
                 is_ours: true,
+                trouble: Some("the store is away".to_owned()),
             },
             PublishReply::NoMinions {
                 error: "nobody".to_owned(),

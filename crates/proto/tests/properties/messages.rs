@@ -445,7 +445,7 @@ proptest! {
         missing in vec(text(), 0..3),
         is_ours in proptest::bool::ANY,
     ) {
-        let reply = PublishReply::Accepted { jid, minions, missing, is_ours };
+        let reply = PublishReply::Accepted { jid, minions, missing, is_ours, trouble: None };
         let packed = pack_wire(&reply.to_value()).unwrap();
         prop_assert_eq!(PublishReply::from_value(unpack_wire(&packed).unwrap()), Ok(reply));
     }

@@ -34,6 +34,10 @@ impl Jobs {
         let (seen, old): (u64, Vec<String>) = self.run(async move |mysql| {
             let forget = "delete from halite_publishers where since < ?";
             mysql.execute(forget, vec![before.into()]).await?;
+            let forget = "delete from salt_events where alter_time < from_unixtime(? / 1000000)";
+            mysql.execute(forget, vec![before.into()]).await?;
+            let forget = "delete from halite_event_batches where since < ?";
+            mysql.execute(forget, vec![before.into()]).await?;
             let count = "select count(*) from halite_jobs";
             let seen: Option<u64> = mysql.row(count, Vec::new()).await?;
             let old = mysql.rows(OLD, vec![before.into(), jid.into()]).await?;

@@ -40,7 +40,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    pub(super) fn new(options: &MysqlOptions) -> Self {
+    pub(crate) fn new(options: &MysqlOptions) -> Self {
         Self {
             tables: Tables::of_jobs(mysql_server(&options.address)),
             returns: Queue::default(),

@@ -25,6 +25,10 @@ with publishers as (
     delete from halite_returns where jid in (select jid from old)
 ), salts_returns as (
     delete from salt_returns where jid in (select jid from old)
+), salts_events as (
+    delete from salt_events where alter_time < $1
+), event_batches as (
+    delete from halite_event_batches where since < $1
 )
 select (select count(*) from halite_jobs), (select count(*) from old)";
 

@@ -32,6 +32,8 @@ create table if not exists salt_events (
     data jsonb not null, alter_time timestamp with time zone default now(),
     master_id varchar(255) not null);
 create index if not exists idx_salt_events_tag on salt_events (tag);
+create table if not exists halite_event_batches (
+    id text primary key, since timestamptz not null default now());
 ";
 
 /// The tables of `salt.returners.postgres`, with room for the ids of `unique_jid`,
@@ -52,11 +54,14 @@ create table if not exists salt_events (
     data text not null, alter_time timestamp with time zone default now(),
     master_id varchar(255) not null);
 create index if not exists idx_salt_events_tag on salt_events (tag);
+create table if not exists halite_event_batches (
+    id text primary key, since timestamptz not null default now());
 ";
 
 const MISSING: &str = "
 select count(*)
-from unnest(array['jids', 'salt_returns', 'salt_events', 'halite_salt_returns']) as name
+from unnest(array['jids', 'salt_returns', 'salt_events', 'halite_salt_returns',
+    'halite_event_batches']) as name
 where to_regclass(name) is null";
 
 /// Taken while tables are made: several masters may begin at once.
@@ -100,14 +105,14 @@ on conflict (jid) do update
 #[derive(Debug)]
 pub(crate) struct Jobs {
     server: Arc<PostgresServer>,
-    tables: JobTables,
+    pub(super) tables: JobTables,
     /// Whether this process has made Salt's tables.
     has_tables: AtomicBool,
     pub(super) returns: Queue,
 }
 
 impl Jobs {
-    pub(super) fn new(options: &PostgresOptions) -> Self {
+    pub(crate) fn new(options: &PostgresOptions) -> Self {
         Self {
             server: postgres_server(&options.address),
             tables: options.tables,

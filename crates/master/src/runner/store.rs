@@ -1,0 +1,17 @@
+//! `store.*`: the places where the master keeps what it knows.
+
+use super::Call;
+use super::error::Ran;
+use super::table::Function;
+
+pub(super) const FUNCTIONS: &[Function] = &[Function::new(
+    "store.status",
+    "()",
+    status,
+    "Whether the places of jobs, minion data, banks, tokens and keys are there, and what waits \
+     until they are.",
+)];
+
+fn status(call: &Call<'_>) -> Ran {
+    Ok(call.runners.jobs.health.report().into())
+}

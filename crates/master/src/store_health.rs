@@ -1,0 +1,171 @@
+//! Whether the places where things are kept are there, and what waits for them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use halite_proto::{Map, Value};
+use halite_store::{BackendOptions, Events, Jobs, PlaceStatus, Places, Waits};
+
+/// What is known of the places.
+pub(crate) struct StoreHealth {
+    /// Each role with its place.
+    roles: Vec<(&'static str, BackendOptions)>,
+    jobs: Jobs,
+    /// Databases that get the events.
+    events: Mutex<Vec<Arc<Events>>>,
+}
+
+impl StoreHealth {
+    /// Of these places, and what waits for the place of the jobs.
+    pub(crate) fn new(places: &Places, jobs: Jobs) -> Self {
+        let store = &places.store;
+        let mut roles = vec![
+            ("jobs", store.jobs.clone()),
+            ("data", store.data.clone()),
+            ("banks", store.banks.clone()),
+            ("tokens", store.tokens.clone()),
+        ];
+        if let Some(keys) = &places.keys {
+            roles.push(("keys", keys.clone()));
+        }
+        Self {
+            roles,
+            jobs,
+            events: Mutex::default(),
+        }
+    }
+
+    /// Also tells of a database that gets the events.
+    pub(crate) fn watch(&self, events: Arc<Events>) {
+        self.events().push(events);
+    }
+
+    fn events(&self) -> MutexGuard<'_, Vec<Arc<Events>>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known of each role. A server that nobody has asked anything of
+    /// late is asked.
+    pub(crate) fn report(&self) -> Map {
+        let mut report = Map::new();
+        for (role, place) in &self.roles {
+            let mut told = told(&place.look());
+            if let Some(waits) = self.jobs.waits().filter(|_| *role == "jobs") {
+                told.insert("waiting", told_of_waits(&waits));
+            }
+            report.insert(*role, told);
+        }
+        let events = self.events();
+        let told = events.iter().map(|events| {
+            let place = Value::from(events.place());
+            let waits = told_of_waits(&events.waits());
+            Map::from([("place", place), ("waiting", waits.into())]).into()
+        });
+        let told: Vec<Value> = told.collect();
+        if !told.is_empty() {
+            report.insert("events", Value::List(told));
+        }
+        report
+    }
+
+    /// What somebody who commands should know; `None` if all is well. Nothing is
+    /// asked.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let mut troubles = Vec::new();
+        let mut seen: Vec<&BackendOptions> = Vec::new();
+        for (role, place) in &self.roles {
+            let status = place.status();
+            let Some(since) = status.away_since.filter(|_| !seen.contains(&place)) else {
+                continue;
+            };
+            seen.push(place);
+            let of = self.roles.iter().filter(|(_, other)| other == place);
+            let roles: Vec<&str> = of.map(|(role, _)| *role).collect();
+            let roles = match roles.len() {
+                0 | 1 => (*role).to_owned(),
+                _ => roles.join(", "),
+            };
+            troubles.push(format!(
+                "the store {} ({roles}) has been away since {}",
+                status.place,
+                time(since)
+            ));
+        }
+        let waits = self.jobs.waits();
+        if let Some(waits) = waits.filter(|waits| waits.count > 0) {
+            troubles.push(format!(
+                "{} writes to the job cache wait on this master's disk",
+                waits.count
+            ));
+        }
+        (!troubles.is_empty()).then(|| troubles.join("; "))
+    }
+}
+
+fn told(status: &PlaceStatus) -> Map {
+    let mut told = Map::from([
+        ("place", Value::from(status.place.as_str())),
+        ("available", status.away_since.is_none().into()),
+    ]);
+    if let Some(since) = status.away_since {
+        told.insert("away_since", time(since));
+    }
+    if let Some(reason) = &status.reason {
+        told.insert("reason", reason.as_str());
+    }
+    told
+}
+
+fn told_of_waits(waits: &Waits) -> Map {
+    let number = |number: usize| Value::from(u64::try_from(number).unwrap_or(u64::MAX));
+    let mut told = Map::from([
+        ("count", number(waits.count)),
+        ("bytes", Value::from(waits.bytes)),
+        ("refused", number(waits.refused)),
+    ]);
+    if let Some(since) = waits.since {
+        told.insert("since", time(since));
+    }
+    if let Some(reason) = &waits.reason {
+        told.insert("reason", reason.as_str());
+    }
+    told
+}
+
+/// A moment in UTC, to the second.
+fn time(moment: SystemTime) -> String {
+    let since = moment.duration_since(SystemTime::UNIX_EPOCH);
+    let seconds = i64::try_from(since.unwrap_or_default().as_secs()).unwrap_or(i64::MAX);
+    let time = jiff::Timestamp::from_second(seconds);
+    time.map_or_else(|_| "an unknown time".to_owned(), |time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_crypto::HashType;
+    use halite_store::StoreOptions;
+
+    use super::*;
+
+    #[test]
+    fn files_are_never_away() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = Places {
+            store: StoreOptions::local_fs(dir.path(), HashType::Sha256),
+            keys: None,
+        };
+        let health = StoreHealth::new(&places, halite_store::open(&places.store).jobs);
+        assert_eq!(health.trouble(), None);
+        let report = health.report();
+        let jobs = report.get("jobs").unwrap();
+        assert_eq!(jobs.get("place"), Some(&"localfs".into()));
+        assert_eq!(jobs.get("available"), Some(&true.into()));
+        assert_eq!(jobs.get("waiting"), None);
+    }
+
+    #[test]
+    fn moments_are_told_to_the_second() {
+        let moment = SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(86_400_999);
+        assert_eq!(time(moment), "1970-01-02T00:00:00Z");
+    }
+}

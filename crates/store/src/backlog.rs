@@ -1,0 +1,331 @@
+//! What a server has not taken yet: it waits on disk, across the death of the
+//! process, and a thread of its own gives it to the server in order, until the
+//! server has all.
+//!
+//! Invariants: what was pushed is stored, pending, or counted as dropped by the
+//! spool; while something is pending, what comes later waits behind it. What the
+//! server refuses although it takes others is set aside and tried again later, so
+//! that it does not hold up the rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use halite_spool::{Limits, Moment, Pending, Spool, SpoolError};
+
+use crate::error::StoreError;
+use crate::limits::{
+    WAITING_AT_ONCE_BYTES_MAX, WAITING_AT_ONCE_MAX, WAITING_BYTES_MAX, WAITING_END_MAX,
+    WAITING_PAUSE_FIRST, WAITING_PAUSE_MAX, WAITING_REFUSALS_MAX, WAITING_REFUSED_PAUSE,
+};
+
+/// Nothing grows too old: somebody waits for it.
+const AGE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Who stores what has waited.
+pub(crate) trait Destination: Send + Sync + 'static {
+    /// Where that is, for the log.
+    fn place(&self) -> String;
+
+    /// Stores what has waited, in order, and says of each what came of it. It
+    /// may give fewer answers, from the first one on, when the server is away.
+    fn deliver(&self, waiting: &[Pending]) -> Vec<Result<(), StoreError>>;
+
+    /// Something is stored, and waits no longer.
+    fn delivered(&self, _sequence: u64) {}
+}
+
+/// What is known of something that waits for a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// How much waits, that which was refused included.
+    pub count: usize,
+    /// Its size on disk in bytes.
+    pub bytes: u64,
+    /// Since when; `None` if nothing does.
+    pub since: Option<SystemTime>,
+    /// How much of it the server has refused although it takes others.
+    pub refused: usize,
+    /// Why the server did not take it the last time it was tried.
+    pub reason: Option<String>,
+}
+
+/// What waits for one server.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    shared: Arc<Shared>,
+    /// Is told when the thread has ended.
+    ended: Mutex<Receiver<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    place: String,
+}
+
+#[derive(Debug)]
+struct State {
+    spool: Spool,
+    since: Option<(SystemTime, Instant)>,
+    /// What was refused while others were taken, and how often.
+    strikes: BTreeMap<u64, usize>,
+    refused: BTreeSet<u64>,
+    stored: u64,
+    reason: Option<String>,
+    is_closing: bool,
+}
+
+impl State {
+    /// Whether something waits that is not set aside.
+    fn has_next(&self) -> bool {
+        self.spool.len() > self.refused.len()
+    }
+
+    /// The next that wait, oldest first.
+    fn next(&mut self) -> Vec<Pending> {
+        let mut found = Vec::new();
+        let mut bytes = 0;
+        let mut after = 0;
+        while found.len() < WAITING_AT_ONCE_MAX && bytes < WAITING_AT_ONCE_BYTES_MAX {
+            let Some(pending) = self.spool.pending(Moment::now(), after, 1).pop() else {
+                break;
+            };
+            after = pending.sequence;
+            if !self.refused.contains(&after) {
+                bytes += pending.payload.len();
+                found.push(pending);
+            }
+        }
+        found
+    }
+}
+
+impl Backlog {
+    /// Opens what waits in a directory. `found` is shown all of it; the thread
+    /// that stores it ends when this is dropped.
+    pub(crate) fn open<D: Destination>(
+        dir: &Path,
+        destination: &Arc<D>,
+        mut found: impl FnMut(&Pending),
+    ) -> Result<Self, SpoolError> {
+        let limits = Limits {
+            bytes_max: WAITING_BYTES_MAX,
+            age_max: AGE_MAX,
+        };
+        let mut spool = Spool::open(dir, limits, Moment::now())?;
+        let mut since = None;
+        let mut after = 0;
+        while let Some(pending) = spool.pending(Moment::now(), after, 1).pop() {
+            if since.is_none() {
+                let begun = SystemTime::now().checked_sub(pending.age);
+                since = Some((begun.unwrap_or(SystemTime::UNIX_EPOCH), Instant::now()));
+            }
+            after = pending.sequence;
+            found(&pending);
+        }
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                spool,
+                since,
+                strikes: BTreeMap::new(),
+                refused: BTreeSet::new(),
+                stored: 0,
+                reason: None,
+                is_closing: false,
+            }),
+            changed: Condvar::new(),
+            place: destination.place(),
+        });
+        let (given, to) = (Arc::clone(&shared), Arc::clone(destination));
+        let (ends, ended) = channel();
+        let thread = thread::Builder::new()
+            .name("store-waiting".to_owned())
+            .spawn(move || {
+                given.run(&*to);
+                // Nobody may wait for it.
+                let _ = ends.send(());
+            });
+        thread.map_err(|source| SpoolError::Open {
+            path: dir.to_owned(),
+            source,
+        })?;
+        let ended = Mutex::new(ended);
+        Ok(Self { shared, ended })
+    }
+
+    /// Whether what comes now can be stored at once.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.shared.lock().has_next()
+    }
+
+    /// Lets something wait, and gives its number; `None` if there is no room or
+    /// the disk does not take it.
+    pub(crate) fn push(&self, payload: &[u8], why: &str) -> Option<u64> {
+        let mut state = self.shared.lock();
+        if !state.spool.has_room(payload.len()) {
+            return None;
+        }
+        let pushed = state.spool.append(Moment::now(), payload);
+        let sequence = pushed
+            .inspect_err(|error| tracing::error!(%error, "nothing can wait for the store"))
+            .ok()?;
+        if state.since.is_none() {
+            state.since = Some((SystemTime::now(), Instant::now()));
+            state.stored = 0;
+            tracing::warn!(store = %self.shared.place, why, "what is to be stored waits on disk");
+        }
+        self.shared.changed.notify_all();
+        Some(sequence)
+    }
+
+    /// Something that waits, if it still does.
+    pub(crate) fn get(&self, sequence: u64) -> Option<Vec<u8>> {
+        let mut state = self.shared.lock();
+        let found = state
+            .spool
+            .pending(Moment::now(), sequence.saturating_sub(1), 1);
+        let found = found.into_iter().find(|found| found.sequence == sequence)?;
+        Some(found.payload)
+    }
+
+    /// What waits.
+    pub(crate) fn waits(&self) -> Waits {
+        let state = self.shared.lock();
+        Waits {
+            count: state.spool.len(),
+            bytes: state.spool.bytes(),
+            since: state.since.map(|(wall, _)| wall),
+            refused: state.refused.len(),
+            reason: state.reason.clone(),
+        }
+    }
+}
+
+impl Drop for Backlog {
+    fn drop(&mut self) {
+        self.shared.lock().is_closing = true;
+        self.shared.changed.notify_all();
+        // Longer than that a server that is slow is not waited for: what was given
+        // to it and is stored is known by it.
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let _ = ended.recv_timeout(WAITING_END_MAX);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, to: &impl Destination) {
+        let mut pause = Duration::ZERO;
+        while let Some(waiting) = self.wait(pause) {
+            let outcomes = to.deliver(&waiting);
+            pause = match self.settle(to, &waiting, outcomes) {
+                true => Duration::ZERO,
+                false => (pause * 2).clamp(WAITING_PAUSE_FIRST, WAITING_PAUSE_MAX),
+            };
+        }
+    }
+
+    /// Waits for as long as is said, and then until there is something to store;
+    /// `None` at the end.
+    fn wait(&self, pause: Duration) -> Option<Vec<Pending>> {
+        let begun = Instant::now();
+        let mut state = self.lock();
+        loop {
+            if state.is_closing {
+                if let Err(error) = state.spool.sync() {
+                    tracing::error!(%error, "what waits for the store may not be on disk");
+                }
+                return None;
+            }
+            let left = pause.saturating_sub(begun.elapsed());
+            if left.is_zero() && state.has_next() {
+                return Some(state.next());
+            }
+            let limit = match left.is_zero() {
+                false => left,
+                true => WAITING_REFUSED_PAUSE,
+            };
+            let (again, waited) = self
+                .changed
+                .wait_timeout(state, limit)
+                .unwrap_or_else(PoisonError::into_inner);
+            state = again;
+            if waited.timed_out() && left.is_zero() {
+                // What was refused is tried again.
+                state.refused.clear();
+                state.strikes.clear();
+            }
+        }
+    }
+
+    /// Forgets what is stored. Whether anything is.
+    fn settle(
+        &self,
+        to: &impl Destination,
+        waiting: &[Pending],
+        outcomes: Vec<Result<(), StoreError>>,
+    ) -> bool {
+        let any = outcomes.iter().any(Result::is_ok);
+        let mut stored = Vec::new();
+        let mut state = self.lock();
+        for (pending, outcome) in waiting.iter().zip(outcomes) {
+            let sequence = pending.sequence;
+            match outcome {
+                Ok(()) => {
+                    state.strikes.remove(&sequence);
+                    state.stored += 1;
+                    if let Err(error) = state.spool.acknowledge_untidily(sequence) {
+                        tracing::warn!(%error, "something may be stored twice after a restart");
+                    }
+                    stored.push(sequence);
+                }
+                Err(error) => {
+                    state.reason = Some(crate::error::chain(&error));
+                    if any && error.is_answer() {
+                        self.strike(&mut state, sequence, &error);
+                    }
+                }
+            }
+        }
+        if let Err(error) = state.spool.tidy() {
+            tracing::warn!(%error, "the spool of the store cannot be tidied");
+        }
+        if state.spool.is_empty() {
+            state.reason = None;
+            if let Some((_, begun)) = state.since.take() {
+                let (count, seconds) = (state.stored, begun.elapsed().as_secs());
+                tracing::warn!(store = %self.place, count, seconds, "all that waited is stored");
+            }
+        } else if let Err(error) = state.spool.sync() {
+            tracing::warn!(%error, "what waits for the store may not survive a power cut");
+        }
+        drop(state);
+        for sequence in stored {
+            to.delivered(sequence);
+        }
+        any
+    }
+
+    fn strike(&self, state: &mut State, sequence: u64, error: &StoreError) {
+        let strikes = state.strikes.entry(sequence).or_default();
+        *strikes += 1;
+        if *strikes >= WAITING_REFUSALS_MAX {
+            state.strikes.remove(&sequence);
+            state.refused.insert(sequence);
+            tracing::error!(
+                store = %self.place,
+                sequence,
+                "it takes others and refuses this, which is set aside: {}",
+                crate::error::chain(error)
+            );
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Events of a master's bus, in the table of Salt's returners on a database
+//! (`event_return`).
+//!
+//! Invariant: what the database does not take waits on disk and is stored in
+//! order, once: each batch of events has an id, which the database knows.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use halite_crypto::random_bytes;
+use halite_proto::msgpack::{Packing, pack_map, unpack_modern};
+use halite_proto::{Map, Value};
+use halite_spool::{Pending, SpoolError};
+
+use crate::backend::BackendOptions;
+use crate::backlog::{Backlog, Destination, Waits};
+use crate::error::{StoreError, chain};
+use crate::limits::{EVENTS_AT_ONCE_MAX, EVENTS_BYTES_AT_ONCE_MAX};
+use crate::salt_json;
+
+/// Longest tag in Salt's column, in characters.
+const TAG_CHARS_MAX: usize = 255;
+
+/// An event that is to be stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredEvent {
+    /// Its tag; what is longer than Salt's column is cut off.
+    pub tag: String,
+    /// Its data.
+    pub data: Map,
+    /// When it happened.
+    pub at: SystemTime,
+}
+
+/// Events as a table has them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Batch {
+    /// Tells it apart from others, however often it comes.
+    pub(crate) id: String,
+    pub(crate) tags: Vec<String>,
+    /// As JSON.
+    pub(crate) data: Vec<String>,
+    /// Seconds since 1970.
+    pub(crate) times: Vec<f64>,
+}
+
+/// The events of one master on a database.
+#[derive(Debug)]
+pub struct Events {
+    // Before what it gives them to: its thread ends first.
+    backlog: Backlog,
+    database: Arc<Database>,
+}
+
+#[derive(Debug)]
+struct Database {
+    place: String,
+    master: String,
+    tables: EventTables,
+}
+
+#[derive(Debug)]
+enum EventTables {
+    #[cfg(feature = "mysql")]
+    Mysql(crate::mysql::Jobs),
+    #[cfg(feature = "postgres")]
+    Postgres(crate::postgres::Jobs),
+}
+
+impl Events {
+    /// The events of a master at a place; `None` if it is no database. What the
+    /// database does not take waits in `dir`.
+    ///
+    /// # Errors
+    /// When the directory cannot be used.
+    pub fn open(
+        place: &BackendOptions,
+        dir: &Path,
+        master: &str,
+    ) -> Result<Option<Self>, SpoolError> {
+        let tables = match place {
+            #[cfg(feature = "mysql")]
+            BackendOptions::Mysql(options) => EventTables::Mysql(crate::mysql::Jobs::new(options)),
+            #[cfg(feature = "postgres")]
+            BackendOptions::Postgres(options) => {
+                EventTables::Postgres(crate::postgres::Jobs::new(options))
+            }
+            _ => return Ok(None),
+        };
+        let database = Arc::new(Database {
+            place: place.status().place,
+            master: master.to_owned(),
+            tables,
+        });
+        let backlog = Backlog::open(dir, &database, |_| {})?;
+        Ok(Some(Self { backlog, database }))
+    }
+
+    /// Stores events, or lets them wait.
+    ///
+    /// # Errors
+    /// When they can neither be stored nor wait, or one cannot be written as
+    /// JSON: the others are stored.
+    pub fn save(&self, events: &[StoredEvent]) -> Result<(), StoreError> {
+        let mut first_error = Ok(());
+        for batch in batches(events, &mut first_error) {
+            let saved = self.save_batch(&batch);
+            first_error = first_error.and(saved);
+        }
+        first_error
+    }
+
+    fn save_batch(&self, batch: &Batch) -> Result<(), StoreError> {
+        let why = match self.backlog.is_idle() {
+            false => None,
+            true => match self.database.store(batch) {
+                Err(error) if error.is_of_server() => Some(error),
+                done => return done,
+            },
+        };
+        let packed = pack_map(&batch.to_map(), Packing::Modern);
+        let packed = packed.map_err(|source| StoreError::pack("events", source))?;
+        let reason = why.as_ref().map(|error| chain(error));
+        match self
+            .backlog
+            .push(&packed, reason.as_deref().unwrap_or_default())
+        {
+            Some(_) => Ok(()),
+            None => Err(why.unwrap_or_else(|| StoreError::TooLarge {
+                place: format!("what waits for {}", self.database.place),
+                bytes: packed.len(),
+                max: packed.len().saturating_sub(1),
+            })),
+        }
+    }
+
+    /// What waits.
+    pub fn waits(&self) -> Waits {
+        self.backlog.waits()
+    }
+
+    /// Where they are stored.
+    pub fn place(&self) -> &str {
+        &self.database.place
+    }
+}
+
+/// Events in statements of a bounded size.
+fn batches(events: &[StoredEvent], error: &mut Result<(), StoreError>) -> Vec<Batch> {
+    let mut batches: Vec<Batch> = Vec::new();
+    let mut bytes = 0;
+    for event in events {
+        let data = match salt_json::write(&event.tag, &event.data.clone().into()) {
+            Ok(data) => data,
+            Err(failed) => {
+                *error = Err(failed);
+                continue;
+            }
+        };
+        bytes += data.len();
+        let is_full = batches.last().is_none_or(|batch| {
+            batch.tags.len() >= EVENTS_AT_ONCE_MAX || bytes > EVENTS_BYTES_AT_ONCE_MAX
+        });
+        if is_full {
+            bytes = data.len();
+            batches.push(Batch::new());
+        }
+        if let Some(batch) = batches.last_mut() {
+            let tag = event.tag.replace('\0', "\u{fffd}");
+            batch.tags.push(tag.chars().take(TAG_CHARS_MAX).collect());
+            batch.data.push(data);
+            let at = event.at.duration_since(UNIX_EPOCH).unwrap_or_default();
+            batch.times.push(at.as_secs_f64());
+        }
+    }
+    batches
+}
+
+impl Batch {
+    fn new() -> Self {
+        let id: [u8; 16] = random_bytes();
+        Self {
+            id: id.iter().map(|byte| format!("{byte:02x}")).collect(),
+            tags: Vec::new(),
+            data: Vec::new(),
+            times: Vec::new(),
+        }
+    }
+
+    fn to_map(&self) -> Map {
+        let texts = |texts: &[String]| {
+            let texts = texts.iter().map(|text| Value::from(text.as_str()));
+            Value::List(texts.collect())
+        };
+        let times = self.times.iter().map(|time| Value::Float(*time));
+        Map::from([
+            ("id", Value::from(self.id.as_str())),
+            ("tags", texts(&self.tags)),
+            ("data", texts(&self.data)),
+            ("times", Value::List(times.collect())),
+        ])
+    }
+
+    fn from_map(map: &Map) -> Option<Self> {
+        let list = |name: &str| map.get(name)?.as_list();
+        let texts = |name: &str| -> Option<Vec<String>> {
+            let texts = list(name)?.iter();
+            texts.map(|text| Some(text.as_str()?.to_owned())).collect()
+        };
+        let time = |time: &Value| match time {
+            Value::Float(time) => Some(*time),
+            _ => None,
+        };
+        let batch = Self {
+            id: map.get("id")?.as_str()?.to_owned(),
+            tags: texts("tags")?,
+            data: texts("data")?,
+            times: list("times")?.iter().map(time).collect::<Option<_>>()?,
+        };
+        let count = batch.tags.len();
+        (batch.data.len() == count && batch.times.len() == count).then_some(batch)
+    }
+}
+
+impl Database {
+    fn store(&self, batch: &Batch) -> Result<(), StoreError> {
+        match &self.tables {
+            #[cfg(feature = "mysql")]
+            EventTables::Mysql(tables) => tables.save_events(batch, &self.master),
+            #[cfg(feature = "postgres")]
+            EventTables::Postgres(tables) => tables.save_events(batch, &self.master),
+        }
+    }
+}
+
+impl Destination for Database {
+    fn place(&self) -> String {
+        self.place.clone()
+    }
+
+    fn deliver(&self, waiting: &[Pending]) -> Vec<Result<(), StoreError>> {
+        let mut outcomes = Vec::new();
+        for pending in waiting {
+            let batch = match unpack_modern(&pending.payload) {
+                Ok(Value::Map(map)) => Batch::from_map(&map),
+                _ => None,
+            };
+            let outcome = match batch {
+                Some(batch) => self.store(&batch),
+                None => {
+                    tracing::error!(
+                        sequence = pending.sequence,
+                        "what waited for the store are no events of this program, it is left out"
+                    );
+                    Ok(())
+                }
+            };
+            let is_away = outcome.as_ref().is_err_and(|error| !error.is_answer());
+            outcomes.push(outcome);
+            if is_away {
+                break;
+            }
+        }
+        outcomes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(tag: &str, bytes: usize) -> StoredEvent {
+        StoredEvent {
+            tag: tag.to_owned(),
+            data: Map::from([("x", "y".repeat(bytes))]),
+            at: UNIX_EPOCH + std::time::Duration::from_millis(1500),
+        }
+    }
+
+    #[test]
+    fn a_batch_waits_as_it_is() {
+        let mut error = Ok(());
+        let mut found = batches(&[event("a", 1), event(&"long".repeat(100), 1)], &mut error);
+        error.unwrap();
+        let batch = found.remove(0);
+        assert!(found.is_empty());
+        assert_eq!(batch.tags[1].len(), TAG_CHARS_MAX);
+        assert_eq!(
+            (batch.data[0].as_str(), batch.times[0]),
+            (r#"{"x": "y"}"#, 1.5)
+        );
+        assert_eq!(Batch::from_map(&batch.to_map()), Some(batch.clone()));
+        let mut short = batch.to_map();
+        short.insert("times", Value::List(Vec::new()));
+        assert_eq!(Batch::from_map(&short), None);
+    }
+
+    #[test]
+    fn large_events_go_alone() {
+        let large = EVENTS_BYTES_AT_ONCE_MAX;
+        let events = [
+            event("a", 1),
+            event("b", large),
+            event("c", 1),
+            event("d", 1),
+        ];
+        let found = batches(&events, &mut Ok(()));
+        let tags: Vec<_> = found.iter().map(|batch| batch.tags.join("")).collect();
+        assert_eq!(tags, ["a", "b", "cd"]);
+    }
+}

@@ -1,0 +1,336 @@
+//! Jobs and returns that their server has not taken yet.
+//!
+//! Invariants: a minion's return to a job waits once; what waits is seen by
+//! whoever reads the job here.
+
+mod write;
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use halite_proto::returns::JobReturn;
+use halite_proto::{Jid, Map, MinionId, Value};
+use halite_spool::{Pending, SpoolError};
+
+pub(crate) use self::write::Write;
+use crate::backend::{Backend, on};
+use crate::backlog::{Backlog, Destination, Waits};
+use crate::error::{StoreError, chain};
+use crate::kept::{Saved, StoredReturn};
+use crate::limits::WAITING_THREADS;
+use crate::packing::{load_of_return, pack_return};
+
+/// What waits for the server of the jobs.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    // Before what it gives it to: its thread ends first.
+    backlog: Backlog,
+    server: Arc<JobServer>,
+}
+
+/// The server, and what waits for it by job.
+#[derive(Debug)]
+struct JobServer {
+    place: String,
+    backend: Arc<Backend>,
+    index: Mutex<Index>,
+}
+
+#[derive(Debug, Default)]
+struct Index {
+    /// The numbers of loads and returns that wait.
+    jobs: HashMap<Jid, Vec<u64>>,
+    /// What a return that waits says, as a hash.
+    returns: HashMap<(Jid, MinionId), u64>,
+    /// Whose entries these are.
+    numbers: HashMap<u64, (Jid, Option<MinionId>)>,
+}
+
+impl Index {
+    fn add(&mut self, sequence: u64, write: &Write) {
+        let (jid, id) = match write {
+            Write::Load { jid, .. } => (jid.clone(), None),
+            Write::Return { jid, id, ret } => {
+                self.returns.insert((jid.clone(), id.clone()), hash(ret));
+                (jid.clone(), Some(id.clone()))
+            }
+            _ => return,
+        };
+        self.jobs.entry(jid.clone()).or_default().push(sequence);
+        self.numbers.insert(sequence, (jid, id));
+    }
+
+    fn remove(&mut self, sequence: u64) {
+        let Some((jid, id)) = self.numbers.remove(&sequence) else {
+            return;
+        };
+        if let Some(numbers) = self.jobs.get_mut(&jid) {
+            numbers.retain(|number| *number != sequence);
+            if numbers.is_empty() {
+                self.jobs.remove(&jid);
+            }
+        }
+        if let Some(id) = id {
+            self.returns.remove(&(jid, id));
+        }
+    }
+}
+
+/// What a return says, as far as it is stored.
+fn hash(ret: &JobReturn) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    pack_return("a return", ret)
+        .unwrap_or_default()
+        .hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Waiting {
+    /// Opens what waits in a directory.
+    pub(crate) fn open(
+        dir: &Path,
+        place: String,
+        backend: Arc<Backend>,
+    ) -> Result<Self, SpoolError> {
+        let server = Arc::new(JobServer {
+            place,
+            backend,
+            index: Mutex::default(),
+        });
+        let found = |pending: &Pending| {
+            if let Some(write) = Write::unpack(&pending.payload) {
+                server.index().add(pending.sequence, &write);
+            }
+        };
+        let backlog = Backlog::open(dir, &server, found)?;
+        Ok(Self { backlog, server })
+    }
+
+    /// Does something now, or lets it wait if other things do, or the server
+    /// does not take it.
+    pub(crate) fn write(
+        &self,
+        write: impl FnOnce() -> Write,
+        now: impl FnOnce() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        if !self.backlog.is_idle() {
+            // The disk is full, too.
+            return match self.push(&write(), "others wait") {
+                true => Ok(()),
+                false => now(),
+            };
+        }
+        match now() {
+            Err(error) if error.is_of_server() => match self.push(&write(), &chain(&error)) {
+                true => Ok(()),
+                false => Err(error),
+            },
+            done => done,
+        }
+    }
+
+    /// Stores a return now, or lets it wait.
+    pub(crate) fn save_return(
+        &self,
+        jid: &Jid,
+        id: &MinionId,
+        ret: &JobReturn,
+        now: impl Fn() -> Result<Saved, StoreError>,
+    ) -> Result<Saved, StoreError> {
+        let known = self
+            .server
+            .index()
+            .returns
+            .get(&(jid.clone(), id.clone()))
+            .copied();
+        if let Some(known) = known {
+            let differs = known != hash(ret);
+            return Ok(Saved::Duplicate { differs });
+        }
+        let mut saved = None;
+        let write = || Write::Return {
+            jid: jid.clone(),
+            id: id.clone(),
+            ret: Box::new(ret.clone()),
+        };
+        self.write(write, || {
+            saved = Some(now()?);
+            Ok(())
+        })?;
+        Ok(saved.unwrap_or(Saved::Stored))
+    }
+
+    /// What was published as a job, if that waits.
+    pub(crate) fn load(&self, jid: &Jid) -> Option<Map> {
+        let found = self.of(jid).into_iter().rev();
+        let mut loads = found.filter_map(|write| match write {
+            Write::Load { load, minions, .. } => Some((load, minions)),
+            _ => None,
+        });
+        let (mut load, minions) = loads.next()?;
+        if let Some(minions) = minions {
+            let ids = minions.iter().map(Value::from).collect();
+            load.insert("Minions", Value::List(ids));
+        }
+        Some(load)
+    }
+
+    /// What is known of a job by a return that waits.
+    pub(crate) fn load_of_return(&self, jid: &Jid) -> Option<Map> {
+        self.of(jid).into_iter().find_map(|write| match write {
+            Write::Return { jid, id, ret } => Some(load_of_return(&jid, &id, &ret)),
+            _ => None,
+        })
+    }
+
+    /// The returns to a job that wait.
+    pub(crate) fn returns(&self, jid: &Jid) -> Vec<(MinionId, StoredReturn)> {
+        let found = self.of(jid).into_iter();
+        found
+            .filter_map(|write| match write {
+                Write::Return { id, ret, .. } => Some((id, stored(&ret))),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Whether something of a job waits.
+    pub(crate) fn knows(&self, jid: &Jid) -> bool {
+        self.server.index().jobs.contains_key(jid)
+    }
+
+    pub(crate) fn waits(&self) -> Waits {
+        self.backlog.waits()
+    }
+
+    fn of(&self, jid: &Jid) -> Vec<Write> {
+        let numbers = self.server.index().jobs.get(jid).cloned();
+        let numbers = numbers.unwrap_or_default().into_iter();
+        numbers
+            .filter_map(|number| Write::unpack(&self.backlog.get(number)?))
+            .collect()
+    }
+
+    /// Whether it waits now.
+    fn push(&self, write: &Write, why: &str) -> bool {
+        let packed = write.pack();
+        let packed = packed.inspect_err(|error| tracing::error!("{}", chain(error)));
+        let Ok(packed) = packed else {
+            return false;
+        };
+        // Held, so that it is not taken out before it is in.
+        let mut index = self.server.index();
+        let pushed = self.backlog.push(&packed, why);
+        if let Some(sequence) = pushed {
+            index.add(sequence, write);
+        }
+        pushed.is_some()
+    }
+}
+
+fn stored(ret: &JobReturn) -> StoredReturn {
+    let mut all = ret.to_map();
+    let mut data = Map::new();
+    for name in ["return", "retcode", "success"] {
+        if let Some(value) = all.remove(name) {
+            data.insert(name, value);
+        }
+    }
+    StoredReturn {
+        data,
+        out: ret.out.clone(),
+    }
+}
+
+impl JobServer {
+    fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn store(&self, pending: &Pending) -> Result<(), StoreError> {
+        let Some(write) = Write::unpack(&pending.payload) else {
+            tracing::error!(
+                sequence = pending.sequence,
+                "what waited for the store is no write of this program, it is left out"
+            );
+            return Ok(());
+        };
+        match write {
+            Write::Prepare { jid, nocache } => on!(self.backend, jobs.prepare(&jid, nocache)),
+            Write::Load { jid, load, minions } => {
+                on!(
+                    self.backend,
+                    jobs.save_load(&jid, &load, minions.as_deref())
+                )
+            }
+            Write::Minions {
+                jid,
+                minions,
+                syndic,
+            } => on!(
+                self.backend,
+                jobs.save_minions(&jid, &minions, syndic.as_ref())
+            ),
+            Write::Return { jid, id, ret } => {
+                let saved: Result<Saved, StoreError> =
+                    on!(self.backend, jobs.save_return(&jid, &id, &ret));
+                if saved? == (Saved::Duplicate { differs: true }) {
+                    tracing::warn!(minion = %id, %jid, "a second, different return has waited, and is ignored");
+                }
+                Ok(())
+            }
+            Write::Endtime { jid, endtime } => on!(self.backend, jobs.save_endtime(&jid, &endtime)),
+            Write::Publisher { jid, id } => on!(self.backend, jobs.save_publisher(&jid, &id)),
+        }
+    }
+
+    /// Stores returns at once: no two of them are of one minion to one job.
+    fn store_together(&self, returns: &[Pending]) -> Vec<Result<(), StoreError>> {
+        thread::scope(|scope| {
+            let threads: Vec<_> = returns
+                .iter()
+                .map(|pending| scope.spawn(|| self.store(pending)))
+                .collect();
+            let join = |thread: thread::ScopedJoinHandle<'_, Result<(), StoreError>>| {
+                let joined = thread.join();
+                joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            threads.into_iter().map(join).collect()
+        })
+    }
+}
+
+impl Destination for JobServer {
+    fn place(&self) -> String {
+        self.place.clone()
+    }
+
+    fn deliver(&self, waiting: &[Pending]) -> Vec<Result<(), StoreError>> {
+        let mut outcomes = Vec::with_capacity(waiting.len());
+        let mut rest = waiting;
+        while !rest.is_empty() {
+            let together = rest
+                .iter()
+                .take(WAITING_THREADS)
+                .take_while(|pending| Write::is_return(&pending.payload))
+                .count();
+            let (now, later) = rest.split_at(together.max(1));
+            outcomes.extend(self.store_together(now));
+            rest = later;
+            let is_away = |outcome: &Result<(), StoreError>| {
+                outcome.as_ref().is_err_and(|error| !error.is_answer())
+            };
+            if outcomes.iter().any(is_away) {
+                break;
+            }
+        }
+        outcomes
+    }
+
+    fn delivered(&self, sequence: u64) {
+        self.index().remove(sequence);
+    }
+}

@@ -1,0 +1,115 @@
+//! Servers that are dead, and come back with what they had.
+
+use halite_proto::Value;
+use halite_store::Saved;
+use halite_test_services::{MariaDb, Postgres, Redis, Server, Wanted};
+
+use crate::subject::{
+    Subject, assert_stored, copy, drain, id, jid, job_with_returns, ret, wait_for, waits,
+};
+
+/// Kills the server, and brings it back after the master has been restarted.
+fn check(url: &str, server: &Server) {
+    let subject = Subject::on(url);
+    let ids = [id("db1"), id("web1"), id("web2")];
+    let store = subject.open();
+    job_with_returns(&store, &jid(1), &ids);
+    assert_eq!(waits(&store).count, 0);
+
+    server.kill();
+    let mut next = (2..).map(jid);
+    let job = store.jobs.allocate(false, || next.next().unwrap()).unwrap();
+    job_with_returns(&store, &job, &ids);
+    let found = waits(&store);
+    assert!(found.since.is_some() && found.bytes > 0, "{found:?}");
+    // The id, what was published twice, and three returns.
+    assert_eq!(found.count, 6);
+    // It can be read here.
+    assert_stored(&store, &job, &ids);
+    assert!(store.jobs.knows(&job).unwrap() && store.jobs.has_load(&job).unwrap());
+    let one = store.jobs.return_of(&job, &ids[1]).unwrap().unwrap();
+    assert_eq!(one.ret(), &Value::from("web1"));
+    // What was stored before cannot.
+    store.jobs.returns(&jid(1)).unwrap_err();
+    store.jobs.save_endtime(&job, "at noon").unwrap();
+
+    // A minion was not heard, and says it again to the next process.
+    drop(store);
+    let store = subject.open();
+    assert_eq!(waits(&store).count, 7);
+    for (value, differs) in [("web1", false), ("other", true)] {
+        let saved = store.jobs.save_return(&job, &ids[1], &ret(&job, value));
+        assert_eq!(saved.unwrap(), Saved::Duplicate { differs });
+    }
+    assert_eq!(waits(&store).count, 7);
+
+    server.start().unwrap();
+    drain(&store);
+    for store in [&store, &subject.other()] {
+        assert_stored(store, &jid(1), &ids);
+        assert_stored(store, &job, &ids);
+        assert_eq!(store.jobs.endtime(&job).unwrap().unwrap(), "at noon");
+    }
+    let saved = store.jobs.save_return(&job, &ids[1], &ret(&job, "web1"));
+    assert_eq!(saved.unwrap(), Saved::Duplicate { differs: false });
+    // Nothing is left for the process after that.
+    drop(store);
+    assert_eq!(waits(&subject.open()).count, 0);
+}
+
+#[test]
+fn what_a_dead_redis_misses_is_stored_when_it_is_back() {
+    if let Some(redis) = Redis::for_test(&Wanted::default()) {
+        check(&redis.url(), &redis.server);
+    }
+}
+
+#[test]
+fn what_a_dead_postgres_misses_is_stored_when_it_is_back() {
+    if let Some(postgres) = Postgres::for_test(&Wanted::default()) {
+        check(&postgres.url("salt"), &postgres.server);
+    }
+}
+
+#[test]
+fn what_a_dead_mariadb_misses_is_stored_when_it_is_back() {
+    if let Some(mariadb) = MariaDb::for_test(&Wanted::default()) {
+        check(&mariadb.url("salt"), &mariadb.server);
+    }
+}
+
+/// The backup does not know the job that minions still return to.
+#[test]
+fn a_server_with_the_data_of_yesterday_is_filled_again() {
+    let Some(redis) = Redis::for_test(&Wanted::default()) else {
+        return;
+    };
+    let subject = Subject::on(&redis.url());
+    let (old, ids) = (jid(1), [id("web1"), id("web2")]);
+    let store = subject.open();
+    job_with_returns(&store, &old, &ids);
+    redis.server.stop();
+    let live = redis.server.dir().join("appendonlydir");
+    let backup = redis.server.dir().join("backup");
+    copy(&live, &backup);
+    redis.server.start().unwrap();
+    let today = jid(2);
+    // As soon as it is found.
+    job_with_returns(&store, &today, &ids[..1]);
+    drain(&store);
+
+    redis.server.kill();
+    std::fs::remove_dir_all(&live).unwrap();
+    copy(&backup, &live);
+    let saved = store
+        .jobs
+        .save_return(&today, &ids[1], &ret(&today, "web2"));
+    assert_eq!(saved.unwrap(), Saved::Stored);
+    redis.server.start().unwrap();
+    drain(&store);
+    wait_for(&store, |waits| waits.reason.is_none());
+    assert_stored(&store, &old, &ids);
+    let returns = store.jobs.returns(&today).unwrap();
+    assert_eq!(returns.len(), 1, "{returns:?}");
+    assert!(store.jobs.has_load(&today).unwrap());
+}

@@ -1,0 +1,164 @@
+//! Servers that are there and do not do what they are asked.
+
+use std::time::{Duration, Instant};
+
+use halite_proto::Value;
+use halite_store::Saved;
+use halite_test_services::{MariaDb, Postgres, Redis, Wanted};
+
+use crate::proxy::{Mode, Proxy};
+use crate::subject::{
+    Subject, assert_stored, drain, id, jid, job_with_returns, ret, wait_for, waits,
+};
+
+/// Lets a server refuse all writes for a while.
+fn check(url: &str, refuse: impl FnOnce(), relent: impl FnOnce()) {
+    let subject = Subject::on(url);
+    let ids = [id("web1"), id("web2")];
+    let store = subject.open();
+    job_with_returns(&store, &jid(1), &ids);
+    refuse();
+    job_with_returns(&store, &jid(2), &ids);
+    wait_for(&store, |waits| waits.reason.is_some());
+    let found = waits(&store);
+    assert_eq!((found.count, found.refused), (4, 0), "{found:?}");
+    assert!(found.reason.unwrap().contains("refused"));
+    // It can be read all the while.
+    assert_stored(&store, &jid(1), &ids);
+    assert_stored(&store, &jid(2), &ids);
+    assert!(!subject.other().jobs.has_load(&jid(2)).unwrap());
+    relent();
+    drain(&store);
+    assert_stored(&subject.other(), &jid(2), &ids);
+}
+
+#[test]
+fn a_full_redis_is_waited_for() {
+    let Some(redis) = Redis::for_test(&Wanted::default()) else {
+        return;
+    };
+    let set = |bytes: &str| {
+        redis
+            .cli(&["config", "set", "maxmemory-policy", "noeviction"])
+            .unwrap();
+        redis.cli(&["config", "set", "maxmemory", bytes]).unwrap();
+    };
+    check(&redis.url(), || set("1"), || set("0"));
+}
+
+#[test]
+fn a_redis_that_became_a_replica_is_waited_for() {
+    let Some(redis) = Redis::for_test(&Wanted::default()) else {
+        return;
+    };
+    let follow = |whom: [&str; 2]| {
+        redis.cli(&["replicaof", whom[0], whom[1]]).unwrap();
+    };
+    check(
+        &redis.url(),
+        || follow(["127.0.0.1", "1"]),
+        || follow(["no", "one"]),
+    );
+}
+
+#[test]
+fn a_postgres_that_is_read_only_is_waited_for() {
+    let Some(postgres) = Postgres::for_test(&Wanted::default()) else {
+        return;
+    };
+    let set = |value: &str| {
+        let statement = format!("alter system set default_transaction_read_only = {value}");
+        postgres.sql("postgres", &statement).unwrap();
+        postgres.sql("postgres", "select pg_reload_conf()").unwrap();
+    };
+    check(&postgres.url("salt"), || set("on"), || set("off"));
+}
+
+#[test]
+fn a_slow_server_is_not_away() {
+    let Some(redis) = Redis::for_test(&Wanted::default()) else {
+        return;
+    };
+    let proxy = Proxy::before(redis.address);
+    let subject = Subject::on(&format!("redis://{}", proxy.address));
+    let store = subject.open();
+    let job = jid(1);
+    job_with_returns(&store, &job, &[id("web1")]);
+    proxy.set(Mode::Late(Duration::from_secs(2)));
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let (store, job) = (&store, &job);
+            scope.spawn(move || {
+                let id = id(&format!("slow{number}"));
+                let saved = store.jobs.save_return(job, &id, &ret(job, 1));
+                assert_eq!(saved.unwrap(), Saved::Stored);
+            });
+        }
+    });
+    // Side by side, and none longer than an operation may take.
+    assert!(
+        begun.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        begun.elapsed()
+    );
+    proxy.set(Mode::Faithful);
+    drain(&store);
+    assert_eq!(subject.other().jobs.returns(&job).unwrap().len(), 9);
+}
+
+#[test]
+fn an_answer_to_another_question_is_not_believed() {
+    let Some(redis) = Redis::for_test(&Wanted::default()) else {
+        return;
+    };
+    let proxy = Proxy::before(redis.address);
+    let subject = Subject::on(&format!("redis://{}", proxy.address));
+    let store = subject.open();
+    let ids = [id("web1"), id("web2")];
+    for (number, wrong) in [b":7\r\n".as_slice(), b"HTTP/1.1 200 OK\r\n\r\n"]
+        .into_iter()
+        .enumerate()
+    {
+        let job = jid(number as u64);
+        proxy.set(Mode::Instead(wrong));
+        for id in &ids {
+            let saved = store.jobs.save_return(&job, id, &ret(&job, id.as_str()));
+            assert_eq!(saved.unwrap(), Saved::Stored);
+        }
+        assert_eq!(waits(&store).count, 2);
+        proxy.set(Mode::Faithful);
+        drain(&store);
+        assert_eq!(subject.other().jobs.returns(&job).unwrap().len(), 2);
+    }
+}
+
+/// What a server never takes does not hold up the rest.
+#[test]
+fn one_return_that_is_refused_is_set_aside() {
+    let args = ["--max-allowed-packet=1M"];
+    let Some(mariadb) = MariaDb::for_test(&Wanted::default().args(&args)) else {
+        return;
+    };
+    let subject = Subject::on(&mariadb.url("salt"));
+    let store = subject.open();
+    let job = jid(1);
+    let large = ret(&job, Value::from("x".repeat(2 << 20)));
+    let saved = store.jobs.save_return(&job, &id("large"), &large);
+    assert_eq!(saved.unwrap(), Saved::Stored);
+    for number in 0.. {
+        if waits(&store).refused == 1 {
+            break;
+        }
+        assert!(number < 1000, "{:?}", waits(&store));
+        let id = id(&format!("web{number}"));
+        store.jobs.save_return(&job, &id, &ret(&job, 1)).unwrap();
+        wait_for(&store, |waits| waits.count == 1);
+    }
+    // From now on nothing waits.
+    let saved = store.jobs.save_return(&job, &id("last"), &ret(&job, 1));
+    assert_eq!(saved.unwrap(), Saved::Stored);
+    assert_eq!(waits(&store).count, 1);
+    let found = subject.other().jobs.return_of(&job, &id("last")).unwrap();
+    assert!(found.is_some());
+}

@@ -10,6 +10,7 @@ use halite_store::{BackendOptions, Events, Jobs, PlaceStatus, Places, Waits};
 pub(crate) struct StoreHealth {
     /// Each role with its place.
     roles: Vec<(&'static str, BackendOptions)>,
+    data: BackendOptions,
     jobs: Jobs,
     /// Databases that get the events.
     events: Mutex<Vec<Arc<Events>>>,
@@ -30,9 +31,15 @@ impl StoreHealth {
         }
         Self {
             roles,
+            data: store.data.clone(),
             jobs,
             events: Mutex::default(),
         }
+    }
+
+    /// Where minion data is kept.
+    pub(crate) fn data_place(&self) -> &BackendOptions {
+        &self.data
     }
 
     /// Also tells of a database that gets the events.

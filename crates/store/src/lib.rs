@@ -29,6 +29,7 @@ mod lines;
 mod local_fs;
 #[cfg(feature = "test-backends")]
 mod memory_store;
+pub mod migrate;
 pub mod minion_data;
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -73,7 +74,7 @@ pub use minion_data::MinionData;
 pub use mysql::MysqlOptions;
 pub use open::{Store, open, open_with_spool};
 pub use packing::load_of_return;
-pub use places::{PlaceError, Places, is_own_job_cache, returner_place};
+pub use places::{PlaceError, Places, cache_place, is_own_job_cache, job_place, returner_place};
 #[cfg(feature = "postgres")]
 pub use postgres::{JobTables, PostgresOptions};
 #[cfg(feature = "redis")]

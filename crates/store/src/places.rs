@@ -69,6 +69,62 @@ pub fn returner_place(
     Reader { opts }.returner(option, name)
 }
 
+/// A place of jobs as a command names it: `local_cache`, a returner of Salt's with
+/// its options, or a URL.
+///
+/// # Errors
+/// When it is no such place, or the URL has a password in it: command lines are
+/// seen by others.
+pub fn job_place(
+    name: &str,
+    opts: &Map,
+    cachedir: &Path,
+    hash_type: HashType,
+) -> Result<BackendOptions, PlaceError> {
+    const WHAT: &str = "place of jobs";
+    if name == "local_cache" {
+        return Ok(files(cachedir, hash_type));
+    }
+    let reader = Reader { opts };
+    match reader.shown_url(WHAT, name)? {
+        Some(place) => Ok(place),
+        None => reader.returner(WHAT, name)?.ok_or_else(|| {
+            let why = format!(
+                "{name} is no place of jobs; there are local_cache, redis, pgjsonb, postgres, \
+                 mysql and URLs"
+            );
+            wrong(WHAT, why)
+        }),
+    }
+}
+
+/// A place of the cache as a command names it: `localfs`, a driver of Salt's with
+/// its options, or a URL.
+///
+/// # Errors
+/// As those of [`job_place`].
+pub fn cache_place(
+    name: &str,
+    opts: &Map,
+    cachedir: &Path,
+    hash_type: HashType,
+) -> Result<BackendOptions, PlaceError> {
+    const WHAT: &str = "place of the cache";
+    let reader = Reader { opts };
+    if let Some(place) = reader.shown_url(WHAT, name)? {
+        return Ok(place);
+    }
+    let driver = reader.driver(WHAT, name)?;
+    Ok(driver.unwrap_or_else(|| files(cachedir, hash_type)))
+}
+
+fn files(cachedir: &Path, hash_type: HashType) -> BackendOptions {
+    BackendOptions::LocalFs {
+        cachedir: cachedir.to_owned(),
+        hash_type,
+    }
+}
+
 impl Places {
     /// Reads the merged options of a master.
     ///
@@ -77,10 +133,7 @@ impl Places {
     pub fn from_opts(opts: &Map, cachedir: &Path, hash_type: HashType) -> Result<Self, PlaceError> {
         let reader = Reader { opts };
         let all = reader.url()?;
-        let files = BackendOptions::LocalFs {
-            cachedir: cachedir.to_owned(),
-            hash_type,
-        };
+        let files = files(cachedir, hash_type);
         let data = reader.cache("cache")?.or_else(|| all.clone());
         // As Salt: who names no other place for tokens has them in the cache.
         let tokens = reader.cache("eauth_tokens.cache_driver")?;
@@ -122,10 +175,39 @@ impl Reader<'_> {
         self.at(STORE, address).map(Some)
     }
 
+    /// The place of a URL that others may see; `None` for what is none.
+    fn shown_url(
+        &self,
+        what: &'static str,
+        text: &str,
+    ) -> Result<Option<BackendOptions>, PlaceError> {
+        if !text.contains("://") {
+            return Ok(None);
+        }
+        let address = Address::parse(text).map_err(|source| {
+            wrong(what, format!("it names no place: {}", with_causes(&source)))
+        })?;
+        let is_elsewhere = ["password_file=", "password_env="];
+        if address.password.is_some() && !is_elsewhere.iter().any(|it| text.contains(it)) {
+            return Err(wrong(
+                what,
+                "a password must not stand in a command: use password_file=".to_owned(),
+            ));
+        }
+        self.at(what, address).map(Some)
+    }
+
     /// The place that a driver of Salt's cache is for; `None` for files.
     fn cache(&self, option: &'static str) -> Result<Option<BackendOptions>, PlaceError> {
-        let name = self.text(option).unwrap_or_default();
-        match name.as_str() {
+        self.driver(option, &self.text(option).unwrap_or_default())
+    }
+
+    fn driver(
+        &self,
+        option: &'static str,
+        name: &str,
+    ) -> Result<Option<BackendOptions>, PlaceError> {
+        match name {
             "" | "localfs" | "localfs_key" => Ok(None),
             "redis" | "redis_cache" => {
                 let address = self.redis(option, "cache.redis", "localhost")?;

@@ -59,6 +59,11 @@ pub(crate) fn of_returner(
         "postgres" => postgres(&family, "passwd", JobTables::Text, option).map(Some),
         #[cfg(feature = "mysql")]
         "mysql" => {
+            // Salt's returner has the names of its cache; its extension has these.
+            let option: Lookup<'_> = &|name: &str| {
+                let short = || option(name.strip_prefix("returner.")?);
+                option(name).or_else(short)
+            };
             let mut address = returner_address(ServerKind::Mysql, &family, "pass", option)?;
             let file = |name: &str| option(&format!("{family}.{name}")).map(Into::into);
             let (ca, certificate, key) = (file("ssl_ca"), file("ssl_cert"), file("ssl_key"));
@@ -258,6 +263,20 @@ mod tests {
             "secret"
         );
         assert_eq!(options.tables, JobTables::Text);
+    }
+
+    #[test]
+    fn the_returner_mysql_has_the_names_of_the_cache_too() {
+        let opts = [
+            ("mysql.host", "db1"),
+            ("mysql.pass", "short"),
+            ("returner.mysql.host", "db2"),
+        ];
+        let Some(BackendOptions::Mysql(options)) = returner("mysql", &opts).unwrap() else {
+            panic!()
+        };
+        assert_eq!(options.address.to_string(), "mysql://db2:3306/salt");
+        assert_eq!(options.address.password.as_ref().unwrap().expose(), "short");
     }
 
     #[test]

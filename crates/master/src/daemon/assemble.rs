@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use halite_crypto::files;
-use halite_store::{Places, Store};
+use halite_proto::Value;
+use halite_store::{Places, Store, StoreOptions, open_with_spool, returner_place};
 use halite_transport::fleet::PublishPort;
 use halite_transport::ipc::EventBus;
 
@@ -100,6 +101,26 @@ pub(super) fn places(general: &General) -> Result<Places, StartError> {
     })
 }
 
+/// The place of `ext_job_cache`, with what waits for it; `None` if it is none that is
+/// known here.
+pub(super) fn ext_jobs(
+    general: &General,
+    waiting: &Path,
+) -> Result<Option<halite_store::Jobs>, StartError> {
+    const OPTION: &str = "ext_job_cache";
+    let name = general.opts.get(OPTION).and_then(Value::as_str);
+    let place = returner_place(OPTION, name.unwrap_or_default(), &general.opts);
+    let place = place.map_err(|error| StartError::Option {
+        option: OPTION,
+        why: error.why,
+    })?;
+    let Some(place) = place else {
+        return Ok(None);
+    };
+    let store = open_with_spool(&StoreOptions::all(place), &waiting.join("ext"));
+    Ok(Some(store.map_err(StartError::Waiting)?.jobs))
+}
+
 /// What was opened before the parts are put together.
 pub(super) struct Opened {
     /// Where things are kept.
@@ -109,6 +130,8 @@ pub(super) struct Opened {
     pub(super) attendance: Arc<Attendance>,
     pub(super) local_keys: LocalKeys,
     pub(super) store: Store,
+    /// The place of `ext_job_cache`, if it is one that is known here.
+    pub(super) ext_jobs: Option<halite_store::Jobs>,
 }
 
 /// Puts a master together; what it does by itself is not begun yet.
@@ -162,6 +185,7 @@ pub(super) fn assemble(
         Arc::clone(&general),
         settings.jobs,
         (&opened.places, store.jobs),
+        opened.ext_jobs,
         Arc::clone(&telemetry),
     )?;
     let jobs = Arc::new(jobs);

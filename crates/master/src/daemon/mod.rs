@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
-use self::assemble::{Opened, assemble, local_keys, make_dirs, places};
+use self::assemble::{Opened, assemble, ext_jobs, local_keys, make_dirs, places};
 use self::event_returns::{Plan, return_events};
 use self::maintenance::{Health, maintain};
 use self::scheduler::keep_schedule;
@@ -102,6 +102,7 @@ impl Daemon {
         make_dirs(&settings.general)?;
         let waiting = settings.general.cachedir.join(WAITING_DIR);
         let store = open_with_spool(&places.store, &waiting).map_err(StartError::Waiting)?;
+        let ext_jobs = ext_jobs(&settings.general, &waiting)?;
         // Before the sockets: programs read their key when they see them.
         let local_keys = local_keys(&settings)?;
         let attendance = Attendance::begin();
@@ -127,6 +128,7 @@ impl Daemon {
             attendance,
             local_keys,
             store,
+            ext_jobs,
             places: places.clone(),
         };
         let (serving, tasks) = assemble(settings, opened)?;

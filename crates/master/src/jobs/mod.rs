@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use halite_crypto::random_bytes;
 use halite_proto::time::{self, JidClock};
-use halite_proto::{Jid, MinionId, PublisherId};
+use halite_proto::{Jid, Map, MinionId, PublisherId};
 use halite_store::{Places, StoreError};
 
 use self::job_mirror::JobMirror;
@@ -25,7 +25,7 @@ use crate::core::meant::Meant;
 use crate::core::own_jobs::{self, OwnJobs};
 use crate::core::unfinished_returns::{Limits, UnfinishedReturns};
 use crate::core::unstored::UnstoredReturns;
-use crate::error::StartError;
+use crate::error::{StartError, chain};
 use crate::limits::MEANT_IDS_MAX;
 use crate::settings::General;
 use crate::store_health::StoreHealth;
@@ -37,6 +37,9 @@ pub(crate) struct Jobs {
     pub(crate) general: Arc<General>,
     /// The job cache.
     pub(crate) cache: halite_store::Jobs,
+    /// Where loads go besides, if `ext_job_cache` is a place that this program knows:
+    /// minions bring their returns there by themselves.
+    ext: Option<halite_store::Jobs>,
     /// Whether the places where things are kept are there.
     pub(crate) health: StoreHealth,
     /// Where jobs go beside the cache.
@@ -70,6 +73,7 @@ impl Jobs {
         general: Arc<General>,
         settings: JobSettings,
         (places, cache): (&Places, halite_store::Jobs),
+        ext: Option<halite_store::Jobs>,
         telemetry: Arc<Telemetry>,
     ) -> Result<Self, StartError> {
         let replay_dir = general.cachedir.join("replay");
@@ -79,6 +83,7 @@ impl Jobs {
         Ok(Self {
             general,
             health: StoreHealth::new(places, cache.clone()),
+            ext,
             cache,
             mirror: JobMirror::default(),
             missed,
@@ -100,6 +105,16 @@ impl Jobs {
     /// When the job cache cannot be written.
     pub(crate) fn allocate(&self, nocache: bool) -> Result<Jid, StoreError> {
         self.cache.allocate(nocache, || self.next_id())
+    }
+
+    /// Stores what was published where `ext_job_cache` says.
+    pub(crate) fn save_in_ext(&self, jid: &Jid, load: &Map, minions: Option<&[MinionId]>) {
+        let Some(ext) = &self.ext else {
+            return;
+        };
+        if let Err(error) = ext.save_load(jid, load, minions) {
+            tracing::error!(%jid, "could not store the job in ext_job_cache: {}", chain(&error));
+        }
     }
 
     /// The next job id of this process, of which nothing is kept.

@@ -78,6 +78,7 @@ impl Publishing {
             let meant = Some(resolved.minions.as_slice());
             if !nocache {
                 self.groups.jobs.mirror.load(&jid, &kept, meant);
+                self.groups.jobs.save_in_ext(&jid, &kept, meant);
             }
             let publisher = self.groups.jobs.publisher;
             jobs::note_publisher(&mut kept, publisher.draws(&jid).then_some(publisher));

@@ -1,31 +1,43 @@
-//! Where `jobs.*` read: the files of this master, or a returner in Python
-//! (`ext_source`, `ext_job_cache`, `master_job_cache`).
+//! Where `jobs.*` read: the job cache of this master, the place of another returner
+//! that this program knows, or a returner in Python (`ext_source`, `ext_job_cache`,
+//! `master_job_cache`).
 
 use halite_proto::{Jid, Map, Value, python};
-use halite_store::limits::JOBS_LISTED_MAX;
-use halite_store::{JobFilter, StoredReturn};
+use halite_store::{JobFilter, Jobs, StoreOptions, StoredReturn, returner_place};
 
 use super::{Call, RunnerError};
 use crate::jobs::job_mirror::{self, CallFailed, configured};
 
 /// A reader of kept jobs.
 pub(super) enum Source<'c> {
-    /// The files.
+    /// The job cache.
     Files(&'c Call<'c>),
+    /// The place of a returner of ours, by its name.
+    Store(&'c Call<'c>, String, Jobs),
     /// A returner, by its name.
     Returner(&'c Call<'c>, String),
 }
 
 impl<'c> Source<'c> {
     /// The one that is asked for, or configured.
-    pub(super) fn of(call: &'c Call<'c>) -> Self {
+    ///
+    /// # Errors
+    /// When the options of a returner name no place.
+    pub(super) fn of(call: &'c Call<'c>) -> Result<Self, RunnerError> {
         let opts = &call.runners.general.opts;
         let option = opts.get("ext_job_cache").and_then(Value::as_str);
         let option = option.filter(|name| !name.is_empty());
         let asked = call.text("ext_source").or(option);
         match asked.or_else(|| configured(opts)) {
-            None | Some("local_cache") => Self::Files(call),
-            Some(name) => Self::Returner(call, name.to_owned()),
+            None => Ok(Self::Files(call)),
+            Some("local_cache") => Ok(Self::Files(call)),
+            Some(name) => match returner_place("ext_source", name, opts)? {
+                Some(place) => {
+                    let store = halite_store::open(&StoreOptions::all(place));
+                    Ok(Self::Store(call, name.to_owned(), store.jobs))
+                }
+                None => Ok(Self::Returner(call, name.to_owned())),
+            },
         }
     }
 
@@ -33,7 +45,7 @@ impl<'c> Source<'c> {
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Files(_) => "local_cache",
-            Self::Returner(_, name) => name,
+            Self::Store(_, name, _) | Self::Returner(_, name) => name,
         }
     }
 
@@ -54,6 +66,11 @@ impl<'c> Source<'c> {
     pub(super) fn load(&self, jid: &Jid) -> Result<Option<Map>, RunnerError> {
         match self {
             Self::Files(call) => Ok(call.runners.jobs.cache.load(jid)?),
+            // Minions give returns to theirs, and loads only masters know.
+            Self::Store(call, _, jobs) => match jobs.load(jid)? {
+                Some(load) => Ok(Some(load)),
+                None => Ok(call.runners.jobs.cache.load(jid)?),
+            },
             Self::Returner(call, _) => {
                 match self.ask(call, "get_load", vec![jid.into()])? {
                     Some(Value::Map(load)) if !load.is_empty() => Ok(Some(load)),
@@ -69,6 +86,12 @@ impl<'c> Source<'c> {
         let call = match self {
             Self::Files(call) => {
                 let returns = call.runners.jobs.cache.returns(jid)?.into_iter();
+                return Ok(returns
+                    .map(|(id, stored)| (id.to_string(), stored))
+                    .collect());
+            }
+            Self::Store(_, _, jobs) => {
+                let returns = jobs.returns(jid)?.into_iter();
                 return Ok(returns
                     .map(|(id, stored)| (id.to_string(), stored))
                     .collect());
@@ -94,6 +117,7 @@ impl<'c> Source<'c> {
     pub(super) fn endtime(&self, jid: &Jid) -> Result<Option<String>, RunnerError> {
         match self {
             Self::Files(call) => Ok(call.runners.jobs.cache.endtime(jid)?),
+            Self::Store(_, _, jobs) => Ok(jobs.endtime(jid)?),
             Self::Returner(call, _) => {
                 let endtime = self.ask(call, "get_endtime", vec![jid.into()])?;
                 Ok(endtime
@@ -104,22 +128,21 @@ impl<'c> Source<'c> {
     }
 
     /// The newest jobs that fit, at most `max` of them, newest first and without
-    /// who was meant.
+    /// who was meant. The filter finds at least those.
     pub(super) fn newest(
         &self,
         max: usize,
+        filter: &JobFilter,
         mut fits: impl FnMut(&Jid, &Map) -> bool,
     ) -> Result<Vec<(Jid, Map)>, RunnerError> {
         match self {
             Self::Files(call) => {
-                Ok(call
-                    .runners
-                    .jobs
-                    .cache
-                    .newest_fitting(max, &JobFilter::default(), fits)?)
+                let cache = &call.runners.jobs.cache;
+                Ok(cache.newest_fitting(max, filter, fits)?)
             }
+            Self::Store(_, _, jobs) => Ok(jobs.newest_fitting(max, filter, fits)?),
             Self::Returner(..) => {
-                let jobs = self.all()?.into_iter().rev();
+                let jobs = self.listed()?.into_iter().rev();
                 Ok(jobs
                     .filter(|(jid, load)| fits(jid, load))
                     .take(max)
@@ -128,14 +151,10 @@ impl<'c> Source<'c> {
         }
     }
 
-    /// Every job that is kept, oldest first, without who was meant.
-    pub(super) fn all(&self) -> Result<Vec<(Jid, Map)>, RunnerError> {
-        let call = match self {
-            Self::Files(call) => {
-                let newest = call.runners.jobs.cache.newest(JOBS_LISTED_MAX)?;
-                return Ok(newest.into_iter().rev().collect());
-            }
-            Self::Returner(call, _) => call,
+    /// Every job of a returner in Python, oldest first, without who was meant.
+    fn listed(&self) -> Result<Vec<(Jid, Map)>, RunnerError> {
+        let Self::Returner(call, _) = self else {
+            return Ok(Vec::new());
         };
         let Some(Value::Map(listed)) = self.ask(call, "get_jids", Vec::new())? else {
             return Ok(Vec::new());

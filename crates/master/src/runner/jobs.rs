@@ -2,7 +2,8 @@
 
 use halite_proto::time::jid_to_text;
 use halite_proto::{Jid, Map, Value};
-use halite_store::StoredReturn;
+use halite_store::limits::JOBS_LISTED_MAX;
+use halite_store::{JobFilter, StoredReturn};
 
 use super::Call;
 use super::error::{Ran, RunnerError};
@@ -31,7 +32,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
     Function::new(
         "jobs.list_jobs",
-        "(ext_source=None, outputter=None, search_metadata=None, search_function=None, search_target=None, start_time=None, end_time=None, display_progress=False)",
+        "(ext_source=None, outputter=None, search_metadata=None, search_function=None, search_target=None, start_time=None, end_time=None, display_progress=False, search_user=None)",
         list_jobs,
         "The jobs that are kept, of those that fit.",
     ),
@@ -56,6 +57,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// What a job's load says of it, in Salt's words.
+/// By which masters ask whether somebody works on a job.
+const QUESTION: &str = "saltutil.find_job";
+
 fn formatted(load: Option<&Map>) -> Map {
     let Some(load) = load.filter(|load| !load.is_empty()) else {
         return Map::from([("Error", "Cannot contact returner or no job with this jid")]);
@@ -100,12 +104,12 @@ pub(super) fn returns(
     call: &Call<'_>,
     jid: &Jid,
 ) -> Result<Vec<(String, StoredReturn)>, RunnerError> {
-    Source::of(call).returns(jid)
+    Source::of(call)?.returns(jid)
 }
 
 /// The job of the argument `jid` as `list_job` gives it, without the id.
 fn job(call: &Call<'_>, jid: &Jid) -> Result<Map, RunnerError> {
-    let source = Source::of(call);
+    let source = Source::of(call)?;
     let load = source.load(jid)?;
     let mut job = formatted_with_time(jid, load.as_ref());
     let result: Map = source
@@ -130,17 +134,18 @@ fn tell(call: &Call<'_>, message: &str) {
 }
 
 /// Tells whom it asks about one job.
-fn tell_source(call: &Call<'_>) {
-    tell(
-        call,
-        &format!("Querying returner: {}", Source::of(call).name()),
-    );
+fn tell_source(call: &Call<'_>) -> Result<(), RunnerError> {
+    let source = Source::of(call)?;
+    tell(call, &format!("Querying returner: {}", source.name()));
+    Ok(())
 }
 
 /// Tells whom it asks about all jobs.
-fn tell_source_of_all(call: &Call<'_>) {
-    let name = Source::of(call).name().to_owned();
-    tell(call, &format!("Querying returner {name} for jobs."));
+fn tell_source_of_all(call: &Call<'_>) -> Result<(), RunnerError> {
+    let source = Source::of(call)?;
+    let text = format!("Querying returner {} for jobs.", source.name());
+    tell(call, &text);
+    Ok(())
 }
 
 /// The id of the argument `jid`.
@@ -153,7 +158,7 @@ pub(super) fn wanted(call: &Call<'_>) -> Result<Jid, RunnerError> {
 
 fn list_job(call: &Call<'_>) -> Ran {
     let jid = wanted(call)?;
-    tell_source(call);
+    tell_source(call)?;
     let mut listed = Map::from([("jid", &jid)]);
     listed.extend(job(call, &jid)?);
     Ok(listed.into())
@@ -167,7 +172,7 @@ fn print_job(call: &Call<'_>) -> Ran {
 
 fn lookup_jid(call: &Call<'_>) -> Ran {
     let jid = wanted(call)?;
-    tell_source(call);
+    tell_source(call)?;
     let returns = returns(call, &jid)?;
     for (id, _) in &returns {
         tell(call, id);
@@ -176,7 +181,7 @@ fn lookup_jid(call: &Call<'_>) -> Ran {
     let outputter = returns.first().and_then(|(_, stored)| stored.out.clone());
     let mut found = Map::new();
     if call.flag("missing") {
-        let load = Source::of(call).load(&jid)?.unwrap_or_default();
+        let load = Source::of(call)?.load(&jid)?.unwrap_or_default();
         let meant = load.get("Minions").and_then(Value::as_list);
         for id in meant.unwrap_or_default().iter().filter_map(Value::as_str) {
             if !returns.iter().any(|(returned, _)| returned == id) {
@@ -203,7 +208,7 @@ fn with_outputter(data: Value, outputter: Option<&str>) -> Value {
 
 fn exit_success(call: &Call<'_>) -> Ran {
     let jid = wanted(call)?;
-    let load = Source::of(call).load(&jid)?.unwrap_or_default();
+    let load = Source::of(call)?.load(&jid)?.unwrap_or_default();
     let meant = load.get("Minions").and_then(Value::as_list);
     let mut found: Map = meant
         .unwrap_or_default()
@@ -237,20 +242,23 @@ fn moment_arg(call: &Call<'_>, name: &str) -> Result<Option<String>, RunnerError
 }
 
 fn searched(call: &Call<'_>, search: &Search<'_>) -> Result<Vec<(Jid, Map)>, RunnerError> {
-    let all = Source::of(call).all()?.into_iter();
-    let fitting = all.filter_map(|(jid, load)| {
+    let fits = |jid: &Jid, load: &Map| search.fits(jid, &formatted_with_time(jid, Some(load)));
+    let newest = Source::of(call)?.newest(JOBS_LISTED_MAX, &search.filter(), fits)?;
+    let oldest_first = newest.into_iter().rev();
+    let job = |(jid, load): (Jid, Map)| {
         let job = formatted_with_time(&jid, Some(&load));
-        search.fits(&jid, &job).then_some((jid, job))
-    });
-    Ok(fitting.collect())
+        (jid, job)
+    };
+    Ok(oldest_first.map(job).collect())
 }
 
 fn list_jobs(call: &Call<'_>) -> Ran {
-    tell_source_of_all(call);
+    tell_source_of_all(call)?;
     let search = Search {
         metadata: call.arg("search_metadata"),
         function: call.arg("search_function"),
         target: call.arg("search_target"),
+        user: call.arg("search_user"),
         start: moment_arg(call, "start_time")?,
         end: moment_arg(call, "end_time")?.map(span_end),
     };
@@ -266,17 +274,18 @@ fn last_run(call: &Call<'_>) -> Ran {
     if metadata.is_true() && metadata.as_map().is_none() {
         return Ok(false.into());
     }
-    tell_source_of_all(call);
+    tell_source_of_all(call)?;
     let search = Search {
         metadata,
         function: call.arg("function"),
         target: call.arg("target"),
+        user: &Value::Nil,
         start: None,
         end: None,
     };
     // One job is kept in memory, however many there are.
     let fits = |jid: &Jid, load: &Map| search.fits(jid, &formatted_with_time(jid, Some(load)));
-    match Source::of(call).newest(1, fits)?.pop() {
+    match Source::of(call)?.newest(1, &search.filter(), fits)?.pop() {
         Some((jid, _)) => {
             let job = job(call, &jid)?;
             Ok(Map::from([(jid.as_str(), job)]).into())
@@ -295,12 +304,15 @@ fn list_jobs_filter(call: &Call<'_>) -> Ran {
         )));
     };
     let count = usize::try_from(count).unwrap_or(0);
-    tell_source_of_all(call);
+    tell_source_of_all(call)?;
     let skips_questions = call.flag("filter_find_job");
-    let fits = |_: &Jid, load: &Map| {
-        !(skips_questions && load.get("fun") == Some(&Value::from("saltutil.find_job")))
+    let fits =
+        |_: &Jid, load: &Map| !(skips_questions && load.get("fun") == Some(&Value::from(QUESTION)));
+    let filter = JobFilter {
+        not_function: skips_questions.then(|| QUESTION.to_owned()),
+        ..JobFilter::default()
     };
-    let jobs = Source::of(call).newest(count, fits)?;
+    let jobs = Source::of(call)?.newest(count, &filter, fits)?;
     let newest: Vec<Value> = jobs
         .into_iter()
         .rev()

@@ -25,6 +25,7 @@ mod listed;
 mod manage;
 mod masters;
 mod matching;
+mod migrate;
 mod mine;
 mod network;
 mod orchestra;

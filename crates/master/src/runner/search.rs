@@ -1,23 +1,43 @@
 //! Which kept jobs are meant: by function, target, metadata and time.
 
 use halite_proto::{Jid, Map, Value};
+use halite_store::JobFilter;
 use halite_target::glob::fnmatch;
+
+/// What is shown of a job that says nothing of its function or target.
+const UNKNOWN: [&str; 2] = ["unknown-function", "unknown-target"];
 
 /// What jobs are searched by.
 pub(super) struct Search<'a> {
     pub(super) metadata: &'a Value,
     pub(super) function: &'a Value,
     pub(super) target: &'a Value,
+    /// Who published it; anybody if it is not true.
+    pub(super) user: &'a Value,
     pub(super) start: Option<String>,
     pub(super) end: Option<String>,
 }
 
 impl Search<'_> {
+    /// What a job cache can tell by itself: all that fit are found by it.
+    pub(super) fn filter(&self) -> JobFilter {
+        let [function, target] = UNKNOWN;
+        JobFilter {
+            functions: globs_beside(self.function, function),
+            targets: globs_beside(self.target, target),
+            user: (self.user.is_true()).then(|| halite_proto::python::str(self.user)),
+            since: self.start.clone(),
+            until: self.end.clone(),
+            not_function: None,
+        }
+    }
+
     pub(super) fn fits(&self, jid: &Jid, job: &Map) -> bool {
         let text = |name: &str| job.get(name).cloned().unwrap_or_default();
         fits_metadata(self.metadata, job.get("Metadata"))
             && fits_globs(self.target, &text("Target"))
             && fits_globs(self.function, &text("Function"))
+            && (!self.user.is_true() || text("User") == *self.user)
             && self
                 .start
                 .as_deref()
@@ -41,19 +61,35 @@ fn fits_metadata(wanted: &Value, found: Option<&Value>) -> bool {
     }
 }
 
+fn globs(wanted: &Value) -> Vec<String> {
+    match wanted {
+        Value::List(globs) => globs.iter().map(halite_proto::python::str).collect(),
+        other => halite_proto::python::str(other)
+            .split(',')
+            .map(|glob| glob.trim().to_owned())
+            .collect(),
+    }
+}
+
+/// The globs that are wanted; none where one of them fits what is only shown.
+fn globs_beside(wanted: &Value, shown: &str) -> Vec<String> {
+    if !wanted.is_true() {
+        return Vec::new();
+    }
+    let globs = globs(wanted);
+    match globs.iter().any(|glob| fnmatch(glob, shown)) {
+        true => Vec::new(),
+        false => globs,
+    }
+}
+
 /// Whether a text, or one of several, fits one of the globs in a list or in a
 /// text with commas.
 fn fits_globs(wanted: &Value, found: &Value) -> bool {
     if !wanted.is_true() {
         return true;
     }
-    let globs: Vec<String> = match wanted {
-        Value::List(globs) => globs.iter().map(halite_proto::python::str).collect(),
-        other => halite_proto::python::str(other)
-            .split(',')
-            .map(|glob| glob.trim().to_owned())
-            .collect(),
-    };
+    let globs = globs(wanted);
     let found: Vec<String> = match found {
         Value::List(texts) => texts.iter().map(halite_proto::python::str).collect(),
         other => vec![halite_proto::python::str(other)],

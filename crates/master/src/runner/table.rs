@@ -8,7 +8,7 @@ use super::error::Ran;
 use super::python;
 use super::{
     Call, auth, banks, batch, cache, config, event, fileserver, git_pillar, http, jobs, manage,
-    masters, matching, mine, network,
+    masters, matching, migrate, mine, network,
 };
 use super::{
     Runners, pillar, queue, reactor, running, salt, saltutil, sdb, state, store, survey, test,
@@ -86,6 +86,7 @@ const TABLES: &[&[Function]] = &[
     manage::FUNCTIONS,
     masters::FUNCTIONS,
     matching::FUNCTIONS,
+    migrate::FUNCTIONS,
     mine::FUNCTIONS,
     network::FUNCTIONS,
     pillar::FUNCTIONS,

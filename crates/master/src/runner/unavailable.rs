@@ -5,7 +5,6 @@
 const REASONS: &[(&str, &str)] = &[
     ("asam", NO_SALT),
     ("bgp", NAPALM),
-    ("cache.migrate", "The cache has one driver, localfs."),
     ("cloud", "There is no salt-cloud here."),
     (
         "cluster",
@@ -76,7 +75,7 @@ mod tests {
             assert!(!is_ours(name), "{name}");
             assert!(why.ends_with('.'), "{name}");
         }
-        assert!(reason("resource.list").is_some() && reason("cache.migrate").is_some());
+        assert!(reason("resource.list").is_some() && reason("http.update_ca_bundle").is_some());
         assert_eq!((reason("cache.list"), reason("nope.nope")), (None, None));
     }
 

@@ -6,6 +6,7 @@
 //! Invariant: a returner gets a record only once the return is on its way to
 //! the masters, and nothing that goes wrong in it changes that return.
 
+mod database;
 mod local_cache;
 mod rawfile_json;
 mod settings;
@@ -62,10 +63,14 @@ pub enum ReturnerError {
 type Deliver = fn(&dyn MinionContext, &Map) -> Result<(), ReturnerError>;
 
 /// What there is, by name.
-const TABLE: [(&str, Deliver); 4] = [
+const TABLE: [(&str, Deliver); 8] = [
     ("local", |_, record| show(record)),
     ("local_cache", local_cache::deliver),
+    ("mysql", database::mysql),
+    ("pgjsonb", database::pgjsonb),
+    ("postgres", database::postgres),
     ("rawfile_json", rawfile_json::deliver),
+    ("redis", database::redis),
     ("syslog", syslog::deliver),
 ];
 

@@ -46,15 +46,21 @@ impl<'r> Settings<'r> {
             .find(|value| !matches!(value, Value::Nil) && value.as_str() != Some(""))
     }
 
-    /// A text that only the minion's configuration may set: whoever may run a
-    /// function may not thereby choose which file is written.
-    pub(super) fn own_text(&self, name: &str) -> Result<Option<String>, ReturnerError> {
+    /// A setting that only the minion's configuration may make: whoever may run a
+    /// function may not thereby choose which file or server is written to.
+    pub(super) fn own(&self, name: &str) -> Result<Option<Value>, ReturnerError> {
         if self.kwargs.is_some_and(|kwargs| kwargs.contains_key(name)) {
             return Err(self.bad(
                 name,
                 "it comes from the minion's configuration, not from a command",
             ));
         }
+        Ok(self.get(name))
+    }
+
+    /// Such a text.
+    pub(super) fn own_text(&self, name: &str) -> Result<Option<String>, ReturnerError> {
+        self.own(name)?;
         self.text(name)
     }
 

@@ -32,7 +32,8 @@ fn names_are_taken_once_and_unknown_ones_are_told() {
         .to_string();
     assert_eq!(
         refused,
-        "there is no returner nosuch here; there are: local, local_cache, rawfile_json, syslog"
+        "there is no returner nosuch here; there are: local, local_cache, mysql, \
+         pgjsonb, postgres, rawfile_json, redis, syslog"
     );
     let opts = Map::from([("return", vec![Value::from("syslog")])]);
     assert_eq!(
@@ -113,4 +114,39 @@ fn records_are_written_and_one_failure_stops_no_other() {
     let mut nameless = record;
     nameless.insert("jid", "req");
     assert!(local_cache::deliver(&ctx, &nameless).is_err());
+}
+
+/// The result is where a master of either make looks for it, once.
+#[test]
+fn a_database_gets_the_result() {
+    let Some(postgres) = halite_test_services::Postgres::shared() else {
+        return;
+    };
+    let database = postgres.database().unwrap();
+    let port = u64::from(postgres.address.port());
+    let ctx = context(Map::from([
+        ("id", Value::from("m1")),
+        (
+            "returner.pgjsonb.host",
+            postgres.address.ip().to_string().into(),
+        ),
+        ("returner.pgjsonb.port", port.into()),
+        ("returner.pgjsonb.db", database.as_str().into()),
+    ]));
+    for _ in 0..2 {
+        database::pgjsonb(&ctx, &record()).unwrap();
+    }
+    let row = postgres.sql(&database, "select jid, id, fun, return from salt_returns");
+    assert_eq!(
+        row.unwrap().trim(),
+        r#"20240229123456789012|m1|test.arg|{"a": "é"}"#
+    );
+    // Whoever runs the function does not choose the server.
+    let mut record = record();
+    record.insert("ret_kwargs", Map::from([("host", "elsewhere")]));
+    let error = database::pgjsonb(&ctx, &record).unwrap_err();
+    assert!(
+        error.to_string().contains("returner.pgjsonb.host"),
+        "{error}"
+    );
 }

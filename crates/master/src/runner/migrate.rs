@@ -1,0 +1,207 @@
+//! `cache.migrate` and `jobs.migrate`: what is kept, copied to another place.
+//!
+//! Invariant: nothing is removed or overwritten but what minions tell anew, and
+//! what was copied is read back; who is cut off begins again.
+
+use std::time::Duration;
+
+use halite_key::{KeyState, KeyStore};
+use halite_proto::{Map, Value};
+use halite_store::migrate::{
+    Copied, JobsCopied, Outcome, copy_bank, copy_data, copy_jobs, copy_tokens,
+};
+use halite_store::{BackendOptions, Bank, PlaceError, Store, StoreOptions};
+
+use super::Call;
+use super::error::{Ran, RunnerError};
+use super::table::Function;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new(
+        "cache.migrate",
+        "(src_driver='localfs', dst_driver=None, bank=None, cachedir=None, dry_run=False)",
+        migrate_cache,
+        "Copies grains, pillar and mine of minions, tokens and keys of minions, or a bank, from one \
+         place to another: localfs, redis, mysql, or a URL.",
+    ),
+    Function::new(
+        "jobs.migrate",
+        "(src, dst, dry_run=False)",
+        migrate_jobs,
+        "Copies jobs and their returns from one place to another: local_cache, redis, pgjsonb, \
+         postgres, mysql, or a URL.",
+    ),
+];
+
+/// Banks of the master that are copied if no other is named.
+const BANKS: [&str; 5] = ["grains", "pillar", "mine", "tokens", "keys"];
+
+impl From<PlaceError> for RunnerError {
+    fn from(error: PlaceError) -> Self {
+        Self::BadArguments(format!("{}: {}", error.option, error.why))
+    }
+}
+
+fn migrate_jobs(call: &Call<'_>) -> Ran {
+    let general = &call.runners.general;
+    let place = |name: &str| {
+        let text = call.text(name).unwrap_or_default();
+        halite_store::job_place(text, &general.opts, &general.cachedir, general.hash_type)
+    };
+    let (src, dst) = (place("src")?, place("dst")?);
+    refuse_same(&src, &dst)?;
+    let is_dry = call.flag("dry_run");
+    let (from, to) = (open(&src), open(&dst));
+    let mut stopped = Ok(());
+    let copied = copy_jobs(&from.jobs, &to.jobs, is_dry, |done, all| {
+        stopped = call.wait(Duration::ZERO);
+        call.print(format!("{done} of {all} jobs"));
+        stopped.is_ok()
+    })?;
+    stopped?;
+    told_jobs(&copied, is_dry)
+}
+
+fn told_jobs(copied: &JobsCopied, is_dry: bool) -> Ran {
+    if !is_dry && copied.hash != copied.hash_there {
+        let jids: Vec<&str> = copied.different.iter().map(|jid| jid.as_str()).collect();
+        return Err(RunnerError::Failed(format!(
+            "{} jobs were looked at, and some are not the same there: {}",
+            copied.jobs,
+            jids.join(", ")
+        )));
+    }
+    Ok(Map::from([
+        ("jobs", number(copied.jobs)),
+        ("returns", number(copied.returns)),
+        ("copied", number(copied.copied)),
+        ("known", number(copied.known)),
+        ("hash", copied.hash.as_str().into()),
+        ("hash_there", copied.hash_there.as_str().into()),
+    ])
+    .into())
+}
+
+fn migrate_cache(call: &Call<'_>) -> Ran {
+    if call.text("cachedir").is_some() {
+        return Err(RunnerError::Failed(
+            "cachedir: the master's own is the only one here".to_owned(),
+        ));
+    }
+    let general = &call.runners.general;
+    let place = |name: &str| {
+        halite_store::cache_place(name, &general.opts, &general.cachedir, general.hash_type)
+    };
+    let src = place(call.text("src_driver").unwrap_or("localfs"))?;
+    let dst = match call.text("dst_driver") {
+        Some(name) => place(name)?,
+        None => call.runners.jobs.health.data_place().clone(),
+    };
+    refuse_same(&src, &dst)?;
+    let is_dry = call.flag("dry_run");
+    let banks = match call.text("bank") {
+        Some(bank) => vec![bank],
+        None => BANKS.to_vec(),
+    };
+    let mut told = Map::new();
+    let mut different = Vec::new();
+    for bank in banks {
+        call.wait(Duration::ZERO)?;
+        let copied = migrate_bank(call, (&src, &dst), bank, is_dry)?;
+        let text = format!(
+            "{bank}: {} seen, {} copied, {} known",
+            copied.seen, copied.copied, copied.known
+        );
+        call.print(text);
+        let names = copied.different.iter();
+        different.extend(names.map(|name| format!("{bank}: {name}")));
+        told.insert(
+            bank,
+            Map::from([
+                ("seen", number(copied.seen)),
+                ("copied", number(copied.copied)),
+                ("known", number(copied.known)),
+            ]),
+        );
+    }
+    match different.is_empty() {
+        true => Ok(told.into()),
+        false => Err(RunnerError::Failed(format!(
+            "these say something else there, and are left as they are: {}",
+            different.join(", ")
+        ))),
+    }
+}
+
+fn migrate_bank(
+    call: &Call<'_>,
+    (src, dst): (&BackendOptions, &BackendOptions),
+    bank: &str,
+    is_dry: bool,
+) -> Result<Copied, RunnerError> {
+    let (from, to) = (open(src), open(dst));
+    Ok(match bank {
+        "grains" => copy_data(&from.data, &to.data, Bank::Grains, is_dry)?,
+        "pillar" => copy_data(&from.data, &to.data, Bank::Pillar, is_dry)?,
+        "mine" => copy_data(&from.data, &to.data, Bank::Mine, is_dry)?,
+        "tokens" => copy_tokens(&from.tokens, &to.tokens, is_dry)?,
+        "keys" => {
+            let pki_dir = &call.runners.general.pki_dir;
+            let from = KeyStore::open_existing_at(pki_dir, Some(src))?;
+            let to = KeyStore::open_existing_at(pki_dir, Some(dst))?;
+            copy_keys(&from, &to, is_dry)?
+        }
+        bank => copy_bank(&from.banks, &to.banks, bank, is_dry)?,
+    })
+}
+
+/// Copies keys with their states. An id that has a key there keeps it, and its
+/// state: somebody may have decided about it.
+fn copy_keys(from: &KeyStore, to: &KeyStore, is_dry: bool) -> Result<Copied, RunnerError> {
+    let mut copied = Copied::default();
+    for state in KeyState::ALL {
+        for id in from.list(state)? {
+            let Some(pem) = from.get(state, &id)? else {
+                continue;
+            };
+            let known = match state {
+                KeyState::Denied => to.get(state, &id)?.map(|pem| (state, pem)),
+                _ => to.lookup(&id)?.map(|key| (key.state, key.pem)),
+            };
+            let outcome = match known {
+                Some((there, known)) if there == state && known.trim() == pem.trim() => {
+                    Outcome::Known
+                }
+                Some(_) => Outcome::Different,
+                None if is_dry => Outcome::Copied,
+                None => {
+                    to.put(&id, state, &pem)?;
+                    let there = to.get(state, &id)?;
+                    match there.is_some_and(|there| there.trim() == pem.trim()) {
+                        true => Outcome::Copied,
+                        false => Outcome::Different,
+                    }
+                }
+            };
+            copied.count(|| format!("{id} ({state})"), outcome);
+        }
+    }
+    Ok(copied)
+}
+
+fn refuse_same(src: &BackendOptions, dst: &BackendOptions) -> Result<(), RunnerError> {
+    match src == dst {
+        true => Err(RunnerError::BadArguments(
+            "both are the same place".to_owned(),
+        )),
+        false => Ok(()),
+    }
+}
+
+fn open(place: &BackendOptions) -> Store {
+    halite_store::open(&StoreOptions::all(place.clone()))
+}
+
+fn number(number: usize) -> Value {
+    u64::try_from(number).unwrap_or(u64::MAX).into()
+}

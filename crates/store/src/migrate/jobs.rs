@@ -1,0 +1,274 @@
+//! Copying jobs with their returns.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use halite_crypto::{HashType, hash_hex};
+use halite_proto::json::{self, Style};
+use halite_proto::returns::JobReturn;
+use halite_proto::{Jid, Map, MinionId, Value, python};
+
+use super::{DIFFERENT_MAX, Outcome};
+use crate::error::StoreError;
+use crate::job_filter::JobFilter;
+use crate::jobs::Jobs;
+use crate::kept::StoredReturn;
+use crate::limits::JOBS_LISTED_MAX;
+
+/// Jobs that are copied at once.
+const THREADS: usize = 8;
+
+/// Jobs between two reports.
+const STEP: usize = 200;
+
+/// What became of jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobsCopied {
+    /// Jobs of the source.
+    pub jobs: usize,
+    /// Their returns.
+    pub returns: usize,
+    /// Jobs that were copied, wholly or in part.
+    pub copied: usize,
+    /// Jobs that were there already.
+    pub known: usize,
+    /// The hash over all jobs of the source, the oldest first.
+    pub hash: String,
+    /// The hash over the same jobs where they were copied to.
+    pub hash_there: String,
+    /// Jobs that are not the same there, at most `DIFFERENT_MAX`.
+    pub different: Vec<Jid>,
+}
+
+/// What is kept of a job.
+struct Job {
+    load: Map,
+    minions: Vec<MinionId>,
+    returns: Vec<(MinionId, StoredReturn)>,
+    endtime: Option<String>,
+    publisher: Option<MinionId>,
+}
+
+/// What became of one job: its hash on both sides, and its returns.
+struct Done {
+    outcome: Outcome,
+    hash: String,
+    hash_there: String,
+    returns: usize,
+}
+
+/// Copies all jobs that have been published or returned, the newest first. After
+/// each few, `go_on` is told how many of how many are done, and says whether to go
+/// on.
+///
+/// # Errors
+/// When one of the places cannot be used, or a job cannot be written as JSON. What
+/// is copied by then is not copied again.
+pub fn copy_jobs(
+    from: &Jobs,
+    to: &Jobs,
+    is_dry: bool,
+    mut go_on: impl FnMut(usize, usize) -> bool,
+) -> Result<JobsCopied, StoreError> {
+    let mut jids = Vec::new();
+    from.newest_fitting(JOBS_LISTED_MAX, &JobFilter::default(), |jid, _| {
+        jids.push(jid.clone());
+        false
+    })?;
+    let mut copied = JobsCopied::default();
+    let (mut hashes, mut hashes_there) = (Vec::new(), Vec::new());
+    for (number, step) in jids.chunks(STEP).enumerate() {
+        if !go_on(number * STEP, jids.len()) {
+            break;
+        }
+        for (jid, done) in together(from, to, step, is_dry)? {
+            copied.jobs += 1;
+            copied.returns += done.returns;
+            match done.outcome {
+                Outcome::Copied => copied.copied += 1,
+                Outcome::Known => copied.known += 1,
+                Outcome::Different if copied.different.len() < DIFFERENT_MAX => {
+                    copied.different.push(jid);
+                }
+                Outcome::Different => {}
+            }
+            hashes.push(done.hash);
+            hashes_there.push(done.hash_there);
+        }
+    }
+    let over_all = |mut hashes: Vec<String>| {
+        hashes.reverse();
+        hash_hex(HashType::Sha256, hashes.concat().as_bytes())
+    };
+    copied.hash = over_all(hashes);
+    copied.hash_there = over_all(hashes_there);
+    Ok(copied)
+}
+
+/// Copies some jobs side by side; gives them in the order in which they are.
+fn together(
+    from: &Jobs,
+    to: &Jobs,
+    jids: &[Jid],
+    is_dry: bool,
+) -> Result<Vec<(Jid, Done)>, StoreError> {
+    let next = AtomicUsize::new(0);
+    let has_failed = AtomicBool::new(false);
+    let all = Mutex::new(Vec::with_capacity(jids.len()));
+    let work = || {
+        while !has_failed.load(Ordering::Relaxed)
+            && let Some(jid) = jids.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            // One that was cleaned away meanwhile is none.
+            let done = copy(from, to, jid, is_dry)
+                .inspect_err(|_| has_failed.store(true, Ordering::Relaxed));
+            if let Some(done) = done.transpose() {
+                let mut all = all
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                all.push(done.map(|done| (jid.clone(), done)));
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(work);
+        }
+    });
+    let all = all.into_inner();
+    let all = all.unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut all: Vec<(Jid, Done)> = all.into_iter().collect::<Result<_, _>>()?;
+    all.sort_by(|(a, _), (b, _)| b.cmp(a));
+    Ok(all)
+}
+
+fn copy(from: &Jobs, to: &Jobs, jid: &Jid, is_dry: bool) -> Result<Option<Done>, StoreError> {
+    let Some(job) = read(from, jid)? else {
+        return Ok(None);
+    };
+    let hash = hash(jid, &job)?;
+    let hash_of_there = || match read(to, jid)? {
+        Some(job) => self::hash(jid, &job),
+        None => Ok(String::new()),
+    };
+    let done = |outcome, hash_there| Done {
+        outcome,
+        hash: hash.clone(),
+        hash_there,
+        returns: job.returns.len(),
+    };
+    let hash_there = hash_of_there()?;
+    if hash_there == hash {
+        return Ok(Some(done(Outcome::Known, hash_there)));
+    }
+    if is_dry {
+        return Ok(Some(done(Outcome::Copied, hash_there)));
+    }
+    write(to, jid, &job)?;
+    let hash_there = hash_of_there()?;
+    let outcome = match hash_there == hash {
+        true => Outcome::Copied,
+        false => Outcome::Different,
+    };
+    Ok(Some(done(outcome, hash_there)))
+}
+
+fn read(jobs: &Jobs, jid: &Jid) -> Result<Option<Job>, StoreError> {
+    let Some(mut load) = jobs.load(jid)? else {
+        return Ok(None);
+    };
+    // Some places have it in the load, too.
+    load.remove("jid");
+    let minions = load.remove("Minions");
+    let minions = minions
+        .as_ref()
+        .and_then(Value::as_list)
+        .unwrap_or_default();
+    let mut minions: Vec<MinionId> = minions
+        .iter()
+        .filter_map(|id| MinionId::parse(id.as_str()?).ok())
+        .collect();
+    minions.sort_unstable();
+    Ok(Some(Job {
+        load,
+        minions,
+        returns: jobs.returns(jid)?,
+        endtime: jobs.endtime(jid)?,
+        publisher: jobs.publisher(jid)?,
+    }))
+}
+
+fn write(to: &Jobs, jid: &Jid, job: &Job) -> Result<(), StoreError> {
+    to.prepare(jid, false)?;
+    let mut load = job.load.clone();
+    load.insert("jid", jid);
+    to.save_load(jid, &load, Some(&job.minions))?;
+    for (id, stored) in &job.returns {
+        if let Some(ret) = as_it_came(jid, &job.load, stored) {
+            to.save_return(jid, id, &ret)?;
+        }
+    }
+    if let Some(endtime) = &job.endtime {
+        to.save_endtime(jid, endtime)?;
+    }
+    if let Some(id) = &job.publisher {
+        to.save_publisher(jid, id)?;
+    }
+    Ok(())
+}
+
+/// A return as its minion has sent it, as far as that is known.
+fn as_it_came(jid: &Jid, load: &Map, stored: &StoredReturn) -> Option<JobReturn> {
+    let mut map = complete(stored);
+    map.insert("jid", jid);
+    map.insert("fun", load.get("fun").cloned().unwrap_or_else(|| "".into()));
+    if let Some(args) = load.get("arg") {
+        map.insert("fun_args", args.clone());
+    }
+    JobReturn::from_map(map).ok()
+}
+
+/// A return with what is missing where it went well.
+fn complete(stored: &StoredReturn) -> Map {
+    let mut map = stored.clone().into_map();
+    if map.get("return").is_none() {
+        map.insert("return", Value::Nil);
+    }
+    if map.get("retcode").is_none() {
+        map.insert("retcode", 0);
+    }
+    if map.get("success").is_none() {
+        let is_good = map.get("retcode").and_then(Value::as_i64) == Some(0);
+        map.insert("success", is_good);
+    }
+    map
+}
+
+/// What a job says, where some places know JSON alone.
+fn hash(jid: &Jid, job: &Job) -> Result<String, StoreError> {
+    let minions: Vec<Value> = job.minions.iter().map(Value::from).collect();
+    let returns: Map = job
+        .returns
+        .iter()
+        .map(|(id, stored)| (Value::from(id), Value::from(complete(stored))))
+        .collect();
+    let all = Map::from([
+        ("load", Value::from(job.load.clone())),
+        ("minions", minions.into()),
+        ("returns", returns.into()),
+        ("endtime", job.endtime.as_deref().unwrap_or_default().into()),
+        ("publisher", job.publisher.as_ref().map(Value::from).into()),
+    ]);
+    let style = Style {
+        sort_keys: true,
+        default: Some(python::str),
+        ..Style::default()
+    };
+    let text = json::write(&all.into(), style);
+    let text = text.map_err(|source| StoreError::Json {
+        place: jid.to_string(),
+        source,
+    })?;
+    Ok(hash_hex(HashType::Sha256, text.as_bytes()))
+}

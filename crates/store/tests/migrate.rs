@@ -1,0 +1,192 @@
+//! Everything that is kept, moved from files to each server and back.
+
+#![cfg(all(feature = "mysql", feature = "postgres", feature = "redis"))]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::time::Duration;
+
+use halite_crypto::HashType;
+use halite_proto::publish::FunSpec;
+use halite_proto::returns::{JobReturn, ReturnJid};
+use halite_proto::{Jid, Map, MinionId, Value};
+use halite_store::migrate::{copy_bank, copy_data, copy_jobs, copy_tokens};
+use halite_store::{
+    BackendOptions, Bank, JobTables, MysqlOptions, PostgresOptions, RedisOptions, Saved, Store,
+    StoreOptions, TokenId,
+};
+use halite_store_servers::Address;
+use halite_test_services::{MariaDb, Postgres, Redis, Wanted};
+
+const JOBS: u64 = 450;
+
+fn jid(number: u64) -> Jid {
+    Jid::parse(format!("20260102030405{number:06}")).unwrap()
+}
+
+fn id(name: &str) -> MinionId {
+    MinionId::parse(name).unwrap()
+}
+
+/// Jobs of all kinds, minion data, banks and tokens.
+fn fill(store: &Store) -> TokenId {
+    for number in 0..JOBS {
+        let job = jid(number);
+        let load = Map::from([
+            ("fun", Value::from("test.arg")),
+            ("tgt", "web*".into()),
+            ("user", "alice".into()),
+            (
+                "arg",
+                Value::List(vec![number.into(), 1.5.into(), Value::Nil]),
+            ),
+        ]);
+        store.jobs.prepare(&job, false).unwrap();
+        store
+            .jobs
+            .save_load(&job, &load, Some(&[id("web1"), id("web2")]))
+            .unwrap();
+        let fun = FunSpec::One("test.arg".to_owned());
+        let value = match number % 3 {
+            0 => Value::from("é \0 text"),
+            1 => Value::Bytes(vec![0, 255]),
+            _ => Map::from([("a", Value::Float(f64::NAN))]).into(),
+        };
+        let jid = ReturnJid::Jid(job.clone());
+        let mut ret = JobReturn::new(jid, fun, Vec::new(), value, (number % 2) as i64);
+        ret.out = Some("nested".to_owned());
+        let saved = store.jobs.save_return(&job, &id("web1"), &ret).unwrap();
+        assert_eq!(saved, Saved::Stored);
+    }
+    store.jobs.save_endtime(&jid(1), "at noon").unwrap();
+    store.jobs.save_publisher(&jid(2), &id("web2")).unwrap();
+    let grains = Map::from([("os", "Debian")]);
+    store.data.put(Bank::Grains, &id("web1"), &grains).unwrap();
+    let mine = Map::from([("test.ping", true)]);
+    store.data.update_mine(&id("web1"), mine, false).unwrap();
+    for (bank, key) in [("own", "a"), ("own", "b"), ("own/below", "c")] {
+        store.banks.store(bank, key, &Value::from(key)).unwrap();
+    }
+    let token = TokenId::generate(HashType::Sha256);
+    let data = Map::from([("expire", Value::Float(4e9)), ("name", "alice".into())]);
+    store.tokens.put(&token, &data, 4_000_000_000).unwrap();
+    token
+}
+
+fn check(place: BackendOptions) {
+    let dir = tempfile::tempdir().unwrap();
+    let files = halite_store::open(&StoreOptions::local_fs(dir.path(), HashType::Sha256));
+    let token = fill(&files);
+    let there = halite_store::open(&StoreOptions::all(place));
+
+    let dry = copy_jobs(&files.jobs, &there.jobs, true, |_, _| true).unwrap();
+    assert_eq!((dry.jobs, dry.copied), (450, 450));
+    assert_eq!(there.jobs.newest(1).unwrap(), []);
+    // It is broken off, and begun again.
+    let mut reports = 0;
+    let part = copy_jobs(&files.jobs, &there.jobs, false, |_, all| {
+        assert_eq!(all, 450);
+        reports += 1;
+        reports < 2
+    });
+    assert_eq!(part.unwrap().copied, 200);
+    let rest = copy_jobs(&files.jobs, &there.jobs, false, |_, _| true).unwrap();
+    assert_eq!((rest.jobs, rest.returns), (450, 450));
+    assert_eq!((rest.copied, rest.known), (250, 200));
+    assert_eq!(rest.hash, rest.hash_there);
+    assert_eq!(rest.different, []);
+    let load = there.jobs.load(&jid(7)).unwrap().unwrap();
+    assert_eq!(load.get("Minions").unwrap().as_list().unwrap().len(), 2);
+    assert_eq!(there.jobs.endtime(&jid(1)).unwrap().unwrap(), "at noon");
+    assert_eq!(there.jobs.publisher(&jid(2)).unwrap(), Some(id("web2")));
+
+    for bank in [Bank::Grains, Bank::Mine] {
+        let copied = copy_data(&files.data, &there.data, bank, false).unwrap();
+        assert_eq!((copied.seen, copied.copied), (1, 1), "{bank:?}");
+        let of = |store: &Store| store.data.get(bank, &id("web1")).unwrap().unwrap();
+        assert_eq!(of(&there), of(&files));
+    }
+    let copied = copy_tokens(&files.tokens, &there.tokens, false).unwrap();
+    assert_eq!((copied.seen, copied.copied), (1, 1));
+    let found = there.tokens.get(&token, 1).unwrap().unwrap();
+    assert_eq!(found.get("name"), Some(&"alice".into()));
+    let copied = copy_bank(&files.banks, &there.banks, "own", false).unwrap();
+    assert_eq!((copied.seen, copied.copied), (3, 3));
+    there
+        .banks
+        .store("own", "a", &Value::from("other"))
+        .unwrap();
+    let again = copy_bank(&files.banks, &there.banks, "own", false).unwrap();
+    assert_eq!(
+        (again.known, again.different),
+        (2, vec!["own/a".to_owned()])
+    );
+
+    // And back to files.
+    let back = tempfile::tempdir().unwrap();
+    let back = halite_store::open(&StoreOptions::local_fs(back.path(), HashType::Sha256));
+    let returned = copy_jobs(&there.jobs, &back.jobs, false, |_, _| true).unwrap();
+    assert_eq!((returned.copied, returned.returns), (450, 450));
+    assert_eq!(returned.hash, rest.hash);
+    assert_eq!(returned.hash_there, rest.hash);
+}
+
+#[test]
+fn a_redis_takes_all_and_gives_it_back() {
+    let Some(redis) = Redis::for_test(&Wanted::default()) else {
+        return;
+    };
+    let address = Address::parse(&redis.url()).unwrap();
+    let keep = Duration::from_secs(24 * 3600);
+    check(BackendOptions::Redis(Box::new(RedisOptions::new(
+        address, keep,
+    ))));
+}
+
+#[test]
+fn a_postgres_takes_all_and_gives_it_back() {
+    let Some(postgres) = Postgres::shared() else {
+        return;
+    };
+    let url = postgres.url(&postgres.database().unwrap());
+    let address = Address::parse(&url).unwrap();
+    let tables = JobTables::Jsonb;
+    check(BackendOptions::Postgres(Box::new(PostgresOptions {
+        address,
+        tables,
+    })));
+}
+
+#[test]
+fn a_mariadb_takes_all_and_gives_it_back() {
+    let Some(mariadb) = MariaDb::shared() else {
+        return;
+    };
+    let url = mariadb.url(&mariadb.database().unwrap());
+    let address = Address::parse(&url).unwrap();
+    check(BackendOptions::Mysql(Box::new(MysqlOptions::new(address))));
+}
+
+/// A job that somebody else has put there is told of, and not mixed up.
+#[test]
+fn a_job_that_differs_is_told_of() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let open = |dir: &tempfile::TempDir| {
+        halite_store::open(&StoreOptions::local_fs(dir.path(), HashType::Sha256))
+    };
+    let (one, two) = (open(&one), open(&two));
+    let ret = |value: i64| {
+        let fun = FunSpec::One("test.ping".to_owned());
+        JobReturn::new(ReturnJid::Jid(jid(1)), fun, Vec::new(), value.into(), 0)
+    };
+    for (store, value) in [(&one, 1), (&two, 2)] {
+        store
+            .jobs
+            .save_return(&jid(1), &id("web1"), &ret(value))
+            .unwrap();
+    }
+    let copied = copy_jobs(&one.jobs, &two.jobs, false, |_, _| true).unwrap();
+    assert_eq!(copied.different, [jid(1)]);
+    assert_ne!(copied.hash, copied.hash_there);
+    let kept = two.jobs.return_of(&jid(1), &id("web1")).unwrap().unwrap();
+    assert_eq!(kept.ret(), &Value::from(2));
+}

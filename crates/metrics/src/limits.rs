@@ -1,0 +1,24 @@
+//! Limits of what is kept and served.
+
+use std::time::Duration;
+
+/// Values of one label. Those that come later count as `other`.
+pub(crate) const NAMES_MAX: usize = 512;
+
+/// Characters of a label's value; a longer one counts as `other`.
+pub(crate) const NAME_CHARS_MAX: usize = 80;
+
+/// Boundaries of one histogram.
+pub(crate) const BOUNDARIES_MAX: usize = 64;
+
+/// Connections at once; more wait to be accepted.
+pub(crate) const CONNECTIONS_MAX: usize = 16;
+
+/// How long one connection may take, from its first byte to its last.
+pub(crate) const CONNECTION_WITHIN: Duration = Duration::from_secs(10);
+
+/// Bytes of the head of a request.
+pub(crate) const HEAD_BYTES_MAX: usize = 16 * 1024;
+
+/// The pause after a connection could not be accepted.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(200);

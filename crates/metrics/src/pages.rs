@@ -1,0 +1,159 @@
+//! Pages of plain text over HTTP/1, for programs that watch a daemon.
+//!
+//! Invariant: so many connections at once, each within one limit of time, and a
+//! request has no body.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::CONTENT_TYPE;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
+
+use crate::limits::{ACCEPT_PAUSE, CONNECTION_WITHIN, CONNECTIONS_MAX, HEAD_BYTES_MAX};
+
+/// The notation of the page of metrics.
+pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Its status.
+    pub status: u16,
+    /// What it is written in.
+    pub content_type: &'static str,
+    /// Its text.
+    pub body: String,
+}
+
+impl Page {
+    /// A line of text.
+    pub fn text(status: u16, line: &str) -> Self {
+        Self {
+            status,
+            content_type: "text/plain; charset=utf-8",
+            body: format!("{line}\n"),
+        }
+    }
+}
+
+/// Gives the page of a path, if there is one. It may block.
+pub type Answer = dyn Fn(&str) -> Option<Page> + Send + Sync;
+
+/// Serves pages until `stop` is done.
+pub async fn serve(listener: TcpListener, answer: Arc<Answer>, stop: impl Future<Output = ()>) {
+    let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    tokio::pin!(stop);
+    loop {
+        let accepting = async {
+            let slot = Arc::clone(&slots).acquire_owned().await.ok();
+            (slot, listener.accept().await)
+        };
+        let (slot, accepted) = tokio::select! {
+            () = &mut stop => return,
+            accepted = accepting => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let answer = Arc::clone(&answer);
+                tokio::spawn(async move {
+                    let _slot = slot;
+                    if timeout(CONNECTION_WITHIN, requests(stream, answer))
+                        .await
+                        .is_err()
+                    {
+                        tracing::debug!("a connection for a page took too long");
+                    }
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "could not accept a connection for a page");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn requests(stream: TcpStream, answer: Arc<Answer>) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let answer = Arc::clone(&answer);
+        async move { Ok::<_, Infallible>(respond(&request, answer).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .keep_alive(false)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = connection.await {
+        tracing::debug!("a connection for a page ended: {error}");
+    }
+}
+
+async fn respond(request: &Request<Incoming>, answer: Arc<Answer>) -> Response<Full<Bytes>> {
+    let is_asked = [Method::GET, Method::HEAD].contains(request.method());
+    let path = request.uri().path().to_owned();
+    let page = match is_asked {
+        true => spawn_blocking(move || answer(&path)).await.ok().flatten(),
+        false => Some(Page::text(405, "only GET")),
+    };
+    let page = page.unwrap_or_else(|| Page::text(404, "there is no such page"));
+    let mut response = Response::new(Full::new(Bytes::from(page.body)));
+    *response.status_mut() =
+        StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let kind = hyper::header::HeaderValue::from_static(page.content_type);
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    async fn asked(address: std::net::SocketAddr, head: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("{head} HTTP/1.1\r\nHost: x\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).await.unwrap();
+        said
+    }
+
+    #[tokio::test]
+    async fn a_page_is_served_and_nothing_else() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let answer: Arc<Answer> =
+            Arc::new(|path: &str| (path == "/health").then(|| Page::text(503, "not ready")));
+        tokio::spawn(serve(listener, answer, std::future::pending()));
+        // Who says nothing takes one place of several.
+        let _silent = TcpStream::connect(address).await.unwrap();
+        let all = async {
+            let said = asked(address, "GET /health").await;
+            assert!(said.starts_with("HTTP/1.1 503") && said.ends_with("\r\n\r\nnot ready\n"));
+            assert!(
+                asked(address, "GET /other")
+                    .await
+                    .starts_with("HTTP/1.1 404")
+            );
+            assert!(
+                asked(address, "POST /health")
+                    .await
+                    .starts_with("HTTP/1.1 405")
+            );
+        };
+        timeout(Duration::from_secs(20), all).await.unwrap();
+    }
+}

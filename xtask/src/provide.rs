@@ -22,6 +22,7 @@ const PROGRAMS: [(&str, &str); 29] = [
     ("fish", "fish"),
     ("git", "git"),
     ("gpg", "gnupg"),
+    ("haproxy", "haproxy"),
     ("initdb", "postgresql"),
     ("mariadb", "mariadb-client"),
     ("mariadb-install-db", "mariadb-server"),

@@ -303,7 +303,7 @@ impl LocalClient {
     /// nothing where nobody could be asked.
     async fn ask_working(&self, jid: &Jid, minions: &[String]) -> Option<Jid> {
         let (pki_dir, place) = (
-            self.settings.pki_dir.clone(),
+            self.settings.keys_dir.clone(),
             self.settings.places.keys.clone(),
         );
         let minions = minions.to_vec();

@@ -26,6 +26,9 @@ pub struct ClientSettings {
     pub sock_dir: PathBuf,
     /// `pki_dir`.
     pub pki_dir: PathBuf,
+    /// The directory of minions' keys: `cluster_pki_dir` of a master in a cluster,
+    /// else `pki_dir`.
+    pub keys_dir: PathBuf,
     /// `syndic_dir`.
     pub syndic_dir: PathBuf,
     /// `transport`: how the master takes requests.
@@ -115,6 +118,7 @@ impl ClientSettings {
                 name: "hash_type",
                 value: options.text("hash_type", "").to_owned(),
             })?;
+        let pki_dir = options.path("pki_dir", "/etc/salt/pki/master");
         let places = Places::from_opts(opts, &cachedir, hash_type);
         let places = places.map_err(|error| SettingsError {
             name: error.option,
@@ -122,7 +126,11 @@ impl ClientSettings {
         })?;
         Ok(Self {
             user: options.text("user", "root").to_owned(),
-            pki_dir: options.path("pki_dir", "/etc/salt/pki/master"),
+            keys_dir: match options.text("cluster_id", "") {
+                "" => pki_dir.clone(),
+                _ => Path::new(options.text("cluster_pki_dir", &pki_dir.to_string_lossy())).into(),
+            },
+            pki_dir,
             cachedir,
             syndic_dir,
             transport: options.transport()?,

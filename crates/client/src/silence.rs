@@ -168,9 +168,14 @@ impl Silence {
                 span(self.asked_micros.saturating_sub(since)),
             ),
             Connection::Here(since) => format!(
-                "{}\n\nIt is connected since {} and was sent the job; it has not said that \
+                "{}\n\nIt is connected{} since {} and was sent the job; it has not said that \
                  it still runs.",
                 words::no_response(jid),
+                standing
+                    .at
+                    .as_ref()
+                    .map(|at| format!(" to {at}"))
+                    .unwrap_or_default(),
                 moment(since)
             ),
             Connection::Absent => format!(
@@ -211,6 +216,7 @@ mod tests {
         let standing = Standing {
             key: key.map(str::to_owned),
             connection,
+            at: None,
             result_at: None,
             distrusts_since: None,
             clones: Vec::new(),

@@ -1,6 +1,7 @@
 //! What a master's files say.
 
 mod access;
+mod cluster;
 mod external_pillars;
 mod settle;
 
@@ -43,6 +44,22 @@ options! {
         ret_port: Port = Port(4506),
         /// How masters and minions talk.
         transport: Transport = Transport::ZeroMq,
+        /// The name of the cluster that this master belongs to; nothing: to none.
+        cluster_id: Option<String> = None,
+        /// The other masters of the cluster: `host` or `host:port`.
+        cluster_peers: OneOrMany = OneOrMany(Vec::new()),
+        /// Keys of the cluster, its masters and its minions; by default `pki_dir`.
+        cluster_pki_dir: Option<PathBuf> = None,
+        /// The port for the other masters.
+        cluster_pool_port: Port = Port(4520),
+        /// An older name of `cluster_pool_port`, which wins.
+        cluster_port: Option<Port> = None,
+        /// What a master proves to know that joins without a shared directory.
+        cluster_secret: Option<String> = None,
+        /// The fingerprint (SHA-256) that the public key of the cluster must have.
+        cluster_pub_fingerprint: Option<String> = None,
+        /// The passphrase of the key of the cluster.
+        cluster_key_pass: Option<String> = None,
         /// Keys of the master and the minions.
         pki_dir: PathBuf = "/etc/salt/pki/master".into(),
         /// Jobs, minion data, sessions.

@@ -69,9 +69,14 @@ const REASONS: &[(&str, &str)] = &[
     ("regen_thin", "there is no salt-ssh"),
     ("min_extra_mods", "there is no salt-ssh"),
     ("enable_ssh_minions", "there is no salt-ssh"),
+    ("cluster_mode", "cluster_id makes a master one of a cluster"),
+    (
+        "cluster_encryption_algorithm",
+        "masters of a cluster talk over TLS 1.3",
+    ),
     (
         "cluster_",
-        "there are no clusters; minions may have several masters",
+        "a cluster has no leader and holds no votes: any living master serves",
     ),
     ("syndic_", "there is no salt-syndic"),
     ("thorium", "there is no thorium"),

@@ -7,16 +7,15 @@ use crate::error::{ConfigError, Faults};
 use crate::known::{self, Side};
 use crate::raw::{Entry, Raw};
 
-/// Parts of names, and why the options that begin so are refused.
+/// Options, and why they are refused.
 const REFUSED: &[(&str, &str)] = &[
     (
         "order_masters",
         "returns that syndics bring are not accepted",
     ),
     (
-        "cluster_",
-        "masters form no cluster: behind one address, each would show minions a key of its own; \
-         list the masters in the minions' `master` instead",
+        "cluster_isolated_filesystem",
+        "masters of a cluster share the directory cluster_pki_dir",
     ),
     (
         "eauth_tokens.cluster_id",
@@ -51,13 +50,8 @@ const WINREPO: &str =
 
 /// Why a master refuses an option whose value is not Salt's default.
 pub(crate) fn why(name: &str) -> Option<&'static str> {
-    let is_meant = |part: &str| match part {
-        // Families, with their common beginning.
-        "cluster_" => name.starts_with(part),
-        part => name == part,
-    };
     let mut refused = REFUSED.iter();
-    let (_, why) = refused.find(|(part, _)| is_meant(part))?;
+    let (_, why) = refused.find(|(refused, _)| *refused == name)?;
     Some(why)
 }
 
@@ -91,11 +85,8 @@ mod tests {
 
     #[test]
     fn each_refusal_is_of_an_option_that_is_there() {
-        for (part, _) in REFUSED {
-            assert!(
-                known::any(|name| name.starts_with(part) && why(name).is_some()),
-                "{part}"
-            );
+        for (refused, _) in REFUSED {
+            assert!(known::any(|name| name == *refused), "{refused}");
         }
         assert_eq!(why("cachedir"), None);
         assert_eq!(why("client_acl_verify"), None);

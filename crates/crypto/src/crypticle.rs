@@ -52,6 +52,18 @@ impl SymmetricKey {
         Self(Secret::new(text))
     }
 
+    /// A key of so many derived bytes.
+    pub(crate) fn from_halves(mut first: [u8; HMAC_BYTES], mut second: [u8; HMAC_BYTES]) -> Self {
+        let mut bytes = [0; KEY_BYTES];
+        bytes[..HMAC_BYTES].copy_from_slice(&first);
+        bytes[HMAC_BYTES..].copy_from_slice(&second[..AES_KEY_BYTES]);
+        let text = STANDARD.encode(bytes);
+        for secret in [&mut first[..], &mut second, &mut bytes] {
+            secret.zeroize();
+        }
+        Self(Secret::new(text))
+    }
+
     /// Takes a key from its text form; white space around it is ignored.
     ///
     /// # Errors

@@ -190,6 +190,41 @@ pub fn write_atomic(path: &Path, options: WriteOptions, bytes: &[u8]) -> Result<
         })
 }
 
+/// Puts a file at `path` unless there is one: of several processes, on several
+/// machines too, one makes it, and nobody ever sees a part of it. False if there
+/// was one.
+///
+/// # Errors
+/// When the directory is missing, read-only or full, or its file system has no
+/// hard links.
+pub fn create_exclusive(
+    path: &Path,
+    options: WriteOptions,
+    bytes: &[u8],
+) -> Result<bool, FileError> {
+    let temp = temp_beside(path);
+    let made = fill(&temp, options, bytes).and_then(|owner| {
+        let made = match fs::hard_link(&temp, path) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(error),
+        };
+        fs::remove_file(&temp)?;
+        remnants::clear_beside(path, owner);
+        match (options.durable, path.parent()) {
+            (true, Some(dir)) => sync_dir(dir).map(|()| made),
+            _ => Ok(made),
+        }
+    });
+    made.map_err(|source| {
+        let _ = fs::remove_file(&temp);
+        FileError::Write {
+            path: path.to_owned(),
+            source,
+        }
+    })
+}
+
 /// Reads a whole file of at most `bytes_max` bytes.
 ///
 /// # Errors
@@ -280,6 +315,24 @@ mod tests {
         create_private(&path, MODE_SECRET, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(mode(&path), MODE_SECRET);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn of_many_that_make_a_file_one_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        let make = |n: u8| create_exclusive(&path, WriteOptions::new(MODE_KEY), &[n; 100]);
+        let made: Vec<bool> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8u8).map(|n| scope.spawn(move || make(n))).collect();
+            let all = all.into_iter().map(|one| one.join().unwrap().unwrap());
+            all.collect()
+        });
+        assert_eq!(made.iter().filter(|made| **made).count(), 1);
+        let winner = made.iter().position(|made| *made).unwrap();
+        let winner = u8::try_from(winner).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), [winner; 100]);
+        assert_eq!(mode(&path), MODE_KEY);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 

@@ -12,6 +12,7 @@
 
 pub mod algorithm;
 pub mod crypticle;
+mod derive;
 pub mod error;
 pub mod files;
 pub mod hash;
@@ -31,6 +32,7 @@ mod shared_secret;
 
 pub use algorithm::{EncAlgo, SigAlgo, UnknownAlgorithm};
 pub use crypticle::{BadSymmetricKey, Crypticle, OpenError, Opened, SymmetricKey};
+pub use derive::DerivationRoot;
 pub use error::{BackendError, KeyError};
 pub use hash::{HashType, Hasher, hash_hex};
 pub use pem::{clean_key, fingerprint_path, fingerprint_text};

@@ -82,6 +82,30 @@ pub enum KeyStoreError {
         /// The file.
         path: PathBuf,
     },
+    /// Another master of the cluster has this name, or this one had another key.
+    #[error("{} is not the key of this master: remove it to continue", path.display())]
+    OtherPeer {
+        /// The file with the public key.
+        path: PathBuf,
+    },
+    /// The key of the cluster is not the one that was meant.
+    #[error(
+        "the public key of the cluster in {} has the fingerprint {found}, not that of the option \
+         cluster_pub_fingerprint",
+        path.display()
+    )]
+    OtherCluster {
+        /// The file with the private key.
+        path: PathBuf,
+        /// The fingerprint of its public half.
+        found: String,
+    },
+    /// The file of the publish key holds none.
+    #[error("{} holds no key for publications: remove it to have a new one made", path.display())]
+    NoPublishKey {
+        /// The file.
+        path: PathBuf,
+    },
     /// A new key would replace one that exists.
     #[error("the key {} exists already", path.display())]
     Exists {

@@ -15,6 +15,7 @@
 pub mod autosign;
 mod backend;
 mod cached;
+pub mod cluster;
 pub mod dropfile;
 pub mod error;
 pub mod generate;
@@ -36,6 +37,7 @@ pub mod token;
 
 pub use autosign::{Autosign, AutosignOptions};
 pub use backend::KeyVersion;
+pub use cluster::{ClusterDir, ClusterKeyOptions};
 pub use error::KeyStoreError;
 pub use generate::{GeneratedPair, gen_keys};
 pub use master::{MasterKeyOptions, MasterKeys, master_id};

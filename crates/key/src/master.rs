@@ -70,6 +70,22 @@ impl MasterKeys {
         })
     }
 
+    /// The keys that the masters of a cluster show to minions, with what this
+    /// master signs them with.
+    pub(crate) fn of_cluster(
+        private: PrivateKey,
+        public_pem: String,
+        own: &PkiDir,
+        options: &MasterKeyOptions<'_>,
+    ) -> Result<Self, KeyStoreError> {
+        Ok(Self {
+            signer: Signer::load(own, options.id, options.bits, &options.signing)?,
+            private,
+            public_pem,
+            changes: Vec::new(),
+        })
+    }
+
     /// The private key.
     pub fn private(&self) -> &PrivateKey {
         &self.private

@@ -54,6 +54,9 @@ pub enum StartError {
         /// What is wrong with its value.
         why: String,
     },
+    /// The other masters of the cluster cannot be reached at all.
+    #[error("could not prepare the links to the other masters")]
+    Mesh(#[source] halite_mesh::MeshError),
     /// The files for minions cannot be served as configured.
     #[error("could not open the file server")]
     Files(#[source] halite_fileserver::OptionsError),

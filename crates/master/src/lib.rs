@@ -16,6 +16,7 @@
 //! - `events`: the event bus, the events of minions, the reactor's rules.
 //! - `telemetry`: counts and statistics of requests, and what may be logged.
 //! - `functions`: the functions that the master runs itself.
+//! - `cluster`: the cluster that the master belongs to: files, links, grants.
 //! - `keys`: keys and sessions of minions, the master's own keys.
 //! - `jobs`: job ids, the job cache, and what is remembered of jobs.
 //! - `fleet`: which minions are connected, what is cached of them, targets.
@@ -29,6 +30,7 @@
 //! - `runner`: the functions of `salt-run`.
 //! - `reactor`: events that call for commands.
 //! - `master`: the parts, put together.
+//! - `relay`: what the other masters of the cluster tell, and what they are told.
 //! - `handlers`: requests, once their sender is proven.
 //! - `serving`: sockets, workers, and the way of a request to its handler.
 //! - `daemon`: start, tasks by the clock, and end.
@@ -40,6 +42,7 @@
 mod access;
 mod batches;
 mod clock;
+mod cluster;
 mod comparison;
 pub mod core;
 mod daemon;
@@ -59,6 +62,7 @@ mod pillar;
 mod places;
 mod publishing;
 mod reactor;
+mod relay;
 mod runner;
 mod serving;
 mod settings;

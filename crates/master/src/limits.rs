@@ -288,6 +288,16 @@ pub const LATE_BYTES_PER_MINION_MAX: usize = 2 * 1024 * 1024;
 /// nothing more is kept for late listeners.
 pub const LATE_JOBS_MAX: usize = 10_000;
 
+/// Grants of sessions that a master of a cluster knows, its own and its peers'. The
+/// oldest are forgotten, and minions with keys of theirs sign in again.
+pub const GRANTS_MAX: usize = 24;
+
+/// Minions that one message to a peer says are here or gone.
+pub const SEATS_TOLD_MAX: usize = 1_000_000;
+
+/// How long a new publish key is told to the peers before it is used in any case.
+pub const PUBLISH_KEY_TOLD_MAX: Duration = Duration::from_secs(1);
+
 /// Remotes of `ext_pillar: git` that are fetched at once; others wait. Each is
 /// a process that mostly waits for another machine.
 pub const GIT_PILLAR_FETCHES_MAX: usize = 128;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::access::Access;
 use crate::batches::Batches;
+use crate::cluster::Cluster;
 use crate::core::questions::Questions;
 use crate::events::bus::Bus;
 use crate::events::minion_events::MinionEvents;
@@ -28,6 +29,7 @@ pub(crate) struct Master {
     pub(crate) functions: Arc<Functions>,
     pub(crate) bus: Arc<Bus>,
     pub(crate) minion_events: MinionEvents,
+    pub(crate) cluster: Option<Arc<Cluster>>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) fleet: Arc<Fleet>,

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use tokio::io::{BufReader, split};
 use tokio::net::TcpStream;
@@ -39,7 +40,7 @@ enum Greeted {
 
 /// What is still to be handled.
 enum Work {
-    Message(u64, Vec<u8>),
+    Message(u64, Duration, Vec<u8>),
     /// Nothing, but a number that counts as handled.
     Skip(u64),
     Missed(u64),
@@ -119,9 +120,7 @@ async fn greet(mesh: &Mesh, stream: TcpStream, from: SocketAddr) -> Result<Greet
         return Err(MeshError::OtherCluster { peer, cluster });
     }
     let life = hello.incarnation;
-    let heard = mesh
-        .0
-        .hears(&peer, life, hello.last, place_of(&hello, from));
+    let heard = mesh.0.hears(&peer, life, place_of(&hello, from));
     let welcome = Frame::Welcome(Welcome {
         incarnation: mesh.0.incarnation,
         heard,
@@ -205,7 +204,7 @@ async fn hear(
             });
         }
         let next = match frame {
-            Frame::Data(number, message) => Work::Message(number, message),
+            Frame::Data(number, age, message) => Work::Message(number, age, message),
             Frame::Gap(number) => Work::Missed(number),
             Frame::Ping(number) => Work::Skip(number),
             _ => {
@@ -258,9 +257,9 @@ fn handle(
     work: Work,
 ) -> u64 {
     let number = match work {
-        Work::Message(number, message) => {
+        Work::Message(number, age, message) => {
             if mesh.0.is_new(peer, life, number) {
-                receiver.told(peer, life, &message);
+                receiver.told(peer, age, &message);
             }
             number
         }

@@ -72,7 +72,6 @@ async fn dial(
             cluster: mesh.0.cluster.clone(),
             incarnation: mesh.0.incarnation,
             listens: listens.and_then(|at| PeerAddress::parse(&at.to_string(), 0).ok()),
-            last: *mesh.0.last().borrow(),
         };
         write_frame(&mut secured.stream, &Frame::Hello(hello)).await?;
         let answer = read_frame(&mut secured.stream, HELLO_BYTES_MAX, HANDSHAKE_MAX);
@@ -160,7 +159,7 @@ async fn tell(
         for message in messages {
             told = message.number;
             if message.to.as_ref().is_none_or(|to| to == peer) {
-                let head = data_head(told, message.message.len());
+                let head = data_head(told, message.at.elapsed(), message.message.len());
                 writer.write_all(&head).await?;
                 writer.write_all(&message.message).await?;
             } else {

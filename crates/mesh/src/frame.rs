@@ -3,6 +3,8 @@
 //!
 //! Pure. Invariant: a frame that was read is within the bounds of its kind.
 
+use std::time::Duration;
+
 use halite_proto::msgpack::{pack_modern, unpack_modern};
 use halite_proto::{Map, Value};
 
@@ -27,8 +29,6 @@ pub(crate) struct Hello {
     pub(crate) incarnation: Incarnation,
     /// Where it can be dialled, if it listens.
     pub(crate) listens: Option<PeerAddress>,
-    /// The number of its last message.
-    pub(crate) last: u64,
 }
 
 /// What the other side answers.
@@ -44,8 +44,8 @@ pub(crate) struct Welcome {
 pub(crate) enum Frame {
     Hello(Hello),
     Welcome(Welcome),
-    /// A message and its number.
-    Data(u64, Vec<u8>),
+    /// A message, its number, and how long ago it was told.
+    Data(u64, Duration, Vec<u8>),
     /// Nothing to tell; the number of the last message.
     Ping(u64),
     /// Everything up to this number is handled.
@@ -57,8 +57,11 @@ pub(crate) enum Frame {
 }
 
 /// The bytes of a message in its frame, to be followed by the message itself.
-pub(crate) fn data_head(number: u64, message_bytes: usize) -> Vec<u8> {
-    head(DATA, 8 + message_bytes, &number.to_be_bytes())
+pub(crate) fn data_head(number: u64, age: Duration, message_bytes: usize) -> Vec<u8> {
+    let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+    let mut begin = number.to_be_bytes().to_vec();
+    begin.extend_from_slice(&age.to_be_bytes());
+    head(DATA, begin.len() + message_bytes, &begin)
 }
 
 fn head(kind: u8, body_bytes: usize, begin: &[u8]) -> Vec<u8> {
@@ -82,7 +85,6 @@ impl Frame {
                     ("cluster", Value::from(hello.cluster.as_str())),
                     ("incarnation", hello.incarnation.to_string().into()),
                     ("listens", listens.into()),
-                    ("last", hello.last.into()),
                 ]);
                 packed(HELLO, map)
             }
@@ -94,8 +96,8 @@ impl Frame {
                 ]);
                 packed(WELCOME, map)
             }
-            Self::Data(of, message) => {
-                let mut out = data_head(*of, message.len());
+            Self::Data(of, age, message) => {
+                let mut out = data_head(*of, *age, message.len());
                 out.extend_from_slice(message);
                 out
             }
@@ -120,7 +122,11 @@ impl Frame {
         let short = || bad("a frame that is too short");
         match *kind {
             DATA => number()
-                .map(|(of, message)| Self::Data(of, message.to_vec()))
+                .and_then(|(of, rest)| {
+                    let (age, message) = rest.split_first_chunk::<8>()?;
+                    let age = Duration::from_millis(u64::from_be_bytes(*age));
+                    Some(Self::Data(of, age, message.to_vec()))
+                })
                 .ok_or_else(short),
             PING => number().map(|(of, _)| Self::Ping(of)).ok_or_else(short),
             ACK => number().map(|(of, _)| Self::Ack(of)).ok_or_else(short),
@@ -164,7 +170,6 @@ fn hello(body: &[u8]) -> Option<Hello> {
         cluster: map.get("cluster")?.as_str()?.to_owned(),
         incarnation: incarnation(&map)?,
         listens,
-        last: u64::try_from(map.get("last")?.as_i64()?).ok()?,
     })
 }
 
@@ -197,7 +202,6 @@ mod tests {
                 cluster: "master_cluster".to_owned(),
                 incarnation,
                 listens,
-                last: 7,
             })
         };
         check_round_trip(hello(None));
@@ -206,7 +210,11 @@ mod tests {
             incarnation,
             heard: 6,
         }));
-        check_round_trip(Frame::Data(u64::MAX, b"xyz".to_vec()));
+        check_round_trip(Frame::Data(
+            u64::MAX,
+            Duration::from_millis(5),
+            b"xyz".to_vec(),
+        ));
         for frame in [Frame::Ping(3), Frame::Ack(4), Frame::Gap(5)] {
             check_round_trip(frame);
         }

@@ -28,8 +28,8 @@ impl Heard {
         self.0.get(peer).copied()
     }
 
-    /// A peer says in which life it is, and where it goes on.
-    pub(crate) fn begin(&mut self, peer: &PeerId, incarnation: Incarnation, number: u64) {
+    /// A peer says in which life it is; all of a new one is news.
+    pub(crate) fn begin(&mut self, peer: &PeerId, incarnation: Incarnation) {
         let is_same = self
             .of(peer)
             .is_some_and(|place| place.incarnation == incarnation);
@@ -38,7 +38,7 @@ impl Heard {
         }
         let place = Place {
             incarnation,
-            number,
+            number: 0,
         };
         self.0.insert(peer.clone(), place);
     }
@@ -97,14 +97,14 @@ mod tests {
         let [first, second] = [1, 2].map(Incarnation);
         let mut heard = Heard::default();
         assert!(!heard.admit(&m2, first, 1));
-        heard.begin(&m2, first, 4);
-        assert!(!heard.admit(&m2, first, 4));
+        heard.begin(&m2, first);
+        assert!(!heard.admit(&m2, first, 0) && heard.admit(&m2, first, 4));
         assert!(heard.admit(&m2, first, 5) && !heard.admit(&m2, first, 5));
-        // The same life goes on where it was, whatever it says.
-        heard.begin(&m2, first, 0);
+        // The same life goes on where it was.
+        heard.begin(&m2, first);
         assert!(!heard.admit(&m2, first, 5) && heard.admit(&m2, first, 9));
         assert_eq!(Heard::unpack(&heard.pack()), heard);
-        heard.begin(&m2, second, 0);
+        heard.begin(&m2, second);
         assert!(!heard.admit(&m2, first, 10) && heard.admit(&m2, second, 1));
     }
 

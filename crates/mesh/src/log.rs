@@ -15,6 +15,8 @@ use crate::peer::PeerId;
 pub(crate) struct Told {
     /// Its number.
     pub(crate) number: u64,
+    /// When it was told.
+    pub(crate) at: Instant,
     /// Whom it is for; everybody unless it says so.
     pub(crate) to: Option<PeerId>,
     /// What it says.
@@ -33,7 +35,7 @@ pub(crate) struct Bounds {
 #[derive(Debug)]
 pub(crate) struct Log {
     bounds: Bounds,
-    messages: VecDeque<(Instant, Told)>,
+    messages: VecDeque<Told>,
     bytes: usize,
     /// The number of the last message, 0 before the first.
     last: u64,
@@ -55,10 +57,11 @@ impl Log {
         self.bytes += message.len();
         let told = Told {
             number: self.last,
+            at: now,
             to,
             message,
         };
-        self.messages.push_back((now, told));
+        self.messages.push_back(told);
         self.forget(now);
         self.last
     }
@@ -66,9 +69,9 @@ impl Log {
     /// Forgets what is too old or too much; the last message always stays.
     fn forget(&mut self, now: Instant) {
         while self.messages.len() > 1
-            && let Some((told, oldest)) = self.messages.front()
+            && let Some(oldest) = self.messages.front()
         {
-            let is_old = now.saturating_duration_since(*told) > self.bounds.age;
+            let is_old = now.saturating_duration_since(oldest.at) > self.bounds.age;
             let is_too_much = self.bytes > self.bounds.bytes_max
                 || self.messages.len() > self.bounds.messages_max;
             if !is_old && !is_too_much {
@@ -95,13 +98,13 @@ impl Log {
         let first = self
             .messages
             .front()
-            .map_or(self.last + 1, |(_, told)| told.number);
+            .map_or(self.last + 1, |told| told.number);
         let is_gap = number + 1 < first;
         let skip = (number + 1).saturating_sub(first);
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let mut bytes = 0;
         let mut found = Vec::new();
-        for (_, told) in self.messages.iter().skip(skip).take(count_max) {
+        for told in self.messages.iter().skip(skip).take(count_max) {
             bytes += told.message.len();
             if bytes > bytes_max && !found.is_empty() {
                 break;
@@ -167,7 +170,7 @@ mod tests {
             let now = Instant::now();
             for size in sizes {
                 log.tell(now, None, vec![0; size].into());
-                let held: usize = log.messages.iter().map(|(_, told)| told.message.len()).sum();
+                let held: usize = log.messages.iter().map(|told| told.message.len()).sum();
                 prop_assert_eq!(held, log.bytes);
                 prop_assert!(log.messages.len() <= 10 && (held <= 100 || log.messages.len() == 1));
                 let (told, _) = log.after(0, usize::MAX, usize::MAX);

@@ -339,17 +339,10 @@ impl Shared {
         &self,
         peer: &PeerId,
         life: Incarnation,
-        last: u64,
         listens: Option<PeerAddress>,
     ) -> u64 {
         let mut state = self.state();
-        // Who was never heard has told nothing that is for us. A later life of a
-        // peer tells nothing but news.
-        let begin = match state.heard.of(peer) {
-            None => last,
-            Some(_) => 0,
-        };
-        state.heard.begin(peer, life, begin);
+        state.heard.begin(peer, life);
         state.is_written = false;
         let connections = state.heard_by.entry(peer.clone()).or_insert((life, 0));
         connections.0 = life;

@@ -1,5 +1,7 @@
 //! Links between masters in one process, over real sockets.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -48,7 +50,7 @@ impl Receiver for Ear {
         self.hear(Heard::Down(peer.to_string()));
     }
 
-    fn told(&self, peer: &PeerId, _: Incarnation, message: &[u8]) {
+    fn told(&self, peer: &PeerId, _: Duration, message: &[u8]) {
         self.hear(Heard::Told(peer.to_string(), message.to_vec()));
     }
 

@@ -17,6 +17,8 @@ pub(crate) enum Suite {
     EventStreams,
     /// Several of our masters that come and go, and what must not be lost
     MultiMaster,
+    /// Masters of a cluster behind a real haproxy
+    MasterCluster,
     /// Our master with the minions of real Salt
     PythonMinions,
     /// Our minion with the masters of real Salt
@@ -47,6 +49,7 @@ impl Suite {
         Self::EventStreams,
         Self::RestApi,
         Self::MultiMaster,
+        Self::MasterCluster,
         Self::PythonMinions,
         Self::PythonMasters,
         Self::MixedMasters,
@@ -66,6 +69,7 @@ impl Suite {
             Self::CommandTable => "command-table",
             Self::EventStreams => "event-streams",
             Self::MultiMaster => "multi-master",
+            Self::MasterCluster => "master-cluster",
             Self::PythonMinions => "python-minions",
             Self::PythonMasters => "python-masters",
             Self::MixedMasters => "mixed-masters",

@@ -111,7 +111,7 @@ pub(super) fn matching(
         kind,
         parsed,
     } = understand(command, settings, delimiter)?;
-    let accepted = KeyStore::open_existing_at(&settings.pki_dir, settings.places.keys.as_ref())
+    let accepted = KeyStore::open_existing_at(&settings.keys_dir, settings.places.keys.as_ref())
         .and_then(|keys| keys.list(KeyState::Accepted));
     let ids = accepted.map_err(|error| Stop {
         exit: Exit::Failure,

@@ -92,7 +92,7 @@ impl Keys {
 
 /// The keys, for looking at: nothing where there is no directory yet.
 pub(super) fn readable(settings: &KeySettings) -> Result<Option<KeyStore>, KeyStoreError> {
-    match KeyStore::open_existing_at(&settings.pki_dir, settings.places.keys.as_ref()) {
+    match KeyStore::open_existing_at(&settings.keys_dir, settings.places.keys.as_ref()) {
         Ok(store) => Ok(Some(store)),
         Err(KeyStoreError::NoDirectory { .. }) => Ok(None),
         Err(error) => Err(error),

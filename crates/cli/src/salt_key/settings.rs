@@ -18,6 +18,7 @@ pub(super) struct KeySettings {
     /// Where the master keeps things.
     pub(super) places: Places,
     pub(super) pki_dir: PathBuf,
+    pub(super) keys_dir: PathBuf,
     pub(super) cachedir: PathBuf,
     /// The user whose the files are to be, where root makes them for another.
     pub(super) owner: Option<u32>,
@@ -96,6 +97,7 @@ impl KeySettings {
                 && flag("master_use_pubkey_signature", false),
             places: client.places,
             pki_dir: client.pki_dir,
+            keys_dir: client.keys_dir,
             cachedir: client.cachedir,
             events: client.event_pull,
         })
@@ -108,7 +110,7 @@ impl KeySettings {
     /// # Errors
     /// When a directory can neither be found nor made.
     pub(super) fn open_keys(&self) -> Result<KeyStore, KeyStoreError> {
-        KeyStore::open_at(&self.pki_dir, self.owner, self.places.keys.as_ref(), None)
+        KeyStore::open_at(&self.keys_dir, self.owner, self.places.keys.as_ref(), None)
     }
 }
 

@@ -17,6 +17,7 @@ impl MasterConfig {
         self.raw.settle_roots("file_roots", &mut self.file_roots);
         self.raw
             .settle_roots("pillar_roots", &mut self.pillar_roots);
+        self.settle_cluster(faults);
         self.check_values(faults);
         if self.raw.has("keep_jobs") && !self.raw.has("keep_jobs_seconds") {
             self.keep_jobs_seconds = self.keep_jobs.saturating_mul(3600);

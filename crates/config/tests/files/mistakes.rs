@@ -222,9 +222,7 @@ fn what_a_master_cannot_do_stops_its_start() {
             "order_masters: true",
             "returns that syndics bring are not accepted",
         ),
-        ("cluster_id: main", "masters form no cluster"),
-        ("cluster_pki_dir: /srv/pki", "masters form no cluster"),
-        ("cluster_peers: [m2]", "masters form no cluster"),
+        ("cluster_isolated_filesystem: true", "share the directory"),
         ("eauth_tokens.cluster_id: main", "need no name for it"),
         (
             "client_acl: {joe: [test.ping]}",

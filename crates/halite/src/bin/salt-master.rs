@@ -62,7 +62,13 @@ impl Daemon for Master {
     }
 
     fn process(config: &MasterConfig) -> Process {
-        let directories = Directory::of(&config.pki_dir, [&config.cachedir, &config.sock_dir]);
+        let mut directories = Directory::of(&config.pki_dir, [&config.cachedir, &config.sock_dir]);
+        if config.is_clustered() {
+            directories.push(Directory {
+                path: config.keys_dir().to_owned(),
+                holds_keys: true,
+            });
+        }
         Process {
             user: config.user.clone(),
             pidfile: config.pidfile.clone(),

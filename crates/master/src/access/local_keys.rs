@@ -220,6 +220,17 @@ fn load_or_make(path: &Path, owner: Option<u32>) -> Result<Secret<String>, FileE
         Err(error) => return Err(error),
     }
     let key = Secret::new(SymmetricKey::generate().expose().to_owned());
+    // Other masters of a cluster may make one in the same directory.
+    let options = WriteOptions::new(MODE_SECRET);
+    if owner.is_none() {
+        return match files::create_exclusive(path, options, key.expose().as_bytes())? {
+            true => Ok(key),
+            false => {
+                let bytes = files::read_limited(path, FILE_BYTES_MAX)?;
+                Ok(Secret::new(String::from_utf8_lossy(&bytes).into_owned()))
+            }
+        };
+    }
     write_key(path, &key, owner)?;
     Ok(key)
 }

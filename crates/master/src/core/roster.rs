@@ -70,6 +70,13 @@ impl Roster {
         }
     }
 
+    /// The minions that are here.
+    pub fn here(&self) -> Vec<MinionId> {
+        let seats = self.seats.iter();
+        let here = seats.filter(|(_, seat)| matches!(seat, Seat::Here(_)));
+        here.map(|(id, _)| id.clone()).collect()
+    }
+
     /// What is known of a minion.
     pub fn of(&self, id: &MinionId) -> Option<Seat> {
         self.seats.get(id).copied()

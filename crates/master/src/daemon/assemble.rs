@@ -14,6 +14,7 @@ use super::settings::{Settings, TaskSettings};
 use crate::access::Access;
 use crate::access::local_keys::{Holders, LocalKeys, let_others_enter, system_users};
 use crate::batches::Batches;
+use crate::cluster::Cluster;
 use crate::error::StartError;
 use crate::events::bus::{Bus, Style};
 use crate::events::minion_events::MinionEvents;
@@ -149,14 +150,25 @@ pub(super) fn assemble(
         event_bytes_max: settings.event_bytes_max,
     };
     let bus = Arc::new(Bus::new(opened.bus, style));
+    let own_keys = settings.keys.master_keys(&general.id);
+    let cluster = settings.cluster;
+    let cluster = cluster.map(|cluster| Cluster::open(&general, cluster, &own_keys));
+    let cluster = cluster.transpose()?.map(Arc::new);
     let keys = Arc::new(Keys::open(
         &general,
         opened.places.keys.as_ref(),
         settings.keys,
         Arc::clone(&bus),
+        cluster.as_ref(),
     )?);
     let private = keys.identity.private().clone();
-    let publisher = Publisher::new(opened.publish_port, private, settings.publishing.clone())?;
+    let shared_key = cluster.as_ref().map(|cluster| cluster.dir.publish_key());
+    let publisher = Publisher::new(
+        opened.publish_port,
+        private,
+        settings.publishing.clone(),
+        shared_key.transpose()?,
+    )?;
     if !settings.access.publisher_acl.is_empty() {
         let_others_enter(&general.sock_dir).map_err(|source| StartError::File {
             what: "the socket directory for the users of publisher_acl",
@@ -187,6 +199,7 @@ pub(super) fn assemble(
         (&opened.places, store.jobs),
         opened.ext_jobs,
         Arc::clone(&telemetry),
+        cluster.as_deref(),
     )?;
     let jobs = Arc::new(jobs);
     let fleet = Arc::new(Fleet::new(
@@ -208,6 +221,7 @@ pub(super) fn assemble(
         publisher,
         settings.publishing,
         PublishingGroups {
+            cluster: cluster.clone(),
             general: Arc::clone(&general),
             telemetry: Arc::clone(&telemetry),
             bus: Arc::clone(&bus),
@@ -267,6 +281,7 @@ pub(super) fn assemble(
         telemetry,
         runners,
         reactor: Arc::new(reactor),
+        cluster,
         questions: Mutex::default(),
         general: groups.general,
         functions: groups.functions,

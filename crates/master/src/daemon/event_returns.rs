@@ -27,7 +27,7 @@ use tokio::time::sleep_until;
 use super::event_database::EventDatabase;
 use crate::core::gathering::{Gathering, Rules};
 use crate::error::chain;
-use crate::events::bus::Bus;
+use crate::events::bus::{Bus, is_of_a_peer};
 use crate::functions::Functions;
 
 /// `rawfile_json.filename`.
@@ -181,7 +181,8 @@ fn gather(
     let mut next = first.or_else(|| events.try_recv());
     let mut count = 0;
     while let Some(event) = next {
-        if gathering.wants(event.tag()) {
+        // Another master of the cluster stores its own.
+        if gathering.wants(event.tag()) && !is_of_a_peer(event.bytes()) {
             match event.unpack() {
                 Ok(unpacked) => gathering.add(unpacked, event.bytes().len(), Instant::now()),
                 Err(error) => tracing::warn!("an event is not stored, it cannot be read: {error}"),

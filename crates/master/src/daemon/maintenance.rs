@@ -85,6 +85,7 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep
                     upkeep.look(master);
                     look_for_drop_file(master);
                     look_for_lost_keys(master);
+                    master.publishing.reload_key();
                 })
                 .await;
             }
@@ -140,6 +141,10 @@ fn look_for_lost_keys(master: &Master) {
     if master.keys.is_shared && master.keys.accepted.has_lost_some() {
         tracing::info!("a key was deleted or rejected on another master");
         master.publishing.cut_access();
+    }
+    // The master where it was done makes the new key for all.
+    if master.cluster.is_some() && master.keys.accepted.has_lost_some() {
+        master.keys.end_sessions();
     }
 }
 

@@ -39,6 +39,7 @@ use crate::master::Master;
 use crate::pillar::git;
 use crate::publishing::pushed::publish_pushed;
 use crate::reactor::react;
+use crate::relay;
 use crate::serving::server::Server;
 use crate::serving::sockets::{Bound, Marks, listen_at};
 
@@ -105,7 +106,7 @@ impl Daemon {
         let ext_jobs = ext_jobs(&settings.general, &waiting)?;
         // Before the sockets: programs read their key when they see them.
         let local_keys = local_keys(&settings)?;
-        let attendance = Attendance::begin();
+        let attendance = Attendance::begin(settings.cluster.is_some());
         let Bound {
             request_port,
             publish_port,
@@ -186,10 +187,15 @@ impl Daemon {
             let (fleet, bus) = (Arc::clone(&master.fleet), Arc::clone(&master.bus));
             tokio::spawn(fire_presence(fleet, bus, master.general.loop_interval))
         });
+        let relay = relay::start(&master, Vec::new());
         let reactor = tokio::spawn(react(Arc::clone(&master.reactor)));
         let returners = EventReturns::start(tasks.event_returns, &master);
         let adopter = tokio::spawn(adopt(Arc::clone(&master.batches)));
-        let schedule = tokio::spawn(keep_schedule(Arc::clone(&master.runners), tasks.schedule));
+        let schedule = tokio::spawn(keep_schedule(
+            Arc::clone(&master.runners),
+            tasks.schedule,
+            master.cluster.clone(),
+        ));
         let engines = engines::start(tasks.engines, &master.functions, &master.bus);
         let files_fetching = remotes::Fetching::start(&master.files, &master.bus);
         let mirror = &master.jobs.mirror;
@@ -213,6 +219,9 @@ impl Daemon {
             stop(presence).await;
         }
         stop(reactor).await;
+        if let Some(relay) = relay {
+            relay.stop().await;
+        }
         stop(schedule).await;
         stop(adopter).await;
         master.runners.registry.close();

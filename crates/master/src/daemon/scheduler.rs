@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
+use crate::cluster::Cluster;
 use crate::error::chain;
 use crate::runner::{self, Asked, Runners};
 
@@ -31,7 +32,8 @@ struct Scheduler {
 }
 
 /// Runs the jobs of the schedule until it is dropped.
-pub(crate) async fn keep_schedule(runners: Arc<Runners>, jobs: Map) {
+/// Of the masters of a cluster one does.
+pub(crate) async fn keep_schedule(runners: Arc<Runners>, jobs: Map, cluster: Option<Arc<Cluster>>) {
     warn_of_returners(&jobs);
     let table = Table::new(&jobs, u64::from_le_bytes(random_bytes()));
     if table.is_empty() {
@@ -50,6 +52,10 @@ pub(crate) async fn keep_schedule(runners: Arc<Runners>, jobs: Map) {
             (table.poll(now), table.next_timeout(now))
         };
         for due in due {
+            if cluster.as_ref().is_some_and(|cluster| !cluster.is_first()) {
+                scheduler.finished(&due.name);
+                continue;
+            }
             let scheduler = Arc::clone(&scheduler);
             spawn_blocking(move || scheduler.start(due));
         }

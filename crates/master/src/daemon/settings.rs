@@ -13,6 +13,7 @@ use halite_proto::Map;
 use super::engines;
 use super::event_returns::Plan;
 use crate::access::settings::AccessSettings;
+use crate::cluster::settings::ClusterSettings;
 use crate::core::rules::Rules;
 use crate::error::StartError;
 use crate::files::settings::FileSettings;
@@ -31,6 +32,7 @@ pub(crate) struct Settings {
     pub(crate) general: General,
     pub(crate) sockets: SocketSettings,
     pub(crate) serving: ServingSettings,
+    pub(crate) cluster: Option<ClusterSettings>,
     pub(crate) keys: KeySettings,
     pub(crate) access: AccessSettings,
     pub(crate) publishing: PublishingSettings,
@@ -69,6 +71,7 @@ impl Settings {
             general: General::from_config(config)?,
             sockets: SocketSettings::from_config(config),
             serving: ServingSettings::from_config(config),
+            cluster: ClusterSettings::from_config(config)?,
             keys: KeySettings::from_config(config)?,
             access: AccessSettings::from_config(config)?,
             publishing: PublishingSettings::from_config(config)?,

@@ -18,6 +18,19 @@ use self::late::LateJobs;
 use crate::clock::now_micros;
 use crate::error::chain;
 
+/// What an event of another master of the cluster has: the name of that master, as
+/// in Salt.
+const PEER: &str = "__peer_id";
+
+/// Whether a packed event is one that another master of the cluster has fired.
+pub(crate) fn is_of_a_peer(event: &[u8]) -> bool {
+    // Most events do not have the word anywhere.
+    event
+        .windows(PEER.len())
+        .any(|bytes| bytes == PEER.as_bytes())
+        && Event::unpack(event).is_ok_and(|event| event.data.contains_key(PEER))
+}
+
 /// The form of time stamps and the size of events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
@@ -89,6 +102,27 @@ impl Bus {
         match event.pack_trimmed(self.style.event_bytes_max) {
             Ok(packed) => match why {
                 Some(why) => self.bus.fire_for_late(&packed, why),
+                None => self.bus.fire(&packed),
+            },
+            Err(error) => {
+                tracing::error!(tag = %event.tag, "could not fire an event: {}", chain(&error));
+            }
+        }
+    }
+
+    /// Fires an event that another master of the cluster has fired: with its time,
+    /// and who told of it.
+    pub(crate) fn relay(&self, mut event: Event, peer: &str) {
+        event.data.insert(PEER, peer);
+        let parts: Vec<&str> = event.tag.as_str().split('/').collect();
+        let returned = match parts.as_slice() {
+            ["salt", "job", jid, "ret", owner] => Jid::parse(*jid).ok().map(|jid| (jid, *owner)),
+            _ => None,
+        };
+        let asked = returned.and_then(|(jid, owner)| Some((self.late_jobs().asked(&jid)?, owner)));
+        match event.pack() {
+            Ok(packed) => match asked {
+                Some((asked, owner)) => self.bus.fire_for_late(&packed, ForLate { owner, asked }),
                 None => self.bus.fire(&packed),
             },
             Err(error) => {

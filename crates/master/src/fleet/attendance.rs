@@ -17,6 +17,9 @@ use crate::keys::Keys;
 use crate::keys::sessions::Session;
 use crate::limits::ROSTER_SEATS_MAX;
 
+/// What is done with a minion that comes or leaves.
+pub(crate) type OnChange = Box<dyn Fn(&MinionId, bool) + Send + Sync>;
+
 /// The roster, and word of its changes.
 pub(crate) struct Attendance {
     roster: Mutex<Roster>,
@@ -30,13 +33,19 @@ pub(crate) struct Attendance {
     /// heard.
     distrusts: Mutex<HashMap<MinionId, u64>>,
     changed: Notify,
+    /// Other masters have connections of minions, too.
+    is_clustered: bool,
+    /// Who is connected to which of them, and since when.
+    elsewhere: Mutex<HashMap<MinionId, (String, u64)>>,
+    /// What the other masters are told of changes here.
+    on_change: OnceLock<OnChange>,
     /// When this master began to listen.
     pub(crate) started_micros: u64,
 }
 
 impl Attendance {
     /// Nobody has been heard yet.
-    pub(crate) fn begin() -> Arc<Self> {
+    pub(crate) fn begin(is_clustered: bool) -> Arc<Self> {
         Arc::new(Self {
             roster: Mutex::new(Roster::new(ROSTER_SEATS_MAX)),
             shown_by: Mutex::default(),
@@ -44,6 +53,9 @@ impl Attendance {
             unproven: OnceLock::new(),
             distrusts: Mutex::default(),
             changed: Notify::new(),
+            is_clustered,
+            elsewhere: Mutex::default(),
+            on_change: OnceLock::new(),
             started_micros: now_micros(),
         })
     }
@@ -73,12 +85,18 @@ impl Attendance {
         if known.is_some_and(|session| session.proves(&sign, &proof)) {
             return Some(sign.id);
         }
-        let last = self.keys.get()?.sessions.last(&sign.id)?;
-        let is_other = known.is_none_or(|known| !Arc::ptr_eq(known, &last));
-        if !(is_other && last.proves(&sign, &proof)) {
-            return None;
-        }
-        shown_by.insert(sign.id.clone(), last);
+        let keys = self.keys.get()?;
+        let last = keys.sessions.last(&sign.id);
+        let others = match self.is_clustered {
+            true => keys.sessions_of(&sign.id),
+            false => Vec::new(),
+        };
+        let mut sessions = last.into_iter().chain(others);
+        let proven = sessions.find(|session| {
+            let is_other = known.is_none_or(|known| !Arc::ptr_eq(known, session));
+            is_other && session.proves(&sign, &proof)
+        })?;
+        shown_by.insert(sign.id.clone(), proven);
         Some(sign.id)
     }
 
@@ -96,6 +114,9 @@ impl Attendance {
         }
         if self.lock().record(&id, is_here, now_micros()) {
             tracing::debug!(minion = %id, is_here, "presence");
+            if let Some(on_change) = self.on_change.get() {
+                on_change(&id, is_here);
+            }
             self.changed.notify_one();
         }
     }
@@ -111,13 +132,69 @@ impl Attendance {
 
     /// What a minion has shown of its connection.
     pub(crate) fn seat(&self, id: &MinionId) -> Option<Seat> {
-        self.lock().of(id)
+        let here = self.lock().of(id);
+        if let Some(Seat::Here(_)) = here {
+            return here;
+        }
+        let elsewhere = self
+            .elsewhere()
+            .get(id)
+            .map(|(_, since)| Seat::Here(*since));
+        elsewhere.or(here)
+    }
+
+    /// The other master that a minion is connected to, if it is not to this one.
+    pub(crate) fn master_of(&self, id: &MinionId) -> Option<String> {
+        if let Some(Seat::Here(_)) = self.lock().of(id) {
+            return None;
+        }
+        self.elsewhere().get(id).map(|(master, _)| master.clone())
+    }
+
+    /// Says what is to be done when a minion comes here or leaves.
+    pub(crate) fn on_change(&self, tell: OnChange) {
+        let _ = self.on_change.set(tell);
+    }
+
+    /// The minions that are here.
+    pub(crate) fn here(&self) -> Vec<MinionId> {
+        self.lock().here()
+    }
+
+    /// Another master tells who is connected to it: all of them, or changes.
+    pub(crate) fn heard_of(&self, master: &str, are_all: bool, seats: Vec<(MinionId, bool)>) {
+        let now = now_micros();
+        let mut elsewhere = self.elsewhere();
+        if are_all {
+            elsewhere.retain(|_, (of, _)| of != master);
+        }
+        for (id, is_here) in seats {
+            let is_of_it = elsewhere.get(&id).is_some_and(|(of, _)| of == master);
+            if is_here && (elsewhere.contains_key(&id) || elsewhere.len() < ROSTER_SEATS_MAX) {
+                elsewhere.insert(id, (master.to_owned(), now));
+            } else if is_of_it {
+                elsewhere.remove(&id);
+            }
+        }
+        drop(elsewhere);
+        self.changed.notify_one();
+    }
+
+    fn elsewhere(&self) -> MutexGuard<'_, HashMap<MinionId, (String, u64)>> {
+        self.elsewhere
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For how long there was no connection, or end of one, that was not a known
     /// minion's: who has not shown itself was in none for as long. `None` while
     /// there is such a connection.
     pub(crate) fn all_known_for(&self) -> Option<Duration> {
+        if self.is_clustered {
+            // A connection of a minion that does not show itself may be another
+            // master's.
+            return None;
+        }
         Some(self.unproven.get()?.none_since()?.elapsed())
     }
 

@@ -60,6 +60,7 @@ impl Master {
             keys: &self.keys,
             jobs: &self.jobs,
             fleet: &self.fleet,
+            cluster: self.cluster.as_deref(),
         }
     }
 

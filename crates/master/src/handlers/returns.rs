@@ -9,6 +9,8 @@ use halite_store::{Saved, StoreError, load_of_return};
 
 use super::{Caller, Handled};
 use crate::clock::now_micros;
+use crate::cluster::Cluster;
+use crate::cluster::message::Message;
 use crate::core::meant::Standing;
 use crate::core::returns::failed_states;
 use crate::error::chain;
@@ -29,6 +31,7 @@ pub(super) struct Returns<'a> {
     pub(super) keys: &'a Keys,
     pub(super) jobs: &'a Jobs,
     pub(super) fleet: &'a Fleet,
+    pub(super) cluster: Option<&'a Cluster>,
 }
 
 impl Returns<'_> {
@@ -266,6 +269,9 @@ fn store(
         Saved::NoCache => true,
         Saved::Stored => {
             jobs.mirror.returned(jid, id, job);
+            if let Some(cluster) = returns.cluster.filter(|cluster| !cluster.shares_cache()) {
+                cluster.tell(&Message::Return(id.clone(), Box::new(job.clone())));
+            }
             true
         }
     };

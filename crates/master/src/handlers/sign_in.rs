@@ -269,7 +269,7 @@ impl<'a> SignIn<'a> {
 
     /// What a minion of ours is told. What was published before it asks for; one
     /// that trusts another key hears which keys this master had.
-    fn extra(&self, trusts_another: bool, serial: u64) -> Map {
+    fn extra(&self, trusts_another: bool, serial: Option<u64>) -> Map {
         let keys = self.parts.keys;
         let capabilities = Capabilities {
             commits: self.parts.files.server.has_repositories(),
@@ -277,7 +277,7 @@ impl<'a> SignIn<'a> {
         };
         let mut extra = capabilities.to_reply(keys.sessions.number_sign_in());
         self.parts.jobs.publisher.add_to(&mut extra);
-        if self.parts.jobs.missed.is_on() {
+        if let Some(serial) = serial.filter(|_| self.parts.jobs.missed.is_on()) {
             publisher::add_published_before(&mut extra, serial);
         }
         let changes = keys.identity.changes();

@@ -52,6 +52,7 @@ impl Standings<'_> {
                 let standing = Standing {
                     key,
                     connection,
+                    at: self.fleet.attendance.master_of(&id),
                     result_at,
                     distrusts_since: self.fleet.attendance.distrusted_by(&id),
                     clones: clones.iter().map(Origin::to_string).collect(),

@@ -20,6 +20,7 @@ use self::job_mirror::JobMirror;
 use self::missed::MissedJobs;
 use self::settings::JobSettings;
 use crate::clock::{now_micros, now_s};
+use crate::cluster::Cluster;
 use crate::core::held_by_others::HeldByOthers;
 use crate::core::meant::Meant;
 use crate::core::own_jobs::{self, OwnJobs};
@@ -75,11 +76,15 @@ impl Jobs {
         (places, cache): (&Places, halite_store::Jobs),
         ext: Option<halite_store::Jobs>,
         telemetry: Arc<Telemetry>,
+        cluster: Option<&Cluster>,
     ) -> Result<Self, StartError> {
-        let replay_dir = general.cachedir.join("replay");
+        // The cache directory of a cluster is shared, and this is not.
+        let own_dir = cluster.map_or_else(|| general.cachedir.clone(), Cluster::own_dir);
+        let replay_dir = own_dir.join("replay");
         let missed = MissedJobs::open(&replay_dir, settings.replay_window_s, &cache)
             .map_err(StartError::Replay)?;
-        let publisher = PublisherId::new(u64::from_le_bytes(random_bytes()));
+        let random = || PublisherId::new(u64::from_le_bytes(random_bytes()));
+        let publisher = cluster.map_or_else(random, Cluster::publisher);
         Ok(Self {
             general,
             health: StoreHealth::new(places, cache.clone()),

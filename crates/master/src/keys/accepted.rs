@@ -30,6 +30,11 @@ impl KeyMark {
     pub(crate) fn of(pem: &str) -> Self {
         Self(hash_hex(HashType::Sha256, clean_key(pem).as_bytes()))
     }
+
+    /// The digest.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// An accepted key.

@@ -14,9 +14,10 @@ use halite_store::BackendOptions;
 use halite_transport::fleet::Origin;
 
 use self::accepted::AcceptedKeys;
-use self::sessions::Sessions;
+use self::sessions::{Session, Sessions};
 use self::settings::KeySettings;
 use crate::clock::now_s;
+use crate::cluster::Cluster;
 use crate::core::budget::Budget;
 use crate::core::undecided::Undecided;
 use crate::error::StartError;
@@ -71,16 +72,24 @@ impl Keys {
         place: Option<&BackendOptions>,
         settings: KeySettings,
         bus: Arc<Bus>,
+        cluster: Option<&Arc<Cluster>>,
     ) -> Result<Self, StartError> {
         let mirror = general.cachedir.join(MIRROR_DIR);
-        let store = KeyStore::open_at(&general.pki_dir, None, place, Some(&mirror))?;
-        let identity =
-            MasterKeys::load_or_generate(store.pki(), &settings.master_keys(&general.id))?;
+        let dir = cluster.map_or(&general.pki_dir, |cluster| &cluster.settings.pki_dir);
+        let store = KeyStore::open_at(dir, None, place, Some(&mirror))?;
+        let identity = match cluster {
+            Some(cluster) => cluster.identity.clone(),
+            None => MasterKeys::load_or_generate(store.pki(), &settings.master_keys(&general.id))?,
+        };
+        let sessions = match cluster {
+            Some(cluster) => Sessions::of_cluster(Arc::clone(cluster)),
+            None => Sessions::new(general.cachedir.join(SESSIONS_DIR), settings.session_s),
+        };
         let keys = Self {
             is_shared: place.is_some(),
             accepted: AcceptedKeys::new(store.clone()),
-            autosign: Autosign::new(&general.pki_dir, settings.autosign.clone()),
-            sessions: Sessions::new(general.cachedir.join(SESSIONS_DIR), settings.session_s),
+            autosign: Autosign::new(dir, settings.autosign.clone()),
+            sessions,
             store,
             identity,
             bus,
@@ -124,6 +133,14 @@ impl Keys {
     pub(crate) fn may_refuse(&self, from: Origin) -> bool {
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         refusals.take(from, now_s())
+    }
+
+    /// The sessions that a minion may have now.
+    pub(crate) fn sessions_of(&self, id: &MinionId) -> Vec<Arc<Session>> {
+        let Some(accepted) = self.accepted.get(id) else {
+            return Vec::new();
+        };
+        self.sessions.candidates(id, &accepted, now_s())
     }
 
     fn undecided(&self) -> MutexGuard<'_, Undecided<Origin>> {

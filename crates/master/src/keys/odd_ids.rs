@@ -17,9 +17,9 @@ const NAMED_MAX: usize = 20;
 pub fn odd_ids(config: &MasterConfig) -> Option<Warning> {
     let hash_type = HashType::parse(&config.hash_type.0).ok()?;
     let places = Places::from_opts(config.opts(), &config.cachedir, hash_type).ok()?;
-    let store = KeyStore::open_existing_at(&config.pki_dir, places.keys.as_ref()).ok()?;
+    let store = KeyStore::open_existing_at(config.keys_dir(), places.keys.as_ref()).ok()?;
     let text = odd_ids_of(&store, new_ids(config))?;
-    let path = config.pki_dir.clone();
+    let path = config.keys_dir().to_owned();
     Some(Warning::Found { path, text })
 }
 

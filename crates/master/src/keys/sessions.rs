@@ -4,19 +4,25 @@
 //! Invariant: a session belongs to one accepted public key. It ends with its
 //! age (`publish_session`), with that key, when it is retired, or with the
 //! process: what was recorded before a restart opens nothing after it. Minions
-//! lose nothing by that, because the publish key is a new one as well.
+//! lose nothing by that, because the publish key is a new one as well. Those of a
+//! cluster are in `shared`, and have no files.
+
+mod shared;
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::files::{self, FileError, MODE_SECRET, WriteOptions};
 use halite_crypto::{Crypticle, PresenceKey, SymmetricKey};
 use halite_proto::presence::PROOF_BYTES;
 use halite_proto::{MinionId, SignOfLife};
 
+use crate::clock::now_micros;
+use crate::cluster::Cluster;
+use crate::cluster::grants::GrantId;
 use crate::core::replay::{Freshness, NonceMemory};
 use crate::keys::accepted::{AcceptedKey, KeyMark};
 
@@ -28,6 +34,8 @@ pub(crate) struct Session {
     pub(crate) key: SymmetricKey,
     born: i64,
     owner: KeyMark,
+    /// What its key follows from, in a cluster.
+    grant: Option<GrantId>,
     nonces: Mutex<NonceMemory>,
     retired: AtomicBool,
     /// Its key is not that of the minion any more. All sessions of one key share
@@ -47,11 +55,16 @@ impl Session {
             key,
             born,
             owner,
+            grant: None,
             nonces: Mutex::default(),
             retired: AtomicBool::new(false),
             ended,
             heard: Mutex::default(),
         }
+    }
+
+    fn is_of(&self, grant: &GrantId) -> bool {
+        self.grant.as_ref() == Some(grant)
     }
 
     /// Whether a sign of life is the minion's, and later than all before it. A
@@ -92,6 +105,10 @@ pub(crate) struct Sessions {
     lifetime_s: i64,
     sessions: Mutex<HashMap<MinionId, Arc<Session>>>,
     sign_ins: AtomicU64,
+    /// The cluster that shares them.
+    cluster: Option<Arc<Cluster>>,
+    /// The sessions of a cluster, those of one minion in the order of their use.
+    shared: Mutex<HashMap<MinionId, Vec<Arc<Session>>>>,
 }
 
 impl Sessions {
@@ -103,6 +120,8 @@ impl Sessions {
             lifetime_s: i64::try_from(lifetime_s).unwrap_or(i64::MAX),
             sessions: Mutex::default(),
             sign_ins: AtomicU64::new(0),
+            cluster: None,
+            shared: Mutex::default(),
         };
         for id in this.ids() {
             this.drop_session(&id);
@@ -110,13 +129,32 @@ impl Sessions {
         this
     }
 
-    /// A number for a sign-in, larger than all before it.
+    /// The sessions that a cluster shares.
+    pub(crate) fn of_cluster(cluster: Arc<Cluster>) -> Self {
+        Self {
+            dir: PathBuf::new(),
+            lifetime_s: 0,
+            sessions: Mutex::default(),
+            sign_ins: AtomicU64::new(0),
+            cluster: Some(cluster),
+            shared: Mutex::default(),
+        }
+    }
+
+    /// A number for a sign-in, larger than all before it; of a cluster the time,
+    /// since the next one may be another master's.
     pub(crate) fn number_sign_in(&self) -> u64 {
+        if self.cluster.is_some() {
+            return now_micros();
+        }
         self.sign_ins.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// The last session of a minion, whatever its age.
     pub(crate) fn last(&self, id: &MinionId) -> Option<Arc<Session>> {
+        if let Some(session) = self.lock_shared().get(id).and_then(|all| all.first()) {
+            return Some(Arc::clone(session));
+        }
         self.with(|sessions| sessions.get(id).cloned())
     }
 
@@ -141,6 +179,9 @@ impl Sessions {
         accepted: &AcceptedKey,
         now: i64,
     ) -> Result<Arc<Session>, FileError> {
+        if let Some(cluster) = &self.cluster {
+            return Ok(self.sign_in_shared(cluster, id, accepted, now));
+        }
         if let Some(session) = self.find(id, accepted, now)
             && !session.retired.load(Ordering::Relaxed)
         {
@@ -183,6 +224,13 @@ impl Sessions {
         if let Some(session) = self.with(|sessions| sessions.remove(id)) {
             session.ended.store(true, Ordering::Relaxed);
         }
+        if self.cluster.is_some() {
+            let ended = self.lock_shared().remove(id).unwrap_or_default();
+            for session in ended {
+                session.ended.store(true, Ordering::Relaxed);
+            }
+            return;
+        }
         if let Err(error) = fs::remove_file(self.path(id))
             && error.kind() != std::io::ErrorKind::NotFound
         {
@@ -192,6 +240,9 @@ impl Sessions {
 
     /// The minions that have a session in memory or on disk.
     pub(crate) fn ids(&self) -> Vec<MinionId> {
+        if self.cluster.is_some() {
+            return self.lock_shared().keys().cloned().collect();
+        }
         let mut ids: Vec<MinionId> = fs::read_dir(&self.dir)
             .into_iter()
             .flatten()
@@ -214,6 +265,10 @@ impl Sessions {
     /// The one place where an id becomes a session's path; ids cannot leave it.
     fn path(&self, id: &MinionId) -> PathBuf {
         self.dir.join(id.as_str())
+    }
+
+    fn lock_shared(&self) -> MutexGuard<'_, HashMap<MinionId, Vec<Arc<Session>>>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with<T>(&self, use_them: impl FnOnce(&mut HashMap<MinionId, Arc<Session>>) -> T) -> T {

@@ -12,19 +12,22 @@ pub(crate) mod settings;
 
 use std::sync::Arc;
 
+use halite_crypto::SymmetricKey;
 use halite_proto::Map;
 
 pub(crate) use self::judge::{Judged, Published};
 use self::publisher::Publisher;
 use self::settings::PublishingSettings;
 use crate::access::Access;
+use crate::cluster::Cluster;
+use crate::cluster::message::Message;
 use crate::core::turns::Turns;
 use crate::error::chain;
 use crate::events::bus::Bus;
 use crate::fleet::Fleet;
 use crate::jobs::Jobs;
 use crate::keys::Keys;
-use crate::limits::PEER_WAITING_PER_MINION_MAX;
+use crate::limits::{PEER_WAITING_PER_MINION_MAX, PUBLISH_KEY_TOLD_MAX};
 use crate::settings::General;
 use crate::telemetry::Telemetry;
 
@@ -40,6 +43,7 @@ pub(crate) struct Publishing {
 
 /// The parts of the master that publishing uses.
 pub(crate) struct PublishingGroups {
+    pub(crate) cluster: Option<Arc<Cluster>>,
     pub(crate) general: Arc<General>,
     pub(crate) telemetry: Arc<Telemetry>,
     pub(crate) bus: Arc<Bus>,
@@ -81,7 +85,7 @@ impl Publishing {
 
     /// Makes a new key for publications.
     pub(crate) fn rotate(&self) {
-        match self.publisher.rotate() {
+        match self.renew_key() {
             Ok(()) => {
                 tracing::info!("made a new publish key");
                 let data = Map::from([("rotate_aes_key", true)]);
@@ -90,7 +94,35 @@ impl Publishing {
                     self.ping_all_minions();
                 }
             }
-            Err(error) => tracing::error!("could not make a new publish key: {}", chain(&error)),
+            Err(error) => tracing::error!("could not make a new publish key: {}", chain(&*error)),
+        }
+    }
+
+    /// The peers of a cluster have a new key before it is used.
+    fn renew_key(&self) -> Result<(), Box<dyn std::error::Error>> {
+        let Some(cluster) = &self.groups.cluster else {
+            return Ok(self.publisher.rotate()?);
+        };
+        let key = SymmetricKey::generate();
+        cluster.dir.put_publish_key(&key)?;
+        cluster.wait_for(cluster.tell(&Message::PublishKey), PUBLISH_KEY_TOLD_MAX);
+        Ok(self.publisher.adopt(key)?)
+    }
+
+    /// Takes the key that another master of the cluster has made, if there is one.
+    pub(crate) fn reload_key(&self) {
+        let Some(cluster) = &self.groups.cluster else {
+            return;
+        };
+        match cluster.dir.publish_key() {
+            Ok(key) if key.is_same(&self.publisher.key().key) => {}
+            Ok(key) => match self.publisher.adopt(key) {
+                Ok(()) => tracing::info!("took the new publish key of the cluster"),
+                Err(error) => {
+                    tracing::error!("could not use a new publish key: {}", chain(&error));
+                }
+            },
+            Err(error) => tracing::error!("could not read the publish key: {}", chain(&error)),
         }
     }
 }

@@ -27,8 +27,7 @@ pub(crate) struct PublishKey {
 }
 
 impl PublishKey {
-    fn generate(master: &PrivateKey) -> Result<Self, KeyError> {
-        let key = SymmetricKey::generate();
+    fn of(key: SymmetricKey, master: &PrivateKey) -> Result<Self, KeyError> {
         Ok(Self {
             crypticle: Crypticle::new(&key),
             sig: master.sign_publish_key(key.expose())?,
@@ -53,6 +52,9 @@ pub(crate) struct Publisher {
     port: PublishPort,
     master: PrivateKey,
     settings: PublishingSettings,
+    /// Publications have numbers. Those of a cluster have none: they reach a
+    /// minion by several masters.
+    is_numbered: bool,
     key: RwLock<Arc<PublishKey>>,
     /// The last number under the key. Held while a publication is made and
     /// sent, and while the key changes.
@@ -60,7 +62,8 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    /// Publishes on `port` with a new publish key.
+    /// Publishes on `port` with a new publish key, or the one that the masters of a
+    /// cluster share.
     ///
     /// # Errors
     /// When the master's key cannot sign.
@@ -68,9 +71,13 @@ impl Publisher {
         port: PublishPort,
         master: PrivateKey,
         settings: PublishingSettings,
+        shared: Option<SymmetricKey>,
     ) -> Result<Self, KeyError> {
+        let is_numbered = shared.is_none();
+        let key = shared.unwrap_or_else(SymmetricKey::generate);
         Ok(Self {
-            key: RwLock::new(Arc::new(PublishKey::generate(&master)?)),
+            key: RwLock::new(Arc::new(PublishKey::of(key, &master)?)),
+            is_numbered,
             serial: Mutex::new(0),
             port,
             master,
@@ -83,10 +90,11 @@ impl Publisher {
         Arc::clone(&self.key.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The key that holds now, and the number of the last publication under it.
-    pub(crate) fn key_and_serial(&self) -> (Arc<PublishKey>, u64) {
+    /// The key that holds now, and the number of the last publication under it, if
+    /// they have any.
+    pub(crate) fn key_and_serial(&self) -> (Arc<PublishKey>, Option<u64>) {
         let serial = self.serial.lock().unwrap_or_else(PoisonError::into_inner);
-        (self.key(), *serial)
+        (self.key(), self.is_numbered.then_some(*serial))
     }
 
     /// Makes a new publish key: minions that are not accepted any more cannot
@@ -95,12 +103,20 @@ impl Publisher {
     /// # Errors
     /// When the master's key cannot sign; the old key then stays.
     pub(crate) fn rotate(&self) -> Result<(), KeyError> {
-        let mut serial = self.serial.lock().unwrap_or_else(PoisonError::into_inner);
-        self.renew_key(&mut serial)
+        self.adopt(SymmetricKey::generate())
     }
 
-    fn renew_key(&self, serial: &mut u64) -> Result<(), KeyError> {
-        let key = Arc::new(PublishKey::generate(&self.master)?);
+    /// Publishes with this key from now on.
+    ///
+    /// # Errors
+    /// When the master's key cannot sign; the old key then stays.
+    pub(crate) fn adopt(&self, key: SymmetricKey) -> Result<(), KeyError> {
+        let mut serial = self.serial.lock().unwrap_or_else(PoisonError::into_inner);
+        self.renew_key(key, &mut serial)
+    }
+
+    fn renew_key(&self, key: SymmetricKey, serial: &mut u64) -> Result<(), KeyError> {
+        let key = Arc::new(PublishKey::of(key, &self.master)?);
         *self.key.write().unwrap_or_else(PoisonError::into_inner) = key;
         *serial = 0;
         Ok(())
@@ -132,9 +148,11 @@ impl Publisher {
         let mut load = load.to_map();
         let mut serial = self.serial.lock().unwrap_or_else(PoisonError::into_inner);
         if *serial == u64::MAX {
-            self.renew_key(&mut serial)?;
+            self.renew_key(SymmetricKey::generate(), &mut serial)?;
         }
-        load.insert("serial", *serial + 1);
+        if self.is_numbered {
+            load.insert("serial", *serial + 1);
+        }
         let packed = pack_map(&load, Packing::Wire)?;
         let sealed = self.key().crypticle.seal(&packed, None);
         let (sig_algo, sig) = match self.settings.signing {
@@ -150,7 +168,7 @@ impl Publisher {
             sig,
         }
         .encode()?;
-        *serial += 1;
+        *serial += u64::from(self.is_numbered);
         self.port.publish(audience, &payload);
         Ok(())
     }

@@ -8,6 +8,7 @@ use halite_transport::fleet::LocalPublishSocket;
 use tokio::task::spawn_blocking;
 
 use super::Publishing;
+use crate::cluster::message::{Message, Published};
 use crate::core::jobs::DELIMITER_DEFAULT;
 use crate::core::targets::{Asked, resolve};
 use crate::error::chain;
@@ -41,6 +42,14 @@ fn publish(publishing: &Publishing, packed: &[u8]) {
     let jobs = &publishing.groups.jobs;
     jobs.record_meant(&load.jid, &minions, false);
     jobs.missed.record(&load, &minions);
+    if let Some(cluster) = &publishing.groups.cluster {
+        cluster.tell(&Message::Publish(Box::new(Published {
+            load: load.clone(),
+            minions: minions.clone(),
+            by_ids: false,
+            kept: None,
+        })));
+    }
     match publishing.publisher.publish(&load, &minions) {
         Ok(()) => tracing::info!(jid = %load.jid, "published what was pushed"),
         Err(error) => tracing::error!(jid = %load.jid, "{}", chain(&error)),

@@ -5,6 +5,7 @@ use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, MinionId, Value};
 
 use super::Publishing;
+use crate::cluster::message::{Message, Published as ToPeers};
 use crate::core::jobs;
 use crate::core::meant::is_by_ids;
 use crate::core::targets::Resolved;
@@ -73,6 +74,7 @@ impl Publishing {
         self.groups
             .jobs
             .record_meant(&jid, &resolved.minions, by_ids);
+        let mut told = None;
         if is_kept {
             let mut kept = jobs::saved_load(request, &jid);
             let meant = Some(resolved.minions.as_slice());
@@ -85,11 +87,20 @@ impl Publishing {
             if let Err(error) = self.groups.jobs.cache.save_load(&jid, &kept, meant) {
                 tracing::error!(jid = job, "could not store the job: {}", chain(&error));
             }
+            told = (!nocache).then_some(kept);
         }
         self.groups
             .bus
             .fire_under("job", [job, "publish"], load.to_map());
         self.groups.jobs.missed.record(&load, &resolved.minions);
+        if let Some(cluster) = &self.groups.cluster {
+            cluster.tell(&Message::Publish(Box::new(ToPeers {
+                load: load.clone(),
+                minions: resolved.minions.clone(),
+                by_ids,
+                kept: told,
+            })));
+        }
         if let Err(error) = self.publisher.publish(&load, &resolved.minions) {
             tracing::error!(jid = job, "{}", chain(&error));
             return Err(chain(&error));

@@ -26,7 +26,7 @@ use tokio::time::sleep_until;
 use crate::core::reactions::{Reaction, ReactionKind, USER, line_of, reactions};
 use crate::core::storms::Storms;
 use crate::error::chain;
-use crate::events::bus::Bus;
+use crate::events::bus::{Bus, is_of_a_peer};
 use crate::events::reactor_rules::ReactorRules;
 use crate::files::Files;
 use crate::fleet::Fleet;
@@ -107,7 +107,8 @@ pub(crate) async fn react(reactor: Arc<Reactor>) {
         lost = events.lost();
         say_dropped(&mut storms);
         let files = reactor.rules.files_for(event.tag());
-        if files.is_empty() {
+        // To what another master has fired that one reacts.
+        if files.is_empty() || is_of_a_peer(event.bytes()) {
             continue;
         }
         let bytes = event.bytes().len();

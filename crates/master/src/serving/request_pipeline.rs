@@ -158,22 +158,18 @@ fn admit(
     } = &*serving.master;
     let now = now_s();
     let accepted = keys.accepted.get(id).ok_or(Cause::NoSession)?;
-    let session = keys
-        .sessions
-        .find(id, &accepted, now)
-        .ok_or(Cause::NoSession)?;
-    let packed = match session.crypticle.open(sealed, None) {
-        Ok(Opened::Payload(packed)) => packed,
+    let (session, opened) = keys.sessions.open(id, &accepted, now, sealed)?;
+    let packed = match opened {
+        Opened::Payload(packed) => packed,
         // Authentic, but nothing of ours: an empty map, by convention.
-        Ok(Opened::Empty) => vec![EMPTY_MAP],
-        Err(_) => return Err(Cause::NotAuthentic.into()),
+        Opened::Empty => vec![EMPTY_MAP],
     };
     let mut load = gate::read_load(&packed)?;
     let seal = gate::check(&mut load, id, now, serving.settings.request_server_ttl_s)?;
     if !keys.accepted.proves(id, &seal.token) {
         return Err(Cause::BadToken.into());
     }
-    Result::from(session.admit(seal.nonce.as_str().as_bytes(), seal.ts))?;
+    Result::from(keys.sessions.admit(id, &session, &seal.nonce, seal.ts))?;
     fleet.attendance.asked(id, seal.shows_presence);
     Ok(Admitted {
         caller: Caller {

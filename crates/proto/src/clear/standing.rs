@@ -102,6 +102,9 @@ pub struct Standing {
     pub key: Option<String>,
     /// Its connection.
     pub connection: Connection,
+    /// The other master of the cluster that it is connected to, if that is not this
+    /// one.
+    pub at: Option<String>,
     /// The master that has its result of the job that is asked about, if the
     /// minion has said that this is another one.
     pub result_at: Option<String>,
@@ -146,6 +149,7 @@ impl Standing {
         };
         let mut map = Map::with_capacity(4);
         map.put_some("key", self.key.as_deref());
+        map.put_some("at", self.at.as_deref());
         map.put_some("result_at", self.result_at.as_deref());
         map.put_some("distrusts_since", self.distrusts_since);
         map.put("connection", state);
@@ -166,6 +170,7 @@ impl Standing {
         let known = STATES.iter().find(|(name, _)| *name == state);
         Ok(Self {
             key: fields.text("key")?,
+            at: fields.text("at")?,
             result_at: fields.text("result_at")?,
             distrusts_since: fields.uint("distrusts_since")?,
             clones: clones.map(str::to_owned).collect(),
@@ -238,6 +243,7 @@ mod tests {
         assert_eq!(StandingRequest::from_map(request.to_map()), Ok(request));
         let standing = |key: Option<&str>, connection| Standing {
             key: key.map(str::to_owned),
+            at: key.map(|_| "m3".to_owned()),
             result_at: key.map(|_| "m2".to_owned()),
             distrusts_since: key.map(|_| 8),
             clones: key.map(str::to_owned).into_iter().collect(),

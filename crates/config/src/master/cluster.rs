@@ -1,0 +1,73 @@
+//! Options of a cluster of masters, and whether they fit each other.
+
+use std::path::Path;
+
+use super::MasterConfig;
+use crate::error::Faults;
+use crate::paths;
+
+/// Names of ports that minions use.
+const PORTS: [&str; 2] = ["publish_port", "ret_port"];
+
+impl MasterConfig {
+    /// Whether this master belongs to a cluster.
+    pub fn is_clustered(&self) -> bool {
+        self.cluster_id.as_deref().is_some_and(|id| !id.is_empty())
+    }
+
+    /// The directory of minions' keys, and of the cluster's if there is one.
+    pub fn keys_dir(&self) -> &Path {
+        match &self.cluster_pki_dir {
+            Some(dir) if self.is_clustered() => dir,
+            _ => &self.pki_dir,
+        }
+    }
+
+    /// Settles the paths and ports of the cluster.
+    pub(super) fn settle_cluster(&mut self, faults: &mut Faults) {
+        if let Some(dir) = &mut self.cluster_pki_dir {
+            if !self.raw.is_override("cluster_pki_dir") {
+                *dir = paths::below(&self.root_dir, dir);
+            }
+            let dir = dir.display().to_string();
+            self.raw.settle("cluster_pki_dir", dir);
+        }
+        if let Some(port) = self.cluster_port
+            && !self.raw.has("cluster_pool_port")
+        {
+            self.cluster_pool_port = port;
+            self.raw.settle("cluster_pool_port", i64::from(port.0));
+        }
+        if self.is_clustered() {
+            self.check_cluster(faults);
+        }
+    }
+
+    fn check_cluster(&self, faults: &mut Faults) {
+        let ports = [self.publish_port, self.ret_port];
+        let wrong = match self.raw.has("cluster_port") && !self.raw.has("cluster_pool_port") {
+            true => "cluster_port",
+            false => "cluster_pool_port",
+        };
+        for (name, _) in PORTS
+            .into_iter()
+            .zip(ports)
+            .filter(|(_, port)| *port == self.cluster_pool_port)
+        {
+            let allowed = format!("another port than {name}, {}", self.cluster_pool_port.0);
+            faults.add(self.raw.wrong(wrong, allowed));
+        }
+        let fingerprint = self.cluster_pub_fingerprint.as_deref().unwrap_or_default();
+        if !fingerprint.is_empty() && !is_fingerprint(fingerprint) {
+            let allowed = "64 hexadecimal digits, with or without colons".to_owned();
+            faults.add(self.raw.wrong("cluster_pub_fingerprint", allowed));
+        }
+    }
+}
+
+/// Whether a text is a SHA-256 in hexadecimal digits.
+fn is_fingerprint(text: &str) -> bool {
+    const DIGITS: usize = 64;
+    let digits = text.trim().bytes().filter(|byte| *byte != b':');
+    digits.clone().count() == DIGITS && digits.clone().all(|byte| byte.is_ascii_hexdigit())
+}

@@ -1,0 +1,202 @@
+//! Session keys that every master of a cluster can derive.
+//!
+//! A key follows from the minion, its public key, and a *grant*: which master
+//! gave it, in which life, and the number of the grant. A master accepts the
+//! keys of a grant if it was there when the grant began, since it has then heard
+//! of every nonce that was used with them.
+//!
+//! Invariant: a master knows no grant that began before its own life did, and
+//! none longer than `publish_session`.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use halite_crypto::{DerivationRoot, SymmetricKey};
+use halite_mesh::{Incarnation, PeerId};
+use halite_proto::MinionId;
+
+use crate::limits::GRANTS_MAX;
+
+/// The name of a grant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct GrantId {
+    /// The master that gives keys under it.
+    pub(crate) master: PeerId,
+    /// The life of that master.
+    pub(crate) life: Incarnation,
+    /// Its number in that life.
+    pub(crate) number: u64,
+}
+
+/// A grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    /// Its name.
+    pub(crate) id: GrantId,
+    /// When it began, in Unix seconds of the master that gives it.
+    pub(crate) born: i64,
+    /// The masters that were there, each in its life.
+    pub(crate) witnesses: Vec<(PeerId, Incarnation)>,
+}
+
+/// The grants of this master and those of its peers.
+pub(crate) struct Grants {
+    root: DerivationRoot,
+    own: (PeerId, Incarnation),
+    lifetime_s: i64,
+    state: Mutex<State>,
+}
+
+struct State {
+    current: Grant,
+    /// The youngest at the front.
+    known: VecDeque<Grant>,
+}
+
+impl Grants {
+    /// The first grant of a life.
+    pub(crate) fn begin(
+        root: DerivationRoot,
+        own: (PeerId, Incarnation),
+        lifetime_s: u64,
+        now: i64,
+    ) -> Self {
+        let current = Grant {
+            id: GrantId {
+                master: own.0.clone(),
+                life: own.1,
+                number: 1,
+            },
+            born: now,
+            witnesses: Vec::new(),
+        };
+        Self {
+            root,
+            own,
+            lifetime_s: i64::try_from(lifetime_s).unwrap_or(i64::MAX),
+            state: Mutex::new(State {
+                known: VecDeque::from([current.clone()]),
+                current,
+            }),
+        }
+    }
+
+    /// The grant that minions are given keys of now.
+    pub(crate) fn current(&self) -> Grant {
+        self.state().current.clone()
+    }
+
+    /// Whether the current grant is too old for new keys.
+    pub(crate) fn is_due(&self, now: i64) -> bool {
+        now.saturating_sub(self.state().current.born) >= self.lifetime_s
+    }
+
+    /// Begins the next grant; these peers are there.
+    pub(crate) fn renew(&self, witnesses: Vec<(PeerId, Incarnation)>, now: i64) -> Grant {
+        let mut state = self.state();
+        state.current.id.number += 1;
+        state.current.born = now;
+        state.current.witnesses = witnesses;
+        let grant = state.current.clone();
+        state.add(grant.clone());
+        grant
+    }
+
+    /// A peer has begun a grant; whether this master may open what is sealed with
+    /// its keys.
+    pub(crate) fn learn(&self, from: &PeerId, grant: Grant) -> bool {
+        let is_witness = grant.witnesses.contains(&self.own);
+        if grant.id.master != *from || !is_witness {
+            return false;
+        }
+        self.state().add(grant);
+        true
+    }
+
+    /// Whether keys of a grant hold.
+    pub(crate) fn holds(&self, id: &GrantId, now: i64) -> bool {
+        self.living(now).iter().any(|known| known.id == *id)
+    }
+
+    /// The grants whose keys hold, the youngest first.
+    pub(crate) fn living(&self, now: i64) -> Vec<Grant> {
+        let state = self.state();
+        // A peer's clock may differ: its grants hold as long again.
+        let is_young = |grant: &&Grant| now.saturating_sub(grant.born) < 2 * self.lifetime_s;
+        state.known.iter().filter(is_young).cloned().collect()
+    }
+
+    /// The key of a minion under a grant; `mark` tells its public key from others.
+    pub(crate) fn key(&self, grant: &GrantId, minion: &MinionId, mark: &str) -> SymmetricKey {
+        self.root.key(&[
+            grant.master.as_str().as_bytes(),
+            &grant.life.0.to_be_bytes(),
+            &grant.number.to_be_bytes(),
+            minion.as_str().as_bytes(),
+            mark.as_bytes(),
+        ])
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn add(&mut self, grant: Grant) {
+        if self.known.iter().any(|known| known.id == grant.id) {
+            return;
+        }
+        self.known.push_front(grant);
+        self.known.truncate(GRANTS_MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_crypto::PrivateKey;
+
+    use super::*;
+
+    const NOW: i64 = 1_900_000_000;
+
+    fn grants(key: &PrivateKey, name: &str, life: u64) -> Grants {
+        let root = DerivationRoot::of_key(key, b"test").unwrap();
+        let own = (PeerId::parse(name).unwrap(), Incarnation(life));
+        Grants::begin(root, own, 100, NOW)
+    }
+
+    #[test]
+    fn a_peer_that_was_there_derives_the_same_key() {
+        let key = PrivateKey::generate(2048).unwrap();
+        let [m1, m2] = [grants(&key, "m1", 1), grants(&key, "m2", 2)];
+        let web1 = MinionId::parse("web1").unwrap();
+        let before = m1.current();
+        assert!(!m2.learn(&m1.own.0, before.clone()));
+        let grant = m1.renew(vec![m2.own.clone()], NOW + 1);
+        // Nobody else speaks for m1.
+        assert!(!m2.learn(&m2.own.0, grant.clone()));
+        assert!(m2.learn(&m1.own.0, grant.clone()));
+        assert!(m2.holds(&grant.id, NOW + 1) && !m2.holds(&before.id, NOW + 1));
+        let ours = m1.key(&grant.id, &web1, "mark");
+        assert!(ours.is_same(&m2.key(&grant.id, &web1, "mark")));
+        assert!(!ours.is_same(&m2.key(&before.id, &web1, "mark")));
+        assert!(!ours.is_same(&m2.key(&grant.id, &web1, "other")));
+        // After a start m2 has heard of no nonces.
+        let again = grants(&key, "m2", 3);
+        assert!(!again.learn(&m1.own.0, grant.clone()));
+        assert!(m1.is_due(NOW + 101) && !m1.is_due(NOW + 100));
+        assert!(!m2.holds(&grant.id, NOW + 300));
+    }
+
+    #[test]
+    fn only_the_last_grants_are_known() {
+        let key = PrivateKey::generate(2048).unwrap();
+        let m1 = grants(&key, "m1", 1);
+        for _ in 0..2 * GRANTS_MAX {
+            m1.renew(Vec::new(), NOW);
+        }
+        assert_eq!(m1.living(NOW).len(), GRANTS_MAX);
+        assert_eq!(m1.living(NOW)[0], m1.current());
+    }
+}

@@ -1,0 +1,293 @@
+//! What the masters of a cluster tell each other.
+//!
+//! Invariant: a message that was decoded is well formed; that a peer has proven
+//! itself is no reason to trust its bytes.
+
+use halite_mesh::{Incarnation, PeerId};
+use halite_proto::msgpack::{pack_modern, unpack_modern};
+use halite_proto::publish::PublishLoad;
+use halite_proto::returns::JobReturn;
+use halite_proto::{Map, MinionId, Nonce, PackError, Value};
+
+use super::grants::{Grant, GrantId};
+use crate::limits::SEATS_TOLD_MAX;
+
+/// A message.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// An event of the local bus, packed.
+    Event(Vec<u8>),
+    /// A job that was sent to minions.
+    Publish(Box<Published>),
+    /// A result, for a peer with a job cache of its own.
+    Return(MinionId, Box<JobReturn>),
+    /// A request with this nonce and time was let through.
+    Nonce(MinionId, GrantId, Nonce, i64),
+    /// A session of a minion is not given out any more.
+    Retired(MinionId, GrantId),
+    /// Keys are given under another grant.
+    Grant(Grant),
+    /// Who is connected; all of them, or those that have changed.
+    Seats {
+        /// These are all.
+        are_all: bool,
+        /// The minions, and whether each is here.
+        seats: Vec<(MinionId, bool)>,
+    },
+    /// Asks for the grant and all seats.
+    Ask,
+    /// There is another publish key.
+    PublishKey,
+    /// Something for a part of the master that has a channel of its own.
+    Channel(String, Value),
+}
+
+/// A job that was sent to minions.
+#[derive(Debug)]
+pub(crate) struct Published {
+    /// What minions get.
+    pub(crate) load: PublishLoad,
+    /// For whom it is.
+    pub(crate) minions: Vec<MinionId>,
+    /// Its target names ids.
+    pub(crate) by_ids: bool,
+    /// What the job cache keeps of it, if it keeps it.
+    pub(crate) kept: Option<Map>,
+}
+
+impl Message {
+    /// The bytes.
+    ///
+    /// # Errors
+    /// When a value cannot be packed.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, PackError> {
+        let list = match self {
+            Self::Event(packed) => vec!["event".into(), Value::Bytes(packed.clone())],
+            Self::Publish(published) => vec![
+                "publish".into(),
+                published.load.to_map().into(),
+                ids(&published.minions),
+                published.by_ids.into(),
+                published.kept.clone().into(),
+            ],
+            Self::Return(id, job) => vec!["return".into(), id.into(), job.to_map().into()],
+            Self::Nonce(id, grant, nonce, ts) => vec![
+                "nonce".into(),
+                id.into(),
+                grant_to_value(grant),
+                nonce.as_str().into(),
+                (*ts).into(),
+            ],
+            Self::Retired(id, grant) => vec!["retired".into(), id.into(), grant_to_value(grant)],
+            Self::Grant(grant) => {
+                let witness = |(peer, life): &(PeerId, Incarnation)| {
+                    Value::List(vec![peer.as_str().into(), life.to_string().into()])
+                };
+                vec![
+                    "grant".into(),
+                    grant_to_value(&grant.id),
+                    grant.born.into(),
+                    Value::List(grant.witnesses.iter().map(witness).collect()),
+                ]
+            }
+            Self::Seats { are_all, seats } => {
+                let of = |wanted: bool| {
+                    let seats = seats.iter().filter(|(_, is_here)| *is_here == wanted);
+                    Value::List(seats.map(|(id, _)| id.into()).collect())
+                };
+                vec!["seats".into(), (*are_all).into(), of(true), of(false)]
+            }
+            Self::Ask => vec!["ask".into()],
+            Self::PublishKey => vec!["publish_key".into()],
+            Self::Channel(name, body) => {
+                vec!["channel".into(), name.as_str().into(), body.clone()]
+            }
+        };
+        pack_modern(&Value::List(list))
+    }
+
+    /// Reads a message; `None` of what is none that this version knows.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let Value::List(list) = unpack_modern(bytes).ok()? else {
+            return None;
+        };
+        let mut fields = list.into_iter();
+        let kind = fields.next()?;
+        let mut next = || fields.next();
+        Some(match kind.as_str()? {
+            "event" => match next()? {
+                Value::Bytes(packed) => Self::Event(packed),
+                _ => return None,
+            },
+            "publish" => {
+                let load = PublishLoad::from_map(map(next()?)?).ok()?;
+                let minions = read_ids(&next()?)?;
+                let by_ids = next()?.is_true();
+                let kept = match next()? {
+                    Value::Nil => None,
+                    kept => Some(map(kept)?),
+                };
+                Self::Publish(Box::new(Published {
+                    load,
+                    minions,
+                    by_ids,
+                    kept,
+                }))
+            }
+            "return" => {
+                let id = minion(&next()?)?;
+                let job = JobReturn::from_map(map(next()?)?).ok()?;
+                Self::Return(id, Box::new(job))
+            }
+            "nonce" => {
+                let (id, grant) = (minion(&next()?)?, grant_of(&next()?)?);
+                let nonce = Nonce::parse(next()?.as_str()?).ok()?;
+                Self::Nonce(id, grant, nonce, next()?.as_i64()?)
+            }
+            "retired" => Self::Retired(minion(&next()?)?, grant_of(&next()?)?),
+            "grant" => {
+                let (id, born) = (grant_of(&next()?)?, next()?.as_i64()?);
+                let witnesses = next()?;
+                let witnesses = witnesses.as_list()?.iter().map(witness);
+                Self::Grant(Grant {
+                    id,
+                    born,
+                    witnesses: witnesses.collect::<Option<_>>()?,
+                })
+            }
+            "seats" => {
+                let are_all = next()?.is_true();
+                let here = read_ids(&next()?)?.into_iter().map(|id| (id, true));
+                let gone = read_ids(&next()?)?.into_iter().map(|id| (id, false));
+                let seats = here.chain(gone).take(SEATS_TOLD_MAX).collect();
+                Self::Seats { are_all, seats }
+            }
+            "ask" => Self::Ask,
+            "publish_key" => Self::PublishKey,
+            "channel" => {
+                let name = next()?.as_str()?.to_owned();
+                Self::Channel(name, next()?)
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn map(value: Value) -> Option<Map> {
+    match value {
+        Value::Map(map) => Some(map),
+        _ => None,
+    }
+}
+
+fn minion(value: &Value) -> Option<MinionId> {
+    MinionId::parse(value.as_str()?).ok()
+}
+
+fn ids(minions: &[MinionId]) -> Value {
+    Value::List(minions.iter().map(Value::from).collect())
+}
+
+fn read_ids(value: &Value) -> Option<Vec<MinionId>> {
+    value.as_list()?.iter().map(minion).collect()
+}
+
+fn grant_to_value(grant: &GrantId) -> Value {
+    Value::List(vec![
+        grant.master.as_str().into(),
+        grant.life.to_string().into(),
+        grant.number.into(),
+    ])
+}
+
+fn grant_of(value: &Value) -> Option<GrantId> {
+    let [master, life, number] = value.as_list()? else {
+        return None;
+    };
+    Some(GrantId {
+        master: PeerId::parse(master.as_str()?).ok()?,
+        life: life_of(life)?,
+        number: u64::try_from(number.as_i64()?).ok()?,
+    })
+}
+
+fn witness(value: &Value) -> Option<(PeerId, Incarnation)> {
+    let [peer, life] = value.as_list()? else {
+        return None;
+    };
+    Some((PeerId::parse(peer.as_str()?).ok()?, life_of(life)?))
+}
+
+fn life_of(value: &Value) -> Option<Incarnation> {
+    let life = u64::from_str_radix(value.as_str()?, 16);
+    life.ok().map(Incarnation)
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_proto::Jid;
+    use halite_proto::returns::ReturnJid;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check_round_trip(message: Message) {
+        let bytes = message.encode().unwrap();
+        let back = Message::decode(&bytes).unwrap();
+        assert_eq!(format!("{back:?}"), format!("{message:?}"));
+        for end in 0..bytes.len() {
+            assert!(Message::decode(&bytes[..end]).is_none());
+        }
+    }
+
+    #[test]
+    fn messages_come_back_as_they_were() {
+        let web1 = MinionId::parse("web1").unwrap();
+        let jid = Jid::parse("20261120141841939742").unwrap();
+        let grant = GrantId {
+            master: PeerId::parse("10.0.0.1").unwrap(),
+            life: Incarnation(u64::MAX),
+            number: 3,
+        };
+        let nonce = Nonce::parse("0123456789abcdef0123456789abcdef").unwrap();
+        check_round_trip(Message::Event(b"tag\n\n\x80".to_vec()));
+        for kept in [None, Some(Map::from([("fun", "test.ping")]))] {
+            let fun = "test.ping".into();
+            check_round_trip(Message::Publish(Box::new(Published {
+                load: PublishLoad::new(fun, vec![1.into()], "*".into(), "glob", jid.clone()),
+                minions: vec![web1.clone()],
+                by_ids: true,
+                kept,
+            })));
+        }
+        let job = JobReturn::new(
+            ReturnJid::Jid(jid),
+            "a.b".into(),
+            Vec::new(),
+            true.into(),
+            0,
+        );
+        check_round_trip(Message::Return(web1.clone(), Box::new(job)));
+        check_round_trip(Message::Nonce(web1.clone(), grant.clone(), nonce, 5));
+        check_round_trip(Message::Retired(web1.clone(), grant.clone()));
+        check_round_trip(Message::Grant(Grant {
+            id: grant,
+            born: 7,
+            witnesses: vec![(PeerId::parse("m2").unwrap(), Incarnation(8))],
+        }));
+        check_round_trip(Message::Seats {
+            are_all: true,
+            seats: vec![(web1, true)],
+        });
+        check_round_trip(Message::Ask);
+        check_round_trip(Message::PublishKey);
+        check_round_trip(Message::Channel("lease".to_owned(), 5.into()));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_more_than_no_message(bytes in prop::collection::vec(any::<u8>(), 0..99)) {
+            let _ = Message::decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The cluster that this master belongs to: its files, the links to the other
+//! masters, and the session keys that they share.
+//!
+//! What the peers tell is applied in `relay`; everything that has something to
+//! tell them does so through [`Cluster`].
+
+pub(crate) mod grants;
+pub(crate) mod message;
+pub(crate) mod settings;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use halite_crypto::files::{MODE_SECRET, WriteOptions, ensure_private_dir, write_atomic};
+use halite_crypto::{DerivationRoot, random_bytes};
+use halite_key::cluster::{ClusterDir, ClusterKeyOptions};
+use halite_key::{MasterKeyOptions, MasterKeys, PkiDir, master_id};
+use halite_mesh::{Incarnation, Listener, Mesh, MeshOptions, PeerId, Pins};
+use halite_proto::{PublisherId, Value};
+use tokio::runtime::Handle;
+
+use self::grants::{Grant, Grants};
+use self::message::Message;
+use self::settings::ClusterSettings;
+use crate::clock::now_s;
+use crate::error::{StartError, chain};
+use crate::settings::General;
+
+/// What the roots of session keys are for.
+const SESSIONS: &[u8] = b"halite: session keys of minions";
+
+/// The directory below `cachedir` with a directory for each master: the cache may
+/// be shared, and these are not.
+const OWN_DIRS: &str = "cluster";
+
+/// The file there that says which life of the master uses it.
+const LIFE: &str = "life";
+
+/// A part of the master that talks to its peers by itself, under a name of its own
+/// (`Message::Channel`). Called on threads that may wait.
+pub(crate) trait Channel: Send + Sync {
+    /// The name.
+    fn name(&self) -> &'static str;
+
+    /// A peer has connected.
+    fn peer_is_up(&self, peer: &PeerId);
+
+    /// A peer is away.
+    fn peer_is_down(&self, peer: &PeerId);
+
+    /// A peer tells something; it may come twice, and in no order with what other
+    /// peers tell.
+    fn told(&self, peer: &PeerId, body: Value);
+}
+
+/// A master's side of its cluster.
+pub(crate) struct Cluster {
+    pub(crate) settings: ClusterSettings,
+    /// This master.
+    pub(crate) own: PeerId,
+    /// The links.
+    pub(crate) mesh: Mesh,
+    /// The shared files.
+    pub(crate) dir: ClusterDir,
+    /// Session keys.
+    pub(crate) grants: Grants,
+    /// The keys that minions see.
+    pub(crate) identity: MasterKeys,
+    own_dirs: PathBuf,
+    /// The peers that were connected when it was last looked at, and whether they
+    /// all use the same cache directory.
+    shared_with: Mutex<(Vec<(PeerId, Incarnation)>, bool)>,
+    listener: Mutex<Option<Listener>>,
+    runtime: Handle,
+}
+
+impl Cluster {
+    /// Opens the shared files, making those that are missing, and listens for
+    /// peers. For a thread of the runtime.
+    ///
+    /// # Errors
+    /// When a file cannot be used or the address for peers is not to be had.
+    pub(crate) fn open(
+        general: &General,
+        settings: ClusterSettings,
+        keys: &MasterKeyOptions<'_>,
+    ) -> Result<Self, StartError> {
+        let id = master_id(&general.id);
+        let own = PeerId::parse(id).map_err(|error| StartError::Option {
+            option: "id",
+            why: error.to_string(),
+        })?;
+        let listener = Listener::bind(settings.listen).map_err(StartError::Mesh)?;
+        let pki = PkiDir::open(&general.pki_dir, None)?;
+        let own_keys = MasterKeys::load_or_generate(&pki, keys)?;
+        let dir = ClusterDir::open(settings.pki_dir.clone())?;
+        let options = ClusterKeyOptions {
+            passphrase: settings.key_pass.as_ref(),
+            fingerprint: settings.fingerprint.as_deref(),
+        };
+        let identity = dir.identity(&pki, keys, &options)?;
+        dir.add_peer(id, own_keys.private())?;
+        let life = Incarnation(u64::from_le_bytes(random_bytes()));
+        let own_dirs = general.cachedir.join(OWN_DIRS);
+        let prepare = |source| StartError::File {
+            what: "the master's own directory of the cluster",
+            source,
+        };
+        let own_dir = own_dirs.join(own.as_str());
+        ensure_private_dir(&own_dirs, None).map_err(prepare)?;
+        ensure_private_dir(&own_dir, None).map_err(prepare)?;
+        let options = WriteOptions::new(MODE_SECRET);
+        write_atomic(&own_dir.join(LIFE), options, life.to_string().as_bytes()).map_err(prepare)?;
+        let mesh = Mesh::new(MeshOptions {
+            cluster: settings.id.clone(),
+            incarnation: life,
+            key: own_keys.private().clone(),
+            pins: Pins::open(dir.peers()).map_err(prepare)?,
+            peers: settings.peers.clone(),
+            heard: own_dir.join("heard"),
+        })
+        .map_err(StartError::Mesh)?;
+        let root = DerivationRoot::of_key(identity.private(), SESSIONS)?;
+        Ok(Self {
+            grants: Grants::begin(root, (own.clone(), life), settings.session_s, now_s()),
+            settings,
+            own,
+            mesh,
+            dir,
+            identity,
+            own_dirs,
+            shared_with: Mutex::new((Vec::new(), true)),
+            listener: Mutex::new(Some(listener)),
+            runtime: Handle::current(),
+        })
+    }
+
+    /// A directory below `cachedir` that no other master uses.
+    pub(crate) fn own_dir(&self) -> PathBuf {
+        self.own_dirs.join(self.own.as_str())
+    }
+
+    /// Whether the peers that are connected use the same cache directory.
+    pub(crate) fn shares_cache(&self) -> bool {
+        let mut shared = self
+            .shared_with
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let living = self.living();
+        if shared.0 != living {
+            let is_shared = |(peer, life): &(PeerId, Incarnation)| {
+                let path = self.own_dirs.join(peer.as_str()).join(LIFE);
+                fs::read_to_string(path).is_ok_and(|text| text == life.to_string())
+            };
+            *shared = (living.clone(), living.iter().all(is_shared));
+        }
+        shared.1
+    }
+
+    /// Takes the address for peers, to be served.
+    pub(crate) fn take_listener(&self) -> Option<Listener> {
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        listener.take()
+    }
+
+    /// Tells all peers; the number of the message.
+    pub(crate) fn tell(&self, message: &Message) -> u64 {
+        self.encode(message)
+            .map_or(0, |bytes| self.mesh.tell(&bytes))
+    }
+
+    /// Tells one peer.
+    pub(crate) fn tell_one(&self, peer: &PeerId, message: &Message) {
+        if let Some(bytes) = self.encode(message) {
+            self.mesh.tell_one(peer, &bytes);
+        }
+    }
+
+    /// Waits until the peers that are linked have handled a message, at most so
+    /// long. Not for threads of the runtime.
+    pub(crate) fn wait_for(&self, number: u64, wait_max: Duration) {
+        let (done, wait) = std::sync::mpsc::sync_channel(1);
+        let mesh = self.mesh.clone();
+        self.runtime.spawn(async move {
+            mesh.acknowledged(number, wait_max).await;
+            let _ = done.send(());
+        });
+        // The task waits no longer either; it is gone where the runtime is.
+        let _ = wait.recv_timeout(wait_max);
+    }
+
+    /// The peers that are connected to this master, each in its life.
+    pub(crate) fn living(&self) -> Vec<(PeerId, Incarnation)> {
+        let peers = self.mesh.peers().into_iter();
+        peers
+            .filter_map(|peer| Some((peer.peer, peer.heard?)))
+            .collect()
+    }
+
+    /// Whether this master is the first by name of those that are connected: the
+    /// one that does what is to be done once.
+    pub(crate) fn is_first(&self) -> bool {
+        self.living().iter().all(|(peer, _)| self.own < *peer)
+    }
+
+    /// Begins another grant, and tells the peers.
+    pub(crate) fn renew_grant(&self) -> Grant {
+        let grant = self.grants.renew(self.living(), now_s());
+        self.tell(&Message::Grant(grant.clone()));
+        grant
+    }
+
+    /// An identity whose job ids no peer draws: which of the masters that are
+    /// configured this is says which of the last digits are its own.
+    pub(crate) fn publisher(&self) -> PublisherId {
+        let own = self.own.as_str().to_owned();
+        let peers = self.settings.peers.iter();
+        let mut names: Vec<String> = peers.map(|peer| peer.host().to_owned()).collect();
+        names.push(own.clone());
+        names.sort_unstable();
+        names.dedup();
+        let rank = names.iter().position(|name| *name == own).unwrap_or(0) as u64;
+        let random = u64::from_le_bytes(random_bytes()) >> 1;
+        let slots = (PublisherId::STEP / names.len() as u64).max(1);
+        let residue = (random % slots) * names.len() as u64 + rank;
+        let high = random / PublisherId::STEP / 2 * PublisherId::STEP;
+        PublisherId::new(high + residue % PublisherId::STEP)
+    }
+
+    fn encode(&self, message: &Message) -> Option<Vec<u8>> {
+        let encoded = message.encode();
+        encoded
+            .inspect_err(|error| {
+                tracing::error!("the peers could not be told: {}", chain(error));
+            })
+            .ok()
+    }
+}

@@ -1,0 +1,65 @@
+//! Options of a cluster.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use halite_config::MasterConfig;
+use halite_crypto::Secret;
+use halite_mesh::PeerAddress;
+
+use crate::error::StartError;
+
+/// What is read of the configuration of a master in a cluster.
+pub(crate) struct ClusterSettings {
+    /// `cluster_id`.
+    pub(crate) id: String,
+    /// `cluster_pki_dir`.
+    pub(crate) pki_dir: PathBuf,
+    /// `cluster_peers`.
+    pub(crate) peers: Vec<PeerAddress>,
+    /// `interface` and `cluster_pool_port`.
+    pub(crate) listen: SocketAddr,
+    /// `cluster_pub_fingerprint`.
+    pub(crate) fingerprint: Option<String>,
+    /// `cluster_key_pass`.
+    pub(crate) key_pass: Option<Secret<String>>,
+    /// `publish_session`.
+    pub(crate) session_s: u64,
+    /// `job_replay_window`.
+    pub(crate) replay_window_s: u64,
+}
+
+impl ClusterSettings {
+    /// Reads the options; `None` of a master on its own.
+    ///
+    /// # Errors
+    /// When an entry of `cluster_peers` or `interface` is no address.
+    pub(crate) fn from_config(config: &MasterConfig) -> Result<Option<Self>, StartError> {
+        let Some(id) = config.cluster_id.clone().filter(|id| !id.is_empty()) else {
+            return Ok(None);
+        };
+        let port = config.cluster_pool_port.0;
+        let peers = config.cluster_peers.0.iter();
+        let peers = peers.map(|text| PeerAddress::parse(text, port));
+        let peers = peers
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| StartError::Option {
+                option: "cluster_peers",
+                why: error.to_string(),
+            })?;
+        let interface = config.interface.trim_matches(['[', ']']);
+        let address: IpAddr = interface.parse().map_err(|_| StartError::Interface {
+            why: format!("{interface:?} is no address"),
+        })?;
+        Ok(Some(Self {
+            id,
+            pki_dir: config.keys_dir().to_owned(),
+            peers,
+            listen: SocketAddr::new(address, port),
+            fingerprint: config.cluster_pub_fingerprint.clone(),
+            key_pass: config.cluster_key_pass.clone().map(Secret::new),
+            session_s: config.publish_session,
+            replay_window_s: config.job_replay_window,
+        }))
+    }
+}

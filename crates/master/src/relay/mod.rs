@@ -1,0 +1,232 @@
+//! What the other masters of the cluster tell, applied to the parts of this one,
+//! and the events that they are told.
+//!
+//! Invariant: what a peer tells is told to nobody else; every master has a link to
+//! every other one.
+
+mod tap;
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use halite_mesh::{Incarnation, PeerId, Receiver};
+use halite_proto::MinionId;
+use halite_proto::event::Event;
+use halite_proto::returns::JobReturn;
+use tokio::task::JoinHandle;
+
+use self::tap::tell_events;
+use crate::cluster::grants::GrantId;
+use crate::cluster::message::{Message, Published};
+use crate::cluster::{Channel, Cluster};
+use crate::error::chain;
+use crate::events::bus::Bus;
+use crate::fleet::Fleet;
+use crate::jobs::Jobs;
+use crate::keys::Keys;
+use crate::master::Master;
+use crate::publishing::Publishing;
+
+/// The tag of decisions about keys.
+const KEY_TAG: &str = "salt/key";
+
+/// The tasks of the links.
+pub(crate) struct Relay(Vec<JoinHandle<()>>);
+
+impl Relay {
+    /// Ends the links.
+    pub(crate) async fn stop(self) {
+        for task in self.0 {
+            task.abort();
+            let _ = task.await;
+        }
+    }
+}
+
+/// Begins to talk to the peers, if this master belongs to a cluster.
+/// `channels` are other parts that talk to their like at the peers.
+pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<Relay> {
+    let cluster = master.cluster.clone()?;
+    let listener = cluster.take_listener()?;
+    let hearer = Hearer {
+        bus: Arc::clone(&master.bus),
+        keys: Arc::clone(&master.keys),
+        jobs: Arc::clone(&master.jobs),
+        fleet: Arc::clone(&master.fleet),
+        publishing: Arc::clone(&master.publishing),
+        cluster: Arc::clone(&cluster),
+        channels,
+    };
+    let peers = Arc::downgrade(&cluster);
+    master
+        .fleet
+        .attendance
+        .on_change(Box::new(move |id, is_here| {
+            tell_seat(&peers, id, is_here);
+        }));
+    let events = master.bus.subscribe(String::new());
+    let tap = tokio::spawn(tell_events(Arc::clone(&cluster), events));
+    let links = tokio::spawn(async move {
+        cluster.mesh.run(listener, Arc::new(hearer)).await;
+    });
+    Some(Relay(vec![links, tap]))
+}
+
+fn tell_seat(cluster: &Weak<Cluster>, id: &MinionId, is_here: bool) {
+    if let Some(cluster) = cluster.upgrade() {
+        cluster.tell(&Message::Seats {
+            are_all: false,
+            seats: vec![(id.clone(), is_here)],
+        });
+    }
+}
+
+/// Applies what peers tell.
+struct Hearer {
+    bus: Arc<Bus>,
+    keys: Arc<Keys>,
+    jobs: Arc<Jobs>,
+    fleet: Arc<Fleet>,
+    publishing: Arc<Publishing>,
+    cluster: Arc<Cluster>,
+    channels: Vec<Arc<dyn Channel>>,
+}
+
+impl Receiver for Hearer {
+    fn peer_is_up(&self, peer: &PeerId, life: Incarnation) {
+        tracing::info!(%peer, %life, "the peer is connected");
+        let current = self.cluster.grants.current();
+        let is_known = current
+            .witnesses
+            .iter()
+            .any(|witness| *witness == (peer.clone(), life));
+        if !is_known {
+            self.cluster.renew_grant();
+        }
+        self.cluster.tell_one(peer, &Message::Ask);
+        self.channels
+            .iter()
+            .for_each(|channel| channel.peer_is_up(peer));
+    }
+
+    fn peer_is_down(&self, peer: &PeerId) {
+        tracing::warn!(%peer, "the peer is away");
+        self.channels
+            .iter()
+            .for_each(|channel| channel.peer_is_down(peer));
+        self.fleet
+            .attendance
+            .heard_of(peer.as_str(), true, Vec::new());
+    }
+
+    fn told(&self, peer: &PeerId, age: Duration, message: &[u8]) {
+        let Some(message) = Message::decode(message) else {
+            return tracing::warn!(%peer, "the peer tells something that is not understood");
+        };
+        match message {
+            Message::Event(packed) => self.event(peer, &packed),
+            Message::Publish(published) => self.publish(peer, age, *published),
+            Message::Return(id, job) => self.keep_return(&id, &job),
+            Message::Nonce(id, grant, nonce, ts) => {
+                self.session(&id, &grant, Some((&nonce, ts)));
+            }
+            Message::Retired(id, grant) => self.session(&id, &grant, None),
+            Message::Grant(grant) => {
+                self.cluster.grants.learn(peer, grant);
+            }
+            Message::Seats { are_all, seats } => {
+                self.fleet
+                    .attendance
+                    .heard_of(peer.as_str(), are_all, seats);
+            }
+            Message::Ask => self.answer(peer),
+            Message::PublishKey => self.publishing.reload_key(),
+            Message::Channel(name, body) => {
+                let channel = self.channels.iter().find(|channel| channel.name() == name);
+                match channel {
+                    Some(channel) => channel.told(peer, body),
+                    None => tracing::debug!(%peer, name, "nobody listens on this channel"),
+                }
+            }
+        }
+    }
+
+    fn has_missed(&self, peer: &PeerId) {
+        tracing::warn!(%peer, "something of the peer was missed: it was away for too long");
+        self.keys.end_sessions();
+        self.cluster.tell_one(peer, &Message::Ask);
+    }
+}
+
+impl Hearer {
+    fn event(&self, peer: &PeerId, packed: &[u8]) {
+        match Event::unpack(packed) {
+            Ok(event) => {
+                let is_about_keys = event.tag.as_str() == KEY_TAG;
+                self.bus.relay(event, peer.as_str());
+                if is_about_keys {
+                    self.keys.end_sessions();
+                }
+            }
+            Err(error) => tracing::warn!(%peer, "an event of the peer is none: {}", chain(&error)),
+        }
+    }
+
+    /// Sends a job of a peer to the minions that are connected here.
+    fn publish(&self, peer: &PeerId, age: Duration, published: Published) {
+        let Published {
+            load,
+            minions,
+            by_ids,
+            kept,
+        } = published;
+        let jid = &load.jid;
+        self.jobs.record_meant(jid, &minions, by_ids);
+        if let Some(kept) = kept
+            && !self.jobs.cache.has_load(jid).unwrap_or(true)
+            && let Err(error) = self.jobs.cache.save_load(jid, &kept, Some(&minions))
+        {
+            tracing::error!(%jid, "could not store a job of {peer}: {}", chain(&error));
+        }
+        // Nobody runs a job that was meant for another time.
+        if age > Duration::from_secs(self.cluster.settings.replay_window_s) {
+            return tracing::warn!(%jid, "a job of {peer} comes too late and is not sent");
+        }
+        self.jobs.missed.record(&load, &minions);
+        match self.publishing.publisher.publish(&load, &minions) {
+            Ok(()) => tracing::info!(%jid, "published a job of {peer}"),
+            Err(error) => tracing::error!(%jid, "{}", chain(&error)),
+        }
+    }
+
+    /// Keeps a result that a peer has taken.
+    fn keep_return(&self, id: &MinionId, job: &JobReturn) {
+        let Some(jid) = job.jid.jid() else {
+            return;
+        };
+        self.jobs.missed.returned(jid, id);
+        if !self.jobs.settings.stores_returns {
+            return;
+        }
+        if let Err(error) = self.jobs.cache.save_return(jid, id, job) {
+            tracing::error!(minion = %id, %jid, "could not store a return: {}", chain(&error));
+        }
+    }
+
+    fn session(&self, id: &MinionId, grant: &GrantId, nonce: Option<(&halite_proto::Nonce, i64)>) {
+        if let Some(accepted) = self.keys.accepted.get(id) {
+            self.keys.sessions.heard(id, &accepted, grant, nonce);
+        }
+    }
+
+    /// Tells a peer what it may have missed.
+    fn answer(&self, peer: &PeerId) {
+        let grant = self.cluster.grants.current();
+        self.cluster.tell_one(peer, &Message::Grant(grant));
+        let here = self.fleet.attendance.here().into_iter();
+        let seats = here.map(|id| (id, true)).collect();
+        let are_all = true;
+        self.cluster
+            .tell_one(peer, &Message::Seats { are_all, seats });
+    }
+}

@@ -1,0 +1,117 @@
+//! Minions behind the balancer: sign-in at one master, subscription at another,
+//! requests at a third.
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Kind, SHORT, until};
+
+use crate::support::Behind;
+
+const OURS: [(&str, Kind); 4] = [
+    ("web1", Kind::Ours),
+    ("web2", Kind::Ours),
+    ("web3", Kind::Ours),
+    ("web4", Kind::Ours),
+];
+
+#[test]
+fn every_minion_answers_every_master() -> Result<()> {
+    let Some(behind) = Behind::start(&OURS)? else {
+        return Ok(());
+    };
+    for master in &behind.cluster.masters {
+        for _ in 0..5 {
+            master.check_ping(&behind.ids())?;
+        }
+    }
+    // One job, seen from everywhere, with each result once.
+    let [first, others @ ..] = &behind.cluster.masters[..] else {
+        unreachable!("three were laid")
+    };
+    let said = first.salt(&["--show-jid", "*", "cmd.run", "echo once", "--out=txt"])?;
+    let jid = said
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("jid: "));
+    let jid = jid.unwrap_or_default().to_owned();
+    for master in others {
+        let run = master
+            .tools(Kind::Ours)
+            .runner(&["jobs.lookup_jid", &jid, "--out=json"])?;
+        for id in behind.ids() {
+            ensure!(
+                run.stdout.contains(id),
+                "{}: {}",
+                master.address().ip(),
+                run.stdout
+            );
+        }
+        let tag = |id: &str| format!("salt/job/{jid}/ret/{id}");
+        for id in behind.ids() {
+            let tag = tag(id);
+            let events = master.events()?;
+            events.wait(&tag, SHORT, |event| event.tag == tag)?;
+            let count = events
+                .events()
+                .iter()
+                .filter(|event| event.tag == tag)
+                .count();
+            ensure!(count == 1, "{} has {count} of {tag}", master.address().ip());
+        }
+    }
+    // No request was refused for want of a session.
+    for master in &behind.cluster.masters {
+        let log = std::fs::read_to_string(master.dir().join("log"))?;
+        for refusal in ["has no session", "not sealed with", "was sent before"] {
+            ensure!(
+                !log.contains(refusal),
+                "{}: {refusal}",
+                master.address().ip()
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn minions_of_salt_cannot_tell_the_difference() -> Result<()> {
+    let minions = [
+        ("web1", Kind::Ours),
+        ("py3008", Kind::Salt3008),
+        ("py3006", Kind::Salt3006),
+    ];
+    let Some(behind) = Behind::start(&minions)? else {
+        return Ok(());
+    };
+    for master in &behind.cluster.masters {
+        master.check_ping(&behind.ids())?;
+        let grains = master.returns(&["*", "grains.get", "id"])?;
+        for id in behind.ids() {
+            ensure!(
+                grains.get(id).is_some_and(|grain| grain == id),
+                "{grains:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_key_that_is_deleted_at_one_master_is_out_at_all() -> Result<()> {
+    let Some(behind) = Behind::with(&OURS[..2], |plan| plan.set("auto_accept", true))? else {
+        return Ok(());
+    };
+    let [first, second, third] = &behind.cluster.masters[..] else {
+        unreachable!("three were laid")
+    };
+    first.key(&["-y", "-d", "web1"])?.ok()?;
+    for master in [second, third] {
+        let tag = "salt/key";
+        let heard = master.events()?.wait(tag, SHORT, |event| event.tag == tag);
+        heard?;
+    }
+    // A minion that is accepted anew is served by all.
+    until("web1 to be back", SHORT, || {
+        let said = third.salt(&["-t", "1", "web1", "test.ping", "--out=txt"])?;
+        Ok(said.stdout.contains("True").then_some(()))
+    })
+}

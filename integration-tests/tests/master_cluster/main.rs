@@ -1,0 +1,8 @@
+//! Masters behind one address: three of ours with a shared directory, a real
+//! haproxy in front, and minions that know nothing but its address.
+
+mod balancer;
+mod files;
+mod fleets;
+mod members;
+mod support;

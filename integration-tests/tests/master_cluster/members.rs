@@ -1,0 +1,62 @@
+//! Masters that go and come back.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Kind, START};
+
+use crate::support::Behind;
+
+const MINIONS: [(&str, Kind); 4] = [
+    ("web1", Kind::Ours),
+    ("web2", Kind::Ours),
+    ("web3", Kind::Ours),
+    ("py3008", Kind::Salt3008),
+];
+
+/// Within this every minion answers after a master was killed; on a machine that
+/// is busy with other tests it may take longer by so much.
+const BACK: Duration = Duration::from_secs(3 + 12);
+
+#[test]
+fn every_minion_answers_again_when_a_master_was_killed() -> Result<()> {
+    let Some(mut behind) = Behind::start(&MINIONS)? else {
+        return Ok(());
+    };
+    for killed in 0..3 {
+        behind.cluster.masters[killed].kill9()?;
+        for other in (0..3).filter(|n| *n != killed) {
+            let took = behind.wait_answers(other, START)?;
+            ensure!(took < BACK, "it took {took:?}");
+            println!(
+                "m{} killed: all answer m{} after {took:?}",
+                killed + 1,
+                other + 1
+            );
+        }
+        behind.cluster.masters[killed].start()?;
+        behind.wait_all(START)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_rolling_restart_loses_no_minion() -> Result<()> {
+    let Some(mut behind) = Behind::start(&MINIONS)? else {
+        return Ok(());
+    };
+    for n in 0..3 {
+        ensure!(
+            behind.cluster.masters[n].stop()? == 0,
+            "m{} did not end well",
+            n + 1
+        );
+        behind.wait_answers((n + 1) % 3, START)?;
+        behind.cluster.masters[n].start()?;
+    }
+    behind.wait_all(START)?;
+    for minion in &mut behind.minions {
+        minion.daemon().check_runs()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Three masters with a shared directory, and their minions.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Fleet, Kind, Master, MasterPlan, Minion, START, until};
+use halite_test_support::have_programs;
+
+use crate::balancer::{Balancer, HAPROXY};
+
+/// The port for peers: each master has an address of its own.
+const POOL_PORT: u16 = 4520;
+
+/// Masters of one cluster; nothing runs yet.
+pub(crate) struct Cluster {
+    pub(crate) masters: Vec<Master>,
+    pub(crate) fleet: Fleet,
+}
+
+/// A plan as it is.
+pub(crate) fn plain(plan: MasterPlan<'_>) -> MasterPlan<'_> {
+    plan
+}
+
+impl Cluster {
+    /// Lays masters as the tutorial does: named by their addresses, with keys and
+    /// cache in a shared directory.
+    pub(crate) fn lay(
+        masters: usize,
+        change: impl for<'a> Fn(MasterPlan<'a>) -> MasterPlan<'a>,
+    ) -> Result<Self> {
+        let fleet = Fleet::new("cluster")?;
+        let shared = fleet.path().join("share");
+        std::fs::create_dir_all(&shared)?;
+        let lay = |n| change(fleet.master(&format!("m{n}"), Kind::Ours).auto_accept()).lay();
+        let all = (1..=masters).map(lay).collect::<Result<Vec<_>>>()?;
+        let ips: Vec<String> = all.iter().map(|of| of.address().ip().to_string()).collect();
+        for (master, ip) in all.iter().zip(&ips) {
+            let peers = ips.iter().filter(|of| *of != ip);
+            let peers: String = peers.map(|peer| format!("  - {peer}\n")).collect();
+            let (pki, cache) = (shared.join("pki"), shared.join("cache"));
+            let text = format!(
+                "id: {ip}\ncluster_id: master_cluster\ncluster_peers:\n{peers}\
+                 cluster_pool_port: {POOL_PORT}\ncluster_pki_dir: {}\ncachedir: {}\n",
+                pki.display(),
+                cache.display(),
+            );
+            let dir = master.dir().join("master.d");
+            std::fs::create_dir_all(&dir)?;
+            std::fs::write(dir.join("cluster.conf"), text)?;
+        }
+        Ok(Self {
+            masters: all,
+            fleet,
+        })
+    }
+
+    /// The directory that the masters share.
+    pub(crate) fn shared(&self) -> PathBuf {
+        self.fleet.path().join("share")
+    }
+
+    /// Starts all of them at once, and waits until they are ready.
+    pub(crate) fn start(&mut self) -> Result<()> {
+        std::thread::scope(|scope| {
+            let all = self.masters.iter_mut();
+            let all: Vec<_> = all.map(|one| scope.spawn(|| one.start())).collect();
+            all.into_iter().try_for_each(|one| {
+                one.join()
+                    .unwrap_or_else(|_| Err(anyhow::anyhow!("a panic")))
+            })
+        })
+    }
+}
+
+/// A cluster with a balancer in front and minions behind it.
+pub(crate) struct Behind {
+    pub(crate) minions: Vec<Minion>,
+    _balancer: Balancer,
+    pub(crate) cluster: Cluster,
+}
+
+impl Behind {
+    /// Starts them, and waits until each minion answers each master; `None` where
+    /// there is no haproxy.
+    pub(crate) fn start(minions: &[(&str, Kind)]) -> Result<Option<Self>> {
+        Self::with(minions, plain)
+    }
+
+    pub(crate) fn with(
+        minions: &[(&str, Kind)],
+        change: impl for<'a> Fn(MasterPlan<'a>) -> MasterPlan<'a>,
+    ) -> Result<Option<Self>> {
+        if !have_programs(&[HAPROXY]) {
+            return Ok(None);
+        }
+        let mut cluster = Cluster::lay(3, change)?;
+        cluster.start()?;
+        let addresses: Vec<_> = cluster.masters.iter().map(Master::address).collect();
+        let balancer = Balancer::start(&cluster.fleet, &addresses)?;
+        let minions = minions.iter().map(|(id, kind)| {
+            let plan = cluster.fleet.minion(id, *kind);
+            let plan = plan
+                .set("master", balancer.address.request().to_string())
+                .set("publish_port", balancer.address.publish().port());
+            plan.start()
+        });
+        let minions = minions.collect::<Result<Vec<_>>>()?;
+        let behind = Self {
+            minions,
+            _balancer: balancer,
+            cluster,
+        };
+        behind.wait_all(START)?;
+        Ok(Some(behind))
+    }
+
+    pub(crate) fn ids(&self) -> Vec<&str> {
+        self.minions.iter().map(Minion::id).collect()
+    }
+
+    /// Waits until each minion answers each master that runs.
+    pub(crate) fn wait_all(&self, deadline: Duration) -> Result<()> {
+        for n in 0..self.cluster.masters.len() {
+            self.wait_answers(n, deadline)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until each minion answers a master; how long it took.
+    pub(crate) fn wait_answers(&self, n: usize, deadline: Duration) -> Result<Duration> {
+        let begun = Instant::now();
+        let master = &self.cluster.masters[n];
+        let mut last = String::new();
+        let answered = until(
+            &format!("all minions to answer m{}", n + 1),
+            deadline,
+            || {
+                let said = master.salt(&["-t", "1", "*", "test.ping", "--out=txt"])?;
+                let are_here = |id: &&str| said.stdout.contains(&format!("{id}: True"));
+                let all = self.ids().iter().all(are_here);
+                last = said.stdout;
+                Ok(all.then_some(()))
+            },
+        );
+        ensure!(answered.is_ok(), "{answered:?}; the last answers:\n{last}");
+        Ok(begun.elapsed())
+    }
+}

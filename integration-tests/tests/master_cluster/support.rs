@@ -41,8 +41,9 @@ impl Cluster {
             let peers: String = peers.map(|peer| format!("  - {peer}\n")).collect();
             let (pki, cache) = (shared.join("pki"), shared.join("cache"));
             let text = format!(
-                "id: {ip}\ncluster_id: master_cluster\ncluster_peers:\n{peers}\
+                "root_dir: {}\nid: {ip}\ncluster_id: master_cluster\ncluster_peers:\n{peers}\
                  cluster_pool_port: {POOL_PORT}\ncluster_pki_dir: {}\ncachedir: {}\n",
+                fleet.path().display(),
                 pki.display(),
                 cache.display(),
             );

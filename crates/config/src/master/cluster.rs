@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::MasterConfig;
 use crate::error::Faults;
-use crate::paths;
 
 /// Names of ports that minions use.
 const PORTS: [&str; 2] = ["publish_port", "ret_port"];
@@ -25,13 +24,8 @@ impl MasterConfig {
 
     /// Settles the paths and ports of the cluster.
     pub(super) fn settle_cluster(&mut self, faults: &mut Faults) {
-        if let Some(dir) = &mut self.cluster_pki_dir {
-            if !self.raw.is_override("cluster_pki_dir") {
-                *dir = paths::below(&self.root_dir, dir);
-            }
-            let dir = dir.display().to_string();
-            self.raw.settle("cluster_pki_dir", dir);
-        }
+        // `root_dir` is not in front of `cluster_pki_dir`, as in Salt: it is not one
+        // machine's.
         if let Some(port) = self.cluster_port
             && !self.raw.has("cluster_pool_port")
         {

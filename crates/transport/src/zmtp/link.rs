@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use tokio::net::{TcpStream, UnixStream};
 
-use super::decoder::{Decoder, encode_greeting, encode_pong};
+use super::decoder::Decoder;
+use super::encoder::{encode_greeting, encode_pong};
 use super::{Item, WireError};
 
 /// What is read at once while frames are small; what is left of it waits in

@@ -12,13 +12,15 @@
 mod connection_limit;
 mod decoder;
 mod dial;
+mod encoder;
 mod link;
 mod listen;
 mod unfinished;
 
 pub(crate) use connection_limit::{ConnectionLimit, ConnectionPermit};
-pub(crate) use decoder::{Decoder, Item, encode, encode_head};
+pub(crate) use decoder::{Decoder, Item};
 pub(crate) use dial::{Dial, DialError};
+pub(crate) use encoder::{encode, encode_head};
 pub(crate) use link::{Link, Outgoing, ReadOutcome, Stream};
 pub(crate) use listen::{Accepted, Listening};
 pub(crate) use unfinished::{Share, Unfinished};

@@ -6,6 +6,7 @@
 
 mod auth;
 mod environments;
+mod lookup;
 mod read;
 mod url;
 

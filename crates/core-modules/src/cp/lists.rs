@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use halite_crypto::HashType;
 use halite_proto::{Map, Value};
 
-use super::fetch::local_cache_path;
+use super::cache::local_cache_path;
 use super::{place, saltenv};
 use crate::limits::CACHED_FILES_MAX;
 use halite_call::{

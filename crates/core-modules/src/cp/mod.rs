@@ -1,6 +1,7 @@
 //! `cp.*`: files from the master to the minion and back.
 
-mod fetch;
+mod cache;
+mod get;
 mod lists;
 mod push;
 mod receive;
@@ -14,43 +15,43 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "cp.cache_dest",
             "(url, saltenv=None)",
-            fetch::cache_dest,
+            cache::cache_dest,
             "Where a file would lie in the cache.",
         ),
         Function::new(
             "cp.cache_dir",
             "(path, saltenv=None, include_empty=False, include_pat=None, exclude_pat=None)",
-            fetch::cache_dir,
+            cache::cache_dir,
             "Caches everything below a directory of the master; patterns are globs, or\nregular expressions behind `E@`.",
         ),
         Function::new(
             "cp.cache_file",
             "(path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False)",
-            fetch::cache_file,
+            cache::cache_file,
             "Caches a file of the master and returns where it lies, or False.",
         ),
         Function::new(
             "cp.cache_file_ssh",
             "(path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False)",
-            fetch::cache_file,
+            cache::cache_file,
             "The same as cp.cache_file.",
         ),
         Function::new(
             "cp.cache_files",
             "(paths, saltenv=None)",
-            fetch::cache_files,
+            cache::cache_files,
             "Caches several files.",
         ),
         Function::new(
             "cp.cache_local_file",
             "(path)",
-            fetch::cache_local_file,
+            cache::cache_local_file,
             "Copies a file of this machine into the cache.",
         ),
         Function::new(
             "cp.cache_master",
             "(saltenv=None)",
-            fetch::cache_master,
+            cache::cache_master,
             "Caches all files of an environment.",
         ),
         Function::new(
@@ -62,19 +63,19 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "cp.get_dir",
             "(path, dest, saltenv=None, template=None, gzip=None, **kwargs)",
-            fetch::get_dir,
+            get::get_dir,
             "Copies a directory of the master to this machine.",
         ),
         Function::new(
             "cp.get_file",
             "(path, dest, saltenv=None, makedirs=False, template=None, gzip=None, **kwargs)",
-            fetch::get_file,
+            get::get_file,
             "Copies a file of the master to this machine; makedirs makes missing\ndirectories, gzip (1 to 9) compresses on the way.",
         ),
         Function::new(
             "cp.get_file_str",
             "(path, saltenv=None)",
-            fetch::get_file_str,
+            get::get_file_str,
             "The content of a file of the master, or False.",
         ),
         Function::new(
@@ -86,7 +87,7 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "cp.get_url",
             "(path, dest='', saltenv=None, makedirs=False, source_hash=None)",
-            fetch::get_url,
+            get::get_url,
             "Gets a file from salt:// or this machine; without a destination into the\ncache, with dest=None its content is returned.",
         ),
         Function::new(

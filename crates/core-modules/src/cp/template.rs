@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use super::fetch::cache_one;
+use super::cache::cache_one;
 use halite_call::render_context;
 use halite_call::{
     Call, CallError, CallResult, paths,

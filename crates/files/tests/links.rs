@@ -4,109 +4,17 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "links/machine.rs"]
+mod machine;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{chown, lchown, symlink};
+use std::path::Path;
 
-use common::{minion, work};
-use halite_fake_minion::{FakeMinion, kwargs};
+use halite_fake_minion::kwargs;
 use halite_proto::{Map, Value};
 use halite_test_support::have_root;
-
-/// Who owns the directory, and what is to be theirs.
-const OWNER: u32 = 65534;
-
-/// A directory of a user, beside one that is root's.
-struct Machine {
-    _guard: tempfile::TempDir,
-    work: PathBuf,
-    minion: FakeMinion,
-    home: PathBuf,
-    roots: PathBuf,
-    before: BTreeMap<PathBuf, (u32, u32, u32, Vec<u8>)>,
-}
-
-impl Machine {
-    fn new() -> Self {
-        let (guard, work) = work();
-        let (home, roots) = (work.join("home"), work.join("roots"));
-        for directory in [&home, &roots, &roots.join("sub")] {
-            fs::create_dir(directory).unwrap();
-        }
-        let private = fs::Permissions::from_mode(0o600);
-        for name in ["file", "a.zip", "link", "sub/file"] {
-            let file = roots.join(name);
-            fs::write(&file, "precious\nb = 1\n").unwrap();
-            fs::set_permissions(&file, private.clone()).unwrap();
-        }
-        fs::create_dir_all(work.join("srv/tree/d/sub")).unwrap();
-        for name in ["tree/d/file", "tree/d/new", "tree/d/sub/file"] {
-            fs::write(work.join("srv").join(name), "of the master\n").unwrap();
-        }
-        let own = home.join("own");
-        fs::write(&own, "own\n").unwrap();
-        for own in [&home, &own] {
-            chown(own, Some(OWNER), Some(OWNER)).unwrap();
-        }
-        let minion = minion(&work);
-        let mut machine = Self {
-            _guard: guard,
-            work,
-            minion,
-            home,
-            roots,
-            before: BTreeMap::new(),
-        };
-        machine.link("d", "../roots");
-        machine.link("f", "../roots/file");
-        machine.link("none", "../roots/none");
-        machine.link("none.d", "../roots/none");
-        machine.before = machine.look();
-        machine
-    }
-
-    /// Puts a link of the user's into their directory.
-    fn link(&self, name: &str, target: &str) -> PathBuf {
-        let link = self.home.join(name);
-        symlink(target, &link).unwrap();
-        lchown(&link, Some(OWNER), Some(OWNER)).unwrap();
-        link
-    }
-
-    fn look(&self) -> BTreeMap<PathBuf, (u32, u32, u32, Vec<u8>)> {
-        let mut all = BTreeMap::new();
-        let mut left = vec![self.roots.clone()];
-        while let Some(path) = left.pop() {
-            let data = fs::symlink_metadata(&path).unwrap();
-            let content = if data.is_dir() {
-                left.extend(fs::read_dir(&path).unwrap().map(|e| e.unwrap().path()));
-                Vec::new()
-            } else {
-                fs::read(&path).unwrap_or_default()
-            };
-            all.insert(path, (data.uid(), data.gid(), data.mode(), content));
-        }
-        all
-    }
-
-    fn is_untouched(&self) -> bool {
-        self.look() == self.before
-    }
-
-    fn state(&self, fun: &str, args: &[(&str, Value)]) -> Result<Map, String> {
-        let mut all = Map::new();
-        for (name, value) in args {
-            all.insert(*name, value.clone());
-        }
-        let ret = self.minion.run_state(fun, &all, false);
-        match ret.map_err(|error| error.to_string())? {
-            Value::Map(ret) => Ok(ret),
-            other => panic!("{other:?}"),
-        }
-    }
-}
+use machine::{Machine, OWNER};
 
 /// Arguments of a state, by name.
 type Args = Vec<(&'static str, Value)>;
@@ -122,17 +30,15 @@ fn failed(ret: &Result<Map, String>) -> bool {
     }
 }
 
-#[test]
-fn a_state_changes_nothing_behind_a_users_link() {
-    if !have_root() {
-        return;
-    }
+/// States, the names below the user's directory that they are called with, and
+/// what else.
+fn state_calls() -> Vec<(&'static str, &'static str, Args)> {
     let user = ("user", Value::from(i64::from(OWNER)));
     let contents = ("contents", Value::from("given\n"));
     let yes = |name| (name, Value::from(true));
     let no = |name| (name, Value::from(false));
     let words = |name, text: &str| (name, Value::from(text));
-    let states: Vec<(&str, &str, Args)> = vec![
+    vec![
         ("file.managed", "f", vec![contents.clone(), user.clone()]),
         ("file.managed", "f", vec![no("replace"), user.clone()]),
         (
@@ -270,8 +176,15 @@ fn a_state_changes_nothing_behind_a_users_link() {
         ),
         ("file.tidied", "d", vec![words("matches", ".*")]),
         ("file.prune", "d/sub", vec![]),
-    ];
-    for (fun, name, args) in states {
+    ]
+}
+
+#[test]
+fn a_state_changes_nothing_behind_a_users_link() {
+    if !have_root() {
+        return;
+    }
+    for (fun, name, args) in state_calls() {
         let machine = Machine::new();
         let shown = format!("{fun} {name} {args:?}");
         let place = |value: &Value| match value.as_str() {
@@ -349,24 +262,6 @@ fn a_function_changes_nothing_behind_a_users_link() {
     }
 }
 
-fn tar(machine: &Machine, entries: &[(&str, &[u8])]) -> PathBuf {
-    let path = machine.work.join("a.tar");
-    let mut builder = tar::Builder::new(fs::File::create(&path).unwrap());
-    for (name, content) in entries {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(content.len() as u64);
-        header.set_mode(0o755);
-        let kind = match name.ends_with('/') {
-            true => tar::EntryType::Directory,
-            false => tar::EntryType::Regular,
-        };
-        header.set_entry_type(kind);
-        builder.append_data(&mut header, name, *content).unwrap();
-    }
-    builder.finish().unwrap();
-    path
-}
-
 #[test]
 fn an_archive_gives_away_and_writes_nothing_behind_a_users_link() {
     if !have_root() {
@@ -375,10 +270,7 @@ fn an_archive_gives_away_and_writes_nothing_behind_a_users_link() {
     for overwrite in [false, true] {
         for clean in [false, true] {
             let machine = Machine::new();
-            let archive = tar(
-                &machine,
-                &[("d/", b""), ("d/file", b"x"), ("d/sub/file", b"y")],
-            );
+            let archive = machine.tar(&[("d/", b""), ("d/file", b"x"), ("d/sub/file", b"y")]);
             let args = [
                 ("name", text(&machine.home)),
                 ("source", text(&archive)),

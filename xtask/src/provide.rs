@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Result;
 
 /// Programs that tests use, each with the Debian package that brings it.
-const PROGRAMS: [(&str, &str); 29] = [
+const PROGRAMS: [(&str, &str); 30] = [
     ("apache2", "apache2-bin"),
     ("apt-get", "apt"),
     ("bzip2", "bzip2"),

@@ -41,7 +41,7 @@ pub(crate) enum Suite {
 
 impl Suite {
     /// All of them, the quick ones first.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Unit,
         Self::Vectors,
         Self::Ours,

@@ -40,6 +40,11 @@ impl Delta {
         self.keys.iter().map(|(id, _)| id)
     }
 
+    /// The publish key in it, if there is one.
+    pub fn publish_key(&self) -> Option<&PublishKey> {
+        self.publish.as_ref()
+    }
+
     /// The latest moment in it.
     pub(crate) fn latest(&self) -> Stamp {
         let keys = self.keys.iter().map(|(_, entry)| entry.latest());

@@ -163,6 +163,13 @@ impl Sync {
             .min()
     }
 
+    /// Whether these registers were the same as another master's since the
+    /// machine began.
+    pub fn has_agreed(&self, registers: &Registers) -> bool {
+        let seen = self.seen.get(registers.me());
+        seen.is_some_and(|seen| !seen.is_empty())
+    }
+
     fn digest(&self, registers: &mut Registers, wall: u64) -> Digest {
         let seen = self.seen.get(registers.me()).cloned().unwrap_or_default();
         registers.digest(wall, seen)

@@ -54,6 +54,9 @@ options! {
         cluster_pool_port: Port = Port(4520),
         /// An older name of `cluster_pool_port`, which wins.
         cluster_port: Option<Port> = None,
+        /// The masters of the cluster share no files: they tell each other what is
+        /// decided about keys.
+        cluster_isolated_filesystem: bool = false,
         /// What a master proves to know that joins without a shared directory.
         cluster_secret: Option<String> = None,
         /// The fingerprint (SHA-256) that the public key of the cluster must have.

@@ -14,10 +14,6 @@ const REFUSED: &[(&str, &str)] = &[
         "returns that syndics bring are not accepted",
     ),
     (
-        "cluster_isolated_filesystem",
-        "masters of a cluster share the directory cluster_pki_dir",
-    ),
-    (
         "eauth_tokens.cluster_id",
         "masters that share tokens need no name for it",
     ),

@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use halite_crypto::files::{
-    MODE_KEY, MODE_SECRET, WriteOptions, create_exclusive, ensure_private_dir, read_limited,
-    write_atomic,
+    FileError, MODE_KEY, MODE_SECRET, WriteOptions, create_exclusive, ensure_private_dir,
+    read_limited, write_atomic,
 };
 use halite_crypto::{HashType, PrivateKey, Secret, SymmetricKey, clean_key, hash_hex};
 
@@ -93,6 +93,63 @@ impl ClusterDir {
         let public = key_path(&self.dir, CLUSTER, "pub")?;
         put_text(&public, &text)?;
         MasterKeys::of_cluster(private, clean_key(&text), own, own_options)
+    }
+
+    /// Whether the key that minions see is here.
+    pub fn has_identity(&self) -> bool {
+        self.dir.join(format!("{CLUSTER}.pem")).exists()
+    }
+
+    /// Keeps the key that minions see, as another master has given it, unless there
+    /// is one.
+    ///
+    /// # Errors
+    /// When it is no key, or cannot be written.
+    pub fn put_identity(
+        &self,
+        pem: &Secret<String>,
+        passphrase: Option<&Secret<String>>,
+    ) -> Result<(), KeyStoreError> {
+        let path = key_path(&self.dir, CLUSTER, "pem")?;
+        let failed = |source| KeyStoreError::Key {
+            path: path.clone(),
+            source,
+        };
+        let key = PrivateKey::from_pem(pem.expose().as_bytes(), None).map_err(failed)?;
+        let text = match passphrase {
+            Some(passphrase) => key.to_pem_encrypted(passphrase),
+            None => key.to_pem(),
+        };
+        let text = text.map_err(failed)?;
+        create_exclusive(&path, WriteOptions::new(MODE_KEY), text.expose().as_bytes())?;
+        Ok(())
+    }
+
+    /// Keeps the public key of another master (PEM).
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn put_peer(&self, id: &str, pem: &str) -> Result<(), KeyStoreError> {
+        let path = key_path(&self.peers(), id, "pub")?;
+        put_text(&path, pem)
+    }
+
+    /// Removes the public key of another master. Whether there was one.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn remove_peer(&self, id: &str) -> Result<bool, KeyStoreError> {
+        let path = key_path(&self.peers(), id, "pub")?;
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(FileError::Remove { path, source }.into()),
+        }
+    }
+
+    /// Whether the public key of another master is here.
+    pub fn has_peer(&self, id: &str) -> bool {
+        key_path(&self.peers(), id, "pub").is_ok_and(|path| path.exists())
     }
 
     /// The key of publications, made if need be.

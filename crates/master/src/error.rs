@@ -34,6 +34,12 @@ pub enum StartError {
     /// The master's keys, or those of minions, cannot be used.
     #[error("could not open the key directory")]
     Keys(#[from] KeyStoreError),
+    /// The master was told to stop before it had joined its cluster.
+    #[error("stopped before it had joined the cluster")]
+    Stopped,
+    /// The registers of the cluster cannot be used.
+    #[error("could not open the registers of the cluster")]
+    Registers(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The master's own key does not work.
     #[error("could not use the master's key")]
     Key(#[from] KeyError),

@@ -22,6 +22,7 @@
 //! - `fleet`: which minions are connected, what is cached of them, targets.
 //! - `tokens`, `access`: key files, logins and tokens of local users.
 //! - `publishing`: judges, stores, announces and sends jobs.
+//! - `registers`: what the masters of a cluster without shared files agree on.
 //! - `files`: the files for minions, and those that they push.
 //! - `pillar`: pillars and master tops.
 //! - `comparison`: what masters are compared by.
@@ -62,6 +63,7 @@ mod pillar;
 mod places;
 mod publishing;
 mod reactor;
+mod registers;
 mod relay;
 mod runner;
 mod serving;

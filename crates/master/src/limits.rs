@@ -315,3 +315,32 @@ pub const SLOT_POLL: Duration = Duration::from_millis(250);
 /// How long after its start a master has pillars wait for the first fetch of a
 /// remote that was never fetched. Beyond it they say what they lack.
 pub const GIT_PILLAR_FIRST_FETCH_MAX: Duration = Duration::from_secs(20);
+
+/// How long the first master of a cluster looks for others that have it already,
+/// before it makes the cluster's keys.
+pub const FOUND_AFTER: Duration = Duration::from_millis(300);
+
+/// The pause before a master asks again to be taken into a cluster, which doubles
+/// from the first to the last.
+pub const JOIN_PAUSE_MIN: Duration = Duration::from_millis(100);
+
+/// See `JOIN_PAUSE_MIN`.
+pub const JOIN_PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// How often it is logged why a master is not taken in.
+pub const JOIN_SAID_EVERY: Duration = Duration::from_secs(30);
+
+/// How often the registers look for decisions in the key store, and for what is
+/// due.
+pub const REGISTERS_EVERY: Duration = Duration::from_millis(200);
+
+/// Looks at the key store in a row that go by the times of its directories alone.
+pub const REGISTERS_LOOKS_SKIPPED_MAX: u32 = 25;
+
+/// Largest file of the registers of a cluster that is read, in bytes: 200,000
+/// minions with keys of 4096 bits take a quarter of it. A larger one is an error.
+pub const REGISTERS_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// Bytes of the log of the registers from which on it may be folded into the
+/// snapshot; that is done when it is larger than the snapshot too.
+pub const REGISTERS_LOG_BYTES_MIN: u64 = 1024 * 1024;

@@ -16,6 +16,7 @@ use crate::keys::Keys;
 use crate::pillar::pillars::Pillars;
 use crate::publishing::Publishing;
 use crate::reactor::Reactor;
+use crate::registers::KeyRegisters;
 use crate::runner::Runners;
 use crate::settings::General;
 use crate::telemetry::Telemetry;
@@ -31,6 +32,8 @@ pub(crate) struct Master {
     pub(crate) minion_events: MinionEvents,
     pub(crate) cluster: Option<Arc<Cluster>>,
     pub(crate) keys: Arc<Keys>,
+    /// Of a cluster without shared files.
+    pub(crate) registers: Option<Arc<KeyRegisters>>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) access: Arc<Access>,

@@ -1,5 +1,7 @@
 //! Masters that ask to become members, over real sockets.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -18,7 +20,7 @@ struct Deaf;
 impl Receiver for Deaf {
     fn peer_is_up(&self, _: &PeerId, _: Incarnation) {}
     fn peer_is_down(&self, _: &PeerId) {}
-    fn told(&self, _: &PeerId, _: Incarnation, _: &[u8]) {}
+    fn told(&self, _: &PeerId, _: std::time::Duration, _: &[u8]) {}
     fn has_missed(&self, _: &PeerId) {}
 }
 

@@ -33,9 +33,9 @@ pub enum Step {
 }
 
 /// A join under way.
-pub struct Joiner<'a> {
+pub struct Joiner {
     me: PeerId,
-    key: &'a PrivateKey,
+    key: PrivateKey,
     secret: SharedSecret,
     cluster_id: String,
     address: String,
@@ -45,12 +45,12 @@ pub struct Joiner<'a> {
     asked: Option<Transcript>,
 }
 
-impl<'a> Joiner<'a> {
+impl Joiner {
     /// Begins; the value is to be sent first. With `pin`, the SHA-256 of the text
     /// of the cluster's key in hexadecimal, no other cluster is joined.
     pub fn begin(
         me: PeerId,
-        key: &'a PrivateKey,
+        key: PrivateKey,
         secret: SharedSecret,
         cluster_id: String,
         address: String,
@@ -108,8 +108,12 @@ impl<'a> Joiner<'a> {
         member_nonce: Vec<u8>,
     ) -> Result<Step, JoinError> {
         if let Some(pinned) = &self.pin {
-            let found = hash_hex(HashType::Sha256, cluster_key.as_bytes());
-            if !found.eq_ignore_ascii_case(pinned) {
+            // Of the file as masters write it, or without its last line break.
+            let hash = |text: &str| hash_hex(HashType::Sha256, text.as_bytes());
+            let plain = cluster_key.trim_end();
+            let found = hash(&format!("{plain}\n"));
+            let forms = [&found, &hash(plain)];
+            if !forms.iter().any(|form| form.eq_ignore_ascii_case(pinned)) {
                 let pinned = pinned.clone();
                 return Err(JoinError::OtherCluster { found, pinned });
             }

@@ -32,9 +32,9 @@ pub enum Heard {
 }
 
 /// A join under way, as a member sees it.
-pub struct Member<'a> {
+pub struct Member {
     me: PeerId,
-    cluster_key: &'a PrivateKey,
+    cluster_key: PrivateKey,
     cluster_key_text: String,
     secret: Option<SharedSecret>,
     cluster_id: String,
@@ -42,12 +42,12 @@ pub struct Member<'a> {
     asked: Option<Transcript>,
 }
 
-impl<'a> Member<'a> {
+impl Member {
     /// A member that listens to a joiner. `cluster_key` is the pair of the
     /// cluster, `cluster_key_text` its public half as minions see it.
     pub fn new(
         me: PeerId,
-        cluster_key: &'a PrivateKey,
+        cluster_key: PrivateKey,
         cluster_key_text: String,
         secret: Option<SharedSecret>,
         cluster_id: String,

@@ -16,7 +16,7 @@ const VERSION: u64 = 1;
 const CLUSTER_ID_BYTES_MAX: usize = 255;
 
 /// Longest sealed text, in bytes.
-const SEALED_BYTES_MAX: usize = 60 * 1024;
+const SEALED_BYTES_MAX: usize = 512 * 1024;
 
 /// Why a member does not take a joiner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

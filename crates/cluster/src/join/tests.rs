@@ -37,10 +37,10 @@ fn pair() -> Pair {
 }
 
 impl Pair {
-    fn joiner(&self, secret: SharedSecret, pin: Option<&str>) -> (Joiner<'_>, Value) {
+    fn joiner(&self, secret: SharedSecret, pin: Option<&str>) -> (Joiner, Value) {
         Joiner::begin(
             peer("m4"),
-            &self.joiner,
+            self.joiner.clone(),
             secret,
             "house".to_owned(),
             "10.0.0.4".to_owned(),
@@ -49,10 +49,10 @@ impl Pair {
         )
     }
 
-    fn member(&self, secret: Option<SharedSecret>, link: Link) -> Member<'_> {
+    fn member(&self, secret: Option<SharedSecret>, link: Link) -> Member {
         Member::new(
             peer("m1"),
-            &self.cluster,
+            self.cluster.clone(),
             pem(&self.cluster),
             secret,
             "house".to_owned(),
@@ -63,8 +63,8 @@ impl Pair {
 
 /// Runs a join to its end.
 fn run(
-    (mut joiner, hello): (Joiner<'_>, Value),
-    member: &mut Member<'_>,
+    (mut joiner, hello): (Joiner, Value),
+    member: &mut Member,
 ) -> Result<(Asks, Box<Joined>), JoinError> {
     let mut said = hello;
     let mut asks = None;

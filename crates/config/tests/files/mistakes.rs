@@ -222,7 +222,6 @@ fn what_a_master_cannot_do_stops_its_start() {
             "order_masters: true",
             "returns that syndics bring are not accepted",
         ),
-        ("cluster_isolated_filesystem: true", "share the directory"),
         ("eauth_tokens.cluster_id: main", "need no name for it"),
         (
             "client_acl: {joe: [test.ping]}",

@@ -5,6 +5,7 @@
 //! tell them does so through [`Cluster`].
 
 pub(crate) mod grants;
+pub(crate) mod joining;
 pub(crate) mod message;
 pub(crate) mod settings;
 
@@ -22,6 +23,7 @@ use halite_proto::{PublisherId, Value};
 use tokio::runtime::Handle;
 
 use self::grants::{Grant, Grants};
+use self::joining::join_if_new;
 use self::message::Message;
 use self::settings::ClusterSettings;
 use crate::clock::now_s;
@@ -68,6 +70,8 @@ pub(crate) struct Cluster {
     pub(crate) grants: Grants,
     /// The keys that minions see.
     pub(crate) identity: MasterKeys,
+    /// This master's own public key, PEM.
+    pub(crate) own_key: String,
     own_dirs: PathBuf,
     /// The peers that were connected when it was last looked at, and whether they
     /// all use the same cache directory.
@@ -92,10 +96,14 @@ impl Cluster {
             option: "id",
             why: error.to_string(),
         })?;
-        let listener = Listener::bind(settings.listen).map_err(StartError::Mesh)?;
         let pki = PkiDir::open(&general.pki_dir, None)?;
         let own_keys = MasterKeys::load_or_generate(&pki, keys)?;
         let dir = ClusterDir::open(settings.pki_dir.clone())?;
+        if settings.isolated {
+            // Before it listens: who is no member yet has nothing to say.
+            join_if_new(id, own_keys.private(), &settings, &dir)?;
+        }
+        let listener = Listener::bind(settings.listen).map_err(StartError::Mesh)?;
         let options = ClusterKeyOptions {
             passphrase: settings.key_pass.as_ref(),
             fingerprint: settings.fingerprint.as_deref(),
@@ -130,6 +138,7 @@ impl Cluster {
             mesh,
             dir,
             identity,
+            own_key: own_keys.private().public()?.to_pem()?,
             own_dirs,
             shared_with: Mutex::new((Vec::new(), true)),
             listener: Mutex::new(Some(listener)),

@@ -21,6 +21,10 @@ pub(crate) struct ClusterSettings {
     pub(crate) listen: SocketAddr,
     /// `cluster_pub_fingerprint`.
     pub(crate) fingerprint: Option<String>,
+    /// `cluster_isolated_filesystem`: the masters share no files.
+    pub(crate) isolated: bool,
+    /// `cluster_secret`.
+    pub(crate) secret: Option<Secret<String>>,
     /// `cluster_key_pass`.
     pub(crate) key_pass: Option<Secret<String>>,
     /// `publish_session`.
@@ -30,6 +34,14 @@ pub(crate) struct ClusterSettings {
 }
 
 impl ClusterSettings {
+    /// Where other masters reach this one, whose name is `id`.
+    pub(crate) fn address(&self, id: &str) -> String {
+        match self.listen.ip().is_unspecified() {
+            true => format!("{id}:{}", self.listen.port()),
+            false => self.listen.to_string(),
+        }
+    }
+
     /// Reads the options; `None` of a master on its own.
     ///
     /// # Errors
@@ -57,6 +69,8 @@ impl ClusterSettings {
             peers,
             listen: SocketAddr::new(address, port),
             fingerprint: config.cluster_pub_fingerprint.clone(),
+            isolated: config.cluster_isolated_filesystem,
+            secret: config.cluster_secret.clone().map(Secret::new),
             key_pass: config.cluster_key_pass.clone().map(Secret::new),
             session_s: config.publish_session,
             replay_window_s: config.job_replay_window,

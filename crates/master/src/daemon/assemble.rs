@@ -31,6 +31,7 @@ use crate::pillar::pillars::{Pillars, PillarsError};
 use crate::publishing::publisher::Publisher;
 use crate::publishing::{Publishing, PublishingGroups};
 use crate::reactor::Reactor;
+use crate::registers::{KeyRegisters, RegisterGroups};
 use crate::runner::{RunnerGroups, Runners, run_within_functions};
 use crate::serving::Serving;
 use crate::settings::General;
@@ -231,6 +232,19 @@ pub(super) fn assemble(
             access: Arc::clone(&access),
         },
     ));
+    let isolated = cluster.clone().filter(|cluster| cluster.settings.isolated);
+    let registers = isolated.map(|cluster| {
+        KeyRegisters::open(RegisterGroups {
+            cluster,
+            keys: Arc::clone(&keys),
+            fleet: Arc::clone(&fleet),
+            publishing: Arc::clone(&publishing),
+        })
+    });
+    let registers = registers
+        .transpose()
+        .map_err(|error| StartError::Registers(Box::new(error)))?
+        .map(Arc::new);
     let batches = Arc::new(Batches::new(
         Arc::clone(&general),
         Arc::clone(&bus),
@@ -261,6 +275,8 @@ pub(super) fn assemble(
         reactor_rules: Arc::new(ReactorRules::new(settings.reactor_rules)),
         wheel,
         banks: store.banks,
+        cluster: cluster.clone(),
+        registers,
     };
     let runners = Arc::new(Runners::new(settings.runners, groups.clone()));
     run_within_functions(&runners);
@@ -282,6 +298,7 @@ pub(super) fn assemble(
         runners,
         reactor: Arc::new(reactor),
         cluster,
+        registers: groups.registers,
         questions: Mutex::default(),
         general: groups.general,
         functions: groups.functions,

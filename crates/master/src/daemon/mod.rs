@@ -1,6 +1,7 @@
 //! The daemon: binds everything, puts the parts together, runs until it is
 //! told to stop, and leaves nothing behind.
 
+mod agree;
 mod assemble;
 mod engines;
 mod event_database;
@@ -23,6 +24,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
+use self::agree::agree;
 use self::assemble::{Opened, assemble, ext_jobs, local_keys, make_dirs, places};
 use self::event_returns::{Plan, return_events};
 use self::maintenance::{Health, maintain};
@@ -30,6 +32,7 @@ use self::scheduler::keep_schedule;
 use self::settings::{Settings, TaskSettings};
 use self::upkeep::Upkeep;
 use crate::batches::adopt;
+use crate::cluster::Channel;
 use crate::error::StartError;
 use crate::files::remotes;
 use crate::fleet::attendance::Attendance;
@@ -187,7 +190,10 @@ impl Daemon {
             let (fleet, bus) = (Arc::clone(&master.fleet), Arc::clone(&master.bus));
             tokio::spawn(fire_presence(fleet, bus, master.general.loop_interval))
         });
-        let relay = relay::start(&master, Vec::new());
+        let registers = master.registers.clone().map(agree);
+        let channels = master.registers.iter();
+        let channels = channels.map(|registers| Arc::clone(registers) as Arc<dyn Channel>);
+        let relay = relay::start(&master, channels.collect());
         let reactor = tokio::spawn(react(Arc::clone(&master.reactor)));
         let returners = EventReturns::start(tasks.event_returns, &master);
         let adopter = tokio::spawn(adopt(Arc::clone(&master.batches)));
@@ -219,6 +225,9 @@ impl Daemon {
             stop(presence).await;
         }
         stop(reactor).await;
+        if let Some(registers) = registers {
+            stop(registers).await;
+        }
         if let Some(relay) = relay {
             relay.stop().await;
         }

@@ -10,6 +10,7 @@ mod banks;
 mod batch;
 mod cache;
 mod call;
+mod cluster;
 mod config;
 mod error;
 mod event;
@@ -67,6 +68,7 @@ pub(crate) use within::run_within_functions;
 
 use crate::access::Access;
 use crate::batches::Batches;
+use crate::cluster::Cluster;
 use crate::core::turns::Turns;
 use crate::error::chain;
 use crate::events::bus::Bus;
@@ -80,6 +82,7 @@ use crate::keys::Keys;
 use crate::limits::{PEER_RUNNERS_MAX, PEER_RUNNERS_PER_MINION_MAX, RUNNERS_MAX};
 use crate::pillar::pillars::Pillars;
 use crate::publishing::Publishing;
+use crate::registers::KeyRegisters;
 use crate::settings::General;
 use crate::wheel::Wheel;
 use registry::{Registry, RunnerSlot, Seat, Timer};
@@ -113,6 +116,9 @@ pub(crate) struct RunnerGroups {
     /// What runners and templates keep.
     pub(crate) banks: Banks,
     pub(crate) wheel: Arc<Wheel>,
+    pub(crate) cluster: Option<Arc<Cluster>>,
+    /// Of a cluster without shared files.
+    pub(crate) registers: Option<Arc<KeyRegisters>>,
 }
 
 impl Runners {

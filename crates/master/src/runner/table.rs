@@ -7,8 +7,8 @@ use halite_proto::{Map, Value};
 use super::error::Ran;
 use super::python;
 use super::{
-    Call, auth, banks, batch, cache, config, event, fileserver, git_pillar, http, jobs, manage,
-    masters, matching, migrate, mine, network,
+    Call, auth, banks, batch, cache, cluster, config, event, fileserver, git_pillar, http, jobs,
+    manage, masters, matching, migrate, mine, network,
 };
 use super::{
     Runners, pillar, queue, reactor, running, salt, saltutil, sdb, state, store, survey, test,
@@ -77,6 +77,7 @@ const TABLES: &[&[Function]] = &[
     banks::FUNCTIONS,
     batch::FUNCTIONS,
     cache::FUNCTIONS,
+    cluster::FUNCTIONS,
     config::FUNCTIONS,
     event::FUNCTIONS,
     fileserver::FUNCTIONS,

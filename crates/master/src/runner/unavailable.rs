@@ -8,7 +8,7 @@ const REASONS: &[(&str, &str)] = &[
     ("cloud", "There is no salt-cloud here."),
     (
         "cluster",
-        "This master is no member of a cluster; several masters serve side by side.",
+        "Every master of a cluster has everything: there are no rings, no routes and no votes.",
     ),
     ("ddns", NO_SALT),
     ("digicertapi", NO_SALT),

@@ -1,0 +1,131 @@
+//! Takes masters in that want to join.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use halite_cluster::join::{Asks, Gate, Heard, Link, Member, Refusal};
+use halite_crypto::SharedSecret;
+use halite_mesh::{Conversation, JoinLink, Joins, Turn};
+use halite_proto::msgpack::unpack_modern;
+
+use super::KeyRegisters;
+use crate::cluster::joining::{packed, shared_secret};
+use crate::error::chain;
+
+/// Hears those who want to join.
+pub(crate) struct Doorman {
+    registers: Arc<KeyRegisters>,
+    secret: Option<SharedSecret>,
+    gate: Arc<Mutex<Gate>>,
+}
+
+impl Doorman {
+    /// One for the cluster of these registers. Making its secret ready takes a
+    /// tenth of a second.
+    pub(crate) fn new(registers: Arc<KeyRegisters>) -> Self {
+        Self {
+            secret: shared_secret(&registers.groups.cluster.settings),
+            registers,
+            gate: Arc::new(Mutex::new(Gate::new(Instant::now()))),
+        }
+    }
+}
+
+impl Joins for Doorman {
+    fn begin(&self, from: SocketAddr, link: JoinLink) -> Option<Box<dyn Conversation>> {
+        if !lock(&self.gate).begin(Instant::now()) {
+            tracing::debug!(%from, "too many masters want to join");
+            return None;
+        }
+        let cluster = &self.registers.groups.cluster;
+        let link = Link {
+            joiner_key: link.other_key,
+            member_key: link.own_key,
+            binding: link.binding,
+        };
+        let key_text = format!("{}\n", cluster.identity.public_pem().trim_end());
+        let member = Member::new(
+            self.registers.me.clone(),
+            cluster.identity.private().clone(),
+            key_text,
+            self.secret.clone(),
+            cluster.settings.id.clone(),
+            link,
+        );
+        Some(Box::new(Guest {
+            from,
+            member,
+            registers: Arc::clone(&self.registers),
+            gate: Arc::clone(&self.gate),
+            has_joined: false,
+        }))
+    }
+}
+
+/// One who wants to join.
+struct Guest {
+    from: SocketAddr,
+    member: Member,
+    registers: Arc<KeyRegisters>,
+    gate: Arc<Mutex<Gate>>,
+    has_joined: bool,
+}
+
+impl Conversation for Guest {
+    fn heard(&mut self, message: &[u8]) -> Turn {
+        // What cannot be unpacked is no message of a join either.
+        let value = unpack_modern(message).unwrap_or_default();
+        match self.member.heard(value) {
+            Ok(Heard::Say(value)) => Turn::Say(packed(&value)),
+            Ok(Heard::Refuse(refusal, value)) => self.refuse(refusal, &value),
+            Ok(Heard::Proven(asks)) => self.take_in(&asks),
+            Err(error) => {
+                tracing::debug!(from = %self.from, "no join: {}", chain(&error));
+                Turn::End
+            }
+        }
+    }
+}
+
+impl Guest {
+    fn take_in(&mut self, asks: &Asks) -> Turn {
+        let welcome = match self.registers.admit(asks) {
+            Ok(gift) => self.member.welcome(&gift.to_value()),
+            Err(refusal) => return self.refused(refusal),
+        };
+        match welcome {
+            Ok(value) => {
+                self.has_joined = true;
+                tracing::info!(peer = %asks.id, from = %self.from, "took a master into the cluster");
+                Turn::Last(packed(&value))
+            }
+            Err(error) => {
+                tracing::error!(peer = %asks.id, "could not welcome a master: {}", chain(&error));
+                self.refused(Refusal::Failed)
+            }
+        }
+    }
+
+    fn refused(&self, refusal: Refusal) -> Turn {
+        match Member::refuse(refusal) {
+            Heard::Refuse(refusal, value) => self.refuse(refusal, &value),
+            Heard::Say(_) | Heard::Proven(_) => Turn::End,
+        }
+    }
+
+    fn refuse(&self, refusal: Refusal, value: &halite_proto::Value) -> Turn {
+        tracing::warn!(from = %self.from, "refused a master that wants to join: {refusal}");
+        Turn::Last(packed(value))
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        lock(&self.gate).end(self.has_joined);
+    }
+}
+
+fn lock(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
+    gate.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,292 @@
+use std::fs;
+use std::time::{Duration, Instant};
+
+use halite_cluster::Output;
+use tempfile::TempDir;
+
+use super::*;
+
+const WALL: u64 = 1_800_000_000_000_000;
+
+fn id(text: &str) -> MinionId {
+    MinionId::parse(text).unwrap()
+}
+
+fn peer(number: usize) -> PeerId {
+    PeerId::parse(&format!("m{number}")).unwrap()
+}
+
+struct Master {
+    dir: TempDir,
+    ledger: Ledger,
+    sync: Sync,
+}
+
+impl Master {
+    fn new(number: usize) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = open(&dir, number);
+        Self {
+            dir,
+            ledger,
+            sync: Sync::new(),
+        }
+    }
+
+    fn store(&self) -> KeyStore {
+        self.ledger.store.clone()
+    }
+
+    fn state(&self, minion: &str) -> Option<KeyState> {
+        let key = self.ledger.store.lookup(&id(minion)).unwrap();
+        key.map(|key| key.state)
+    }
+}
+
+fn open(dir: &TempDir, number: usize) -> Ledger {
+    let pki = dir.path().join("pki");
+    let store = KeyStore::open(&pki, None).unwrap();
+    let cluster = ClusterDir::open(pki.clone()).unwrap();
+    Ledger::open(pki.join("registers"), &peer(number), store, cluster).unwrap()
+}
+
+/// Masters with directories of their own.
+struct Fleet {
+    masters: Vec<Master>,
+    down: Vec<usize>,
+    begin: Instant,
+    passed: Duration,
+}
+
+impl Fleet {
+    fn new(count: usize) -> Self {
+        let mut masters: Vec<Master> = (0..count).map(Master::new).collect();
+        for number in 0..count {
+            let registers = &mut masters[0].ledger.registers;
+            registers.admit(&peer(number), "key", "", WALL).unwrap();
+        }
+        let mut fleet = Self {
+            masters,
+            down: Vec::new(),
+            begin: Instant::now(),
+            passed: Duration::ZERO,
+        };
+        fleet.meet();
+        fleet
+    }
+
+    fn wall(&self) -> u64 {
+        WALL + u64::try_from(self.passed.as_micros()).unwrap()
+    }
+
+    /// All that are up look at their stores and say what is to be said, until
+    /// nobody has anything new.
+    fn meet(&mut self) {
+        for number in 0..self.masters.len() {
+            for other in 0..self.masters.len() {
+                let now = self.begin + self.passed;
+                if number != other {
+                    self.masters[number].sync.connected(now, peer(other));
+                }
+            }
+        }
+        for _ in 0..4 {
+            self.passed += Duration::from_secs(5);
+            self.look();
+            self.talk();
+        }
+    }
+
+    fn look(&mut self) {
+        let wall = self.wall();
+        for number in 0..self.masters.len() {
+            if !self.down.contains(&number) {
+                let Master { ledger, sync, .. } = &mut self.masters[number];
+                let decided = ledger.look(wall).unwrap();
+                sync.tell_keys(&ledger.registers, &decided);
+            }
+        }
+    }
+
+    fn talk(&mut self) {
+        let mut is_quiet = false;
+        while !is_quiet {
+            is_quiet = true;
+            for number in 0..self.masters.len() {
+                let (now, wall) = (self.begin + self.passed, self.wall());
+                if self.down.contains(&number) {
+                    continue;
+                }
+                let Master { ledger, sync, .. } = &mut self.masters[number];
+                let Some(Output::Send(to, message)) = sync.poll(&mut ledger.registers, now, wall)
+                else {
+                    continue;
+                };
+                is_quiet = false;
+                let to: usize = to.as_str()[1..].parse().unwrap();
+                if !self.down.contains(&to) {
+                    let Master { ledger, sync, .. } = &mut self.masters[to];
+                    ledger.hear(sync, &peer(number), message, wall).unwrap();
+                }
+            }
+        }
+    }
+
+    fn states(&self, minion: &str) -> Vec<Option<KeyState>> {
+        self.masters
+            .iter()
+            .map(|master| master.state(minion))
+            .collect()
+    }
+}
+
+#[test]
+fn what_is_decided_in_one_store_is_shown_by_all() {
+    let mut fleet = Fleet::new(3);
+    let web = id("web1");
+    fleet.masters[0]
+        .store()
+        .put(&web, KeyState::Pending, "key")
+        .unwrap();
+    fleet.meet();
+    assert_eq!(fleet.states("web1"), [Some(KeyState::Pending); 3]);
+    let all = [KeyState::Pending];
+    fleet.masters[1]
+        .store()
+        .accept(&web, &all)
+        .unwrap()
+        .unwrap();
+    fleet.meet();
+    assert_eq!(fleet.states("web1"), [Some(KeyState::Accepted); 3]);
+    fleet.masters[2]
+        .store()
+        .put(&web, KeyState::Denied, "other")
+        .unwrap();
+    fleet.meet();
+    let denied = |master: &Master| master.store().get(KeyState::Denied, &web).unwrap();
+    assert!(fleet.masters.iter().all(|master| denied(master).is_some()));
+    fleet.masters[2]
+        .store()
+        .reject(&web, &KeyState::LOOKUP)
+        .unwrap()
+        .unwrap();
+    fleet.meet();
+    assert_eq!(fleet.states("web1"), [Some(KeyState::Rejected); 3]);
+    fleet.masters[0].store().delete(&web).unwrap();
+    fleet.meet();
+    assert_eq!(fleet.states("web1"), [None; 3]);
+    assert!(fleet.masters.iter().all(|master| denied(master).is_none()));
+}
+
+#[test]
+fn a_key_that_was_deleted_while_a_master_was_down_stays_deleted() {
+    let mut fleet = Fleet::new(3);
+    let web = id("web1");
+    fleet.masters[1]
+        .store()
+        .put(&web, KeyState::Accepted, "key")
+        .unwrap();
+    fleet.meet();
+    fleet.down = vec![0];
+    fleet.masters[2].store().delete(&web).unwrap();
+    fleet.meet();
+    assert_eq!(fleet.states("web1"), [Some(KeyState::Accepted), None, None]);
+    fleet.down.clear();
+    let m0 = &mut fleet.masters[0];
+    m0.ledger = open(&m0.dir, 0);
+    m0.sync = Sync::new();
+    fleet.meet();
+    assert_eq!(fleet.states("web1"), [None; 3]);
+    // It may ask again, everywhere.
+    fleet.masters[0]
+        .store()
+        .put(&web, KeyState::Pending, "key")
+        .unwrap();
+    fleet.meet();
+    assert_eq!(fleet.states("web1"), [Some(KeyState::Pending); 3]);
+}
+
+#[test]
+fn a_master_that_died_before_its_store_showed_what_was_heard_shows_it() {
+    let mut fleet = Fleet::new(2);
+    let web = id("web1");
+    fleet.masters[0]
+        .store()
+        .put(&web, KeyState::Accepted, "key")
+        .unwrap();
+    fleet.meet();
+    fleet.masters[0].store().delete(&web).unwrap();
+    fleet.look();
+    let delta = fleet.masters[0].ledger.registers.some([&web], [], false);
+    let wall = fleet.wall();
+    let m1 = &mut fleet.masters[1];
+    let merged = m1.ledger.registers.merge(delta, wall).unwrap();
+    let keys = merged.keys;
+    m1.ledger.keep(&keys, &[], false, &keys).unwrap();
+    assert_eq!(m1.state("web1"), Some(KeyState::Accepted));
+    m1.ledger = open(&m1.dir, 1);
+    assert_eq!(m1.state("web1"), None);
+    // And it takes what it sees for nobody's decision.
+    assert!(m1.ledger.look(wall).unwrap().is_empty());
+}
+
+#[test]
+fn a_torn_record_is_left_out_and_a_directory_that_is_gone_deletes_nothing() {
+    let mut fleet = Fleet::new(2);
+    let store = fleet.masters[0].store();
+    store.put(&id("web1"), KeyState::Accepted, "key").unwrap();
+    fleet.meet();
+    store.put(&id("web2"), KeyState::Accepted, "key").unwrap();
+    fleet.look();
+    let m0 = &mut fleet.masters[0];
+    let log = m0.dir.path().join("pki/registers/log");
+    let bytes = fs::read(&log).unwrap();
+    fs::write(&log, &bytes[..bytes.len() - 1]).unwrap();
+    m0.ledger = open(&m0.dir, 0);
+    let known = |ledger: &Ledger, minion| ledger.registers.key(&id(minion)) != Standing::Absent;
+    assert!(known(&m0.ledger, "web1") && !known(&m0.ledger, "web2"));
+    m0.ledger.look(WALL).unwrap();
+    assert!(known(&m0.ledger, "web2"));
+    fs::remove_dir_all(m0.dir.path().join("pki")).unwrap();
+    KeyStore::open(m0.dir.path().join("pki"), None).unwrap();
+    assert!(matches!(m0.ledger.look(WALL), Err(RegistersError::Gone)));
+}
+
+#[test]
+fn a_master_that_joins_with_old_keys_brings_none_of_them_back() {
+    let mut fleet = Fleet::new(2);
+    let store = fleet.masters[0].store();
+    store.put(&id("web1"), KeyState::Accepted, "key").unwrap();
+    store.put(&id("web2"), KeyState::Accepted, "key").unwrap();
+    fleet.meet();
+    store.delete(&id("web2")).unwrap();
+    fleet.meet();
+    let mut joiner = Master::new(7);
+    for minion in ["web2", "web3"] {
+        joiner
+            .store()
+            .put(&id(minion), KeyState::Accepted, "key")
+            .unwrap();
+    }
+    let given = fleet.masters[0].ledger.registers.some([], &[peer(0)], true);
+    let given = halite_proto::msgpack::pack_modern(&given.to_value()).unwrap();
+    fs::write(joiner.dir.path().join("pki/registers").join(GIVEN), given).unwrap();
+    joiner.ledger = open(&joiner.dir, 7);
+    assert!(joiner.ledger.look(fleet.wall()).unwrap().is_empty());
+    for delta in fleet.masters[0].ledger.registers.all() {
+        let message = Message::Delta {
+            delta: Box::new(delta),
+            answer: false,
+        };
+        let wall = fleet.wall();
+        joiner
+            .ledger
+            .hear(&mut joiner.sync, &peer(0), message, wall)
+            .unwrap();
+    }
+    joiner.ledger.has_joined().unwrap();
+    assert_eq!(joiner.state("web1"), Some(KeyState::Accepted));
+    // The others have forgotten that it was deleted.
+    assert_eq!(joiner.state("web2"), Some(KeyState::Pending));
+    assert_eq!(joiner.state("web3"), Some(KeyState::Pending));
+}

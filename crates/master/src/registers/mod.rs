@@ -1,0 +1,342 @@
+//! What the masters of a cluster agree on that share no files: the keys of
+//! minions, who is a member, and the publish key.
+//!
+//! `halite_cluster` decides; here are its files and the key store. Each master
+//! looks for decisions in its own store, tells the others, and shows in its store
+//! what they have decided.
+
+mod doorman;
+mod error;
+mod kept;
+mod ledger;
+mod status;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use halite_cluster::join::{Asks, Refusal};
+use halite_cluster::{Message, Output, PeerId, Sync};
+use halite_crypto::Secret;
+use halite_mesh::PeerAddress;
+use halite_proto::Value;
+
+pub(crate) use self::doorman::Doorman;
+pub(crate) use self::error::RegistersError;
+use self::ledger::{Ledger, Taken};
+use crate::cluster::joining::{Gift, REGISTERS_DIR};
+use crate::cluster::message::Message as ToPeers;
+use crate::cluster::{Channel, Cluster};
+use crate::error::chain;
+use crate::fleet::Fleet;
+use crate::keys::Keys;
+use crate::publishing::Publishing;
+
+/// The name under which masters talk about their registers.
+const CHANNEL: &str = "registers";
+
+/// The parts of the master that the registers use.
+pub(crate) struct RegisterGroups {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) publishing: Arc<Publishing>,
+}
+
+/// The registers of this master, and its talk with the others about them.
+pub(crate) struct KeyRegisters {
+    pub(crate) me: PeerId,
+    pub(crate) groups: RegisterGroups,
+    state: Mutex<State>,
+}
+
+struct State {
+    ledger: Ledger,
+    sync: Sync,
+    /// Why the last look failed, which was logged.
+    trouble: Option<String>,
+}
+
+impl KeyRegisters {
+    /// Opens the registers. A master that founds the cluster is its first member,
+    /// and what it has decided about keys so far counts.
+    ///
+    /// # Errors
+    /// When a file cannot be used.
+    pub(crate) fn open(groups: RegisterGroups) -> Result<Self, RegistersError> {
+        let cluster = &groups.cluster;
+        let me = PeerId::parse(cluster.own.as_str()).map_err(RegistersError::Id)?;
+        let files = cluster.settings.pki_dir.join(REGISTERS_DIR);
+        let mut ledger = Ledger::open(files, &me, groups.keys.store.clone(), cluster.dir.clone())?;
+        if !ledger.is_joining() && !ledger.registers.was_removed(&me) {
+            let address = cluster.settings.address(me.as_str());
+            let wall = wall();
+            ledger
+                .registers
+                .admit(&me, &cluster.own_key, &address, wall)?;
+            ledger.keep(&[], std::slice::from_ref(&me), false, &[])?;
+        }
+        let this = Self {
+            me,
+            groups,
+            state: Mutex::new(State {
+                ledger,
+                sync: Sync::new(),
+                trouble: None,
+            }),
+        };
+        this.dial_members(&this.state());
+        Ok(this)
+    }
+
+    /// Looks for decisions, and says what is due. Waits for the disk.
+    pub(crate) fn tick(&self) {
+        let mut state = self.state();
+        if state.ledger.is_joining() && state.sync.has_agreed(&state.ledger.registers) {
+            let _one = self.groups.keys.lock_filing();
+            match state.ledger.has_joined() {
+                Ok(()) => tracing::info!("this master has the keys of the cluster"),
+                Err(error) => tracing::error!("{}", chain(&error)),
+            }
+        }
+        let looked = self.look(&mut state);
+        self.note_trouble(&mut state, looked);
+        self.send(&mut state);
+    }
+
+    /// Takes a master in that has proven that it may join.
+    pub(super) fn admit(&self, asks: &Asks) -> Result<Gift, Refusal> {
+        let mut state = self.state();
+        if state.ledger.is_joining() {
+            return Err(Refusal::Busy);
+        }
+        let registers = &mut state.ledger.registers;
+        let is_other = |(id, key, _): (&PeerId, &str, &str)| {
+            *id == asks.id && halite_crypto::clean_key(key) != halite_crypto::clean_key(&asks.key)
+        };
+        if registers.members().any(is_other) {
+            return Err(Refusal::NameTaken);
+        }
+        if registers.publish_key().is_none() {
+            return Err(Refusal::Busy);
+        }
+        let gift = self.take_in(&mut state, asks).map_err(|error| {
+            tracing::error!(peer = %asks.id, "could not take a master in: {}", chain(&error));
+            match error {
+                RegistersError::Register(_) => Refusal::Full,
+                _ => Refusal::Failed,
+            }
+        })?;
+        self.dial_members(&state);
+        self.send(&mut state);
+        Ok(gift)
+    }
+
+    /// Takes a master out of the cluster, at once. Whether it was a member.
+    ///
+    /// # Errors
+    /// When it cannot be written down.
+    pub(crate) fn remove(&self, peer: &PeerId) -> Result<bool, RegistersError> {
+        let mut state = self.state();
+        let State { ledger, sync, .. } = &mut *state;
+        if !ledger.registers.remove_member(peer, wall()) {
+            return Ok(false);
+        }
+        let peers = std::slice::from_ref(peer);
+        ledger.keep(&[], peers, false, &[])?;
+        self.groups.cluster.dir.remove_peer(peer.as_str())?;
+        sync.disconnected(peer);
+        sync.tell(&ledger.registers.some([], peers, false));
+        self.send(&mut state);
+        drop(state);
+        self.refresh_pins();
+        // It knows the publish key.
+        self.groups.publishing.rotate();
+        self.tick();
+        Ok(true)
+    }
+
+    fn take_in(&self, state: &mut State, asks: &Asks) -> Result<Gift, RegistersError> {
+        let State { ledger, sync, .. } = state;
+        let registers = &mut ledger.registers;
+        registers.admit(&asks.id, &asks.key, &asks.address, wall())?;
+        ledger.show_members()?;
+        ledger.keep(&[], std::slice::from_ref(&asks.id), false, &[])?;
+        let registers = &ledger.registers;
+        let members: Vec<PeerId> = registers.members().map(|(id, ..)| id.clone()).collect();
+        sync.tell(&registers.some([], std::slice::from_ref(&asks.id), false));
+        self.refresh_pins();
+        let pem = self.groups.cluster.identity.private().to_pem();
+        Ok(Gift {
+            cluster_pem: Secret::new(pem.map_err(RegistersError::ClusterKey)?.expose().clone()),
+            delta: registers.some([], &members, true),
+        })
+    }
+
+    fn look(&self, state: &mut State) -> Result<(), RegistersError> {
+        let State { ledger, sync, .. } = state;
+        let wall = wall();
+        let decided = {
+            let _one = self.groups.keys.lock_filing();
+            ledger.look(wall)?
+        };
+        sync.tell_keys(&ledger.registers, &decided);
+        if ledger.is_joining() {
+            return Ok(());
+        }
+        let removed = ledger.look_at_members(wall)?;
+        if !removed.is_empty() {
+            sync.tell(&ledger.registers.some([], &removed, false));
+        }
+        self.look_at_publish_key(state)
+    }
+
+    /// A key that this master has made is everybody's; one that somebody may have
+    /// who was revoked since is replaced, by one master.
+    fn look_at_publish_key(&self, state: &mut State) -> Result<(), RegistersError> {
+        let State { ledger, sync, .. } = state;
+        let publishing = &self.groups.publishing;
+        let used = &publishing.publisher.key().key;
+        let registers = &mut ledger.registers;
+        let is_known = registers
+            .publish_key()
+            .is_some_and(|known| known.key.is_same(used));
+        if !is_known {
+            registers.rotate(used.clone(), wall());
+            ledger.keep(&[], &[], true, &[])?;
+            sync.tell(&ledger.registers.some([], [], true));
+        } else if registers.is_publish_key_stale() && self.groups.cluster.is_first() {
+            publishing.rotate();
+        }
+        Ok(())
+    }
+
+    /// Takes what a peer says about its registers.
+    fn hear(&self, peer: &PeerId, body: Value) -> Result<(), RegistersError> {
+        let message = Message::from_value(body).map_err(RegistersError::Unreadable)?;
+        let mut state = self.state();
+        self.look(&mut state)?;
+        let State { ledger, sync, .. } = &mut *state;
+        let taken = {
+            let _one = self.groups.keys.lock_filing();
+            ledger.hear(sync, peer, message, wall())?
+        };
+        self.follow(&mut state, &taken)?;
+        self.send(&mut state);
+        Ok(())
+    }
+
+    /// Does what follows from what was heard.
+    fn follow(&self, state: &mut State, taken: &Taken) -> Result<(), RegistersError> {
+        let RegisterGroups {
+            cluster,
+            keys,
+            fleet,
+            publishing,
+        } = &self.groups;
+        if !taken.lost.is_empty() {
+            keys.end_sessions();
+        }
+        for id in &taken.deleted {
+            fleet.forget_minion_data(id);
+        }
+        for id in &taken.undone {
+            tracing::warn!(
+                minion = %id,
+                "its key was accepted here and meanwhile rejected or deleted on another master: \
+                 it is not accepted"
+            );
+        }
+        if let Some(key) = state.ledger.registers.publish_key()
+            && taken.publish_key
+        {
+            cluster.dir.put_publish_key(&key.key)?;
+            publishing.reload_key();
+        }
+        if !taken.members.is_empty() {
+            self.refresh_pins();
+            self.dial_members(state);
+        }
+        Ok(())
+    }
+
+    fn refresh_pins(&self) {
+        if let Err(error) = self.groups.cluster.mesh.refresh_pins() {
+            tracing::error!("could not read the keys of the peers: {}", chain(&error));
+        }
+    }
+
+    fn dial_members(&self, state: &State) {
+        for (id, _, address) in state.ledger.registers.members() {
+            if *id == self.me || address.is_empty() {
+                continue;
+            }
+            match PeerAddress::parse(address, self.groups.cluster.settings.listen.port()) {
+                Ok(address) => self.groups.cluster.mesh.also_dial(address),
+                Err(error) => tracing::warn!(peer = %id, "cannot be dialled: {error}"),
+            }
+        }
+    }
+
+    fn send(&self, state: &mut State) {
+        let State { ledger, sync, .. } = state;
+        while let Some(Output::Send(to, message)) =
+            sync.poll(&mut ledger.registers, Instant::now(), wall())
+        {
+            if let Ok(to) = halite_mesh::PeerId::parse(to.as_str()) {
+                let message = ToPeers::Channel(CHANNEL.to_owned(), message.to_value());
+                self.groups.cluster.tell_one(&to, &message);
+            }
+        }
+    }
+
+    /// Logs trouble once, and its end.
+    fn note_trouble(&self, state: &mut State, done: Result<(), RegistersError>) {
+        let trouble = done.err().map(|error| chain(&error));
+        if trouble != state.trouble {
+            match &trouble {
+                Some(why) => tracing::error!("the cluster's registers: {why}"),
+                None => tracing::info!("the cluster's registers are kept again"),
+            }
+        }
+        state.trouble = trouble;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Channel for KeyRegisters {
+    fn name(&self) -> &'static str {
+        CHANNEL
+    }
+
+    fn peer_is_up(&self, peer: &halite_mesh::PeerId) {
+        let Ok(peer) = PeerId::parse(peer.as_str()) else {
+            return;
+        };
+        let mut state = self.state();
+        state.sync.connected(Instant::now(), peer);
+        self.send(&mut state);
+    }
+
+    fn peer_is_down(&self, peer: &halite_mesh::PeerId) {
+        if let Ok(peer) = PeerId::parse(peer.as_str()) {
+            self.state().sync.disconnected(&peer);
+        }
+    }
+
+    fn told(&self, peer: &halite_mesh::PeerId, body: Value) {
+        let Ok(peer) = PeerId::parse(peer.as_str()) else {
+            return;
+        };
+        if let Err(error) = self.hear(&peer, body) {
+            tracing::error!(%peer, "what it says about the registers is not taken: {}", chain(&error));
+        }
+    }
+}
+
+fn wall() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(since.unwrap_or_default().as_micros()).unwrap_or(u64::MAX)
+}

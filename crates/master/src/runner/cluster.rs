@@ -1,0 +1,162 @@
+//! `cluster.*`: the masters of the cluster.
+//!
+//! `cluster.members` has Salt's name; what it shows is ours, as there are no
+//! voters, terms and leaders.
+
+use halite_cluster::PeerId;
+use halite_mesh::PeerStatus;
+use halite_proto::{Map, Value};
+
+use super::Call;
+use super::error::{Ran, RunnerError};
+use super::table::Function;
+use crate::cluster::Cluster;
+use crate::error::chain;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new(
+        "cluster.members",
+        "()",
+        members,
+        "The masters of the cluster, and which of them are connected to this one.",
+    ),
+    Function::new(
+        "cluster.remove",
+        "(peer)",
+        remove,
+        "Takes a master out of the cluster: the others cut it off at once and have a new\n\
+         publish key.\n\n\
+         Change `cluster_secret` in the configuration of the others, as the removed\n\
+         master knows it.",
+    ),
+    Function::new(
+        "cluster.rotate_keys",
+        "()",
+        rotate_keys,
+        "Makes a new publish key for the whole cluster.",
+    ),
+    Function::new(
+        "cluster.status",
+        "()",
+        status,
+        "How this master sees the cluster.",
+    ),
+];
+
+fn of<'c>(call: &'c Call<'_>) -> Result<&'c Cluster, RunnerError> {
+    let cluster = call.runners.cluster.as_deref();
+    cluster.ok_or_else(|| {
+        RunnerError::Failed("this master belongs to no cluster (cluster_id)".to_owned())
+    })
+}
+
+fn members(call: &Call<'_>) -> Ran {
+    let cluster = of(call)?;
+    let mut members = Map::new();
+    let own = cluster.settings.address(cluster.own.as_str());
+    members.insert(cluster.own.as_str(), member(&own, true, 0));
+    for peer in cluster.mesh.peers() {
+        members.insert(peer.peer.as_str(), shown(&peer));
+    }
+    if let Some(registers) = &call.runners.registers {
+        for known in registers.members() {
+            if !members.contains_key(known.id.as_str()) {
+                members.insert(known.id.as_str(), member(&known.address, false, 0));
+            }
+        }
+    }
+    Ok(Map::from([
+        ("node_id", Value::from(cluster.own.as_str())),
+        ("members", members.into()),
+    ])
+    .into())
+}
+
+fn shown(peer: &PeerStatus) -> Value {
+    let address = peer.dialled.as_ref().map(ToString::to_string);
+    let is_connected = peer.dialled.is_some() && peer.heard.is_some();
+    member(&address.unwrap_or_default(), is_connected, peer.behind)
+}
+
+fn member(address: &str, is_connected: bool, behind: u64) -> Value {
+    let address = match address {
+        "" => Value::Nil,
+        address => address.into(),
+    };
+    Map::from([
+        ("address", address),
+        ("connected", is_connected.into()),
+        ("behind", behind.into()),
+    ])
+    .into()
+}
+
+fn status(call: &Call<'_>) -> Ran {
+    let cluster = of(call)?;
+    let peers = cluster.mesh.peers();
+    let names = |is_wanted: fn(&PeerStatus) -> bool| {
+        let peers = peers.iter().filter(|peer| is_wanted(peer));
+        Value::List(peers.map(|peer| peer.peer.as_str().into()).collect())
+    };
+    let is_connected = |peer: &PeerStatus| peer.dialled.is_some() && peer.heard.is_some();
+    let is_away = |peer: &PeerStatus| peer.dialled.is_none() || peer.heard.is_none();
+    let mut status = Map::from([
+        ("cluster_id", Value::from(cluster.settings.id.as_str())),
+        ("node_id", cluster.own.as_str().into()),
+        ("isolated", cluster.settings.isolated.into()),
+        ("connected", names(is_connected)),
+        ("away", names(is_away)),
+        ("runs_schedule", cluster.is_first().into()),
+    ]);
+    if let Some(registers) = &call.runners.registers {
+        let of = registers.status();
+        let settled = of.settled_ago.map(|ago| ago.as_secs());
+        let registers = Map::from([
+            ("minions", Value::from(of.names - of.deleted)),
+            ("deleted", of.deleted.into()),
+            ("publish_key_epoch", of.epoch.into()),
+            ("settled_seconds_ago", settled.into()),
+            ("joining", of.is_joining.into()),
+            ("trouble", of.trouble.into()),
+        ]);
+        status.insert("registers", registers);
+    }
+    Ok(status.into())
+}
+
+fn remove(call: &Call<'_>) -> Ran {
+    let cluster = of(call)?;
+    let failed = |why: String| RunnerError::Failed(why);
+    let name = call.text("peer").unwrap_or_default();
+    let peer = PeerId::parse(name).map_err(|error| failed(error.to_string()))?;
+    if peer.as_str() == cluster.own.as_str() {
+        return Err(failed(
+            "a master is removed from another one: this is its own name".to_owned(),
+        ));
+    }
+    let is_removed = match &call.runners.registers {
+        Some(registers) => registers
+            .remove(&peer)
+            .map_err(|error| failed(chain(&error)))?,
+        None => {
+            let removed = cluster.dir.remove_peer(peer.as_str());
+            let removed = removed.map_err(|error| failed(chain(&error)))?;
+            if removed {
+                let pins = cluster.mesh.refresh_pins();
+                pins.map_err(|error| failed(chain(&error)))?;
+                call.runners.publishing.rotate();
+            }
+            removed
+        }
+    };
+    match is_removed {
+        true => Ok(true.into()),
+        false => Err(failed(format!("there is no member {peer}"))),
+    }
+}
+
+fn rotate_keys(call: &Call<'_>) -> Ran {
+    of(call)?;
+    call.runners.publishing.rotate();
+    Ok(true.into())
+}

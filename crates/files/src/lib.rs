@@ -1,8 +1,8 @@
 //! The functions and states of files and archives: `file.*` and `archive.*`.
 //!
 //! `core` knows how a file is read, compared, owned and replaced; `sources`
-//! where its content comes from; `exec` and `state` are the functions people
-//! call. Invariant: a file appears under its name only when it is complete;
+//! where its content comes from; `manage` brings both together; `exec` and
+//! `state` are the functions people call. Invariant: a file appears under its name only when it is complete;
 //! what was there before stays until then.
 
 mod archive;
@@ -10,6 +10,7 @@ mod core;
 mod exec;
 mod ini;
 mod limits;
+mod manage;
 mod rsync;
 mod sources;
 mod state;

@@ -9,7 +9,7 @@ use halite_call::CallError;
 use halite_call::replace::place_followed;
 use zip::write::SimpleFileOptions;
 
-use crate::core::manage::default_mode;
+use crate::core::mode::default_mode;
 use crate::core::open;
 use crate::core::write::Dress;
 

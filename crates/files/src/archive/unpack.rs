@@ -298,7 +298,7 @@ impl Unzip<'_> {
         } else {
             let dress = Dress {
                 mode,
-                ..Dress::kept(crate::core::manage::default_mode())
+                ..Dress::kept(crate::core::mode::default_mode())
             };
             place_at(&place, dress, |file| io::copy(entry, file).map(drop))?;
         }

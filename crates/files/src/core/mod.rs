@@ -7,7 +7,7 @@ pub(crate) mod dirs;
 pub(crate) mod errors;
 pub(crate) mod hash;
 pub(crate) mod lines;
-pub(crate) mod manage;
+pub(crate) mod link;
 pub(crate) mod mode;
 pub(crate) mod open;
 pub(crate) mod owner;

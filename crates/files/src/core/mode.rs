@@ -1,6 +1,7 @@
 //! Modes of files as people write them: `0644`, `'644'`, `644`, `keep`.
 
 use halite_call::python;
+use halite_call::replace::umask;
 use halite_proto::Value;
 
 /// A mode as Salt writes it: at least four digits, no quotes, no `0o`.
@@ -38,6 +39,12 @@ pub(crate) fn digits(mode: u32) -> String {
 /// When it is none.
 pub(crate) fn parse_or_invalid(mode: &str) -> std::io::Result<u32> {
     parse(mode).ok_or_else(|| std::io::Error::from_raw_os_error(nix::libc::EINVAL))
+}
+
+/// What a new file has where nobody says: all may read and write, but for the
+/// mask of the process.
+pub(crate) fn default_mode() -> u32 {
+    0o666 & !umask()
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ pub(super) fn write(call: &Call<'_>) -> CallResult {
 }
 
 fn new_mode() -> u32 {
-    crate::core::manage::default_mode()
+    crate::core::mode::default_mode()
 }
 
 pub(super) fn append(call: &Call<'_>) -> CallResult {

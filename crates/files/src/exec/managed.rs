@@ -7,10 +7,10 @@ use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::core::compare::{self, Ignore};
-use crate::core::manage::{self, Plan};
 use crate::core::perms::{self, DesiredPerms};
 use crate::core::write::{self, Body};
 use crate::core::{errors, mode, owner};
+use crate::manage::{self, Plan};
 use crate::sources::managed::{self as source, Prepared, Request};
 use crate::sources::sums::Sum;
 use crate::sources::template::{self, Template, TemplateError};

@@ -12,7 +12,7 @@ use halite_proto::{Map, Value, json};
 use super::common;
 use crate::core::errors::os_error;
 use crate::core::write::{self, Body};
-use crate::core::{hash, manage, path};
+use crate::core::{hash, mode, path};
 use crate::sources::managed::{self, Request};
 use crate::sources::{fetch, list};
 
@@ -78,7 +78,7 @@ pub(super) fn decode(call: &Call<'_>) -> CallResult {
     let written = if at.exists() {
         write::update(at, &bytes)
     } else {
-        write::replace(at, &Body::Bytes(bytes), manage::default_mode())
+        write::replace(at, &Body::Bytes(bytes), mode::default_mode())
     };
     written.map_err(|error| os_error(&error, at))?;
     Ok(ret

@@ -7,7 +7,7 @@ use halite_proto::Value;
 
 use super::common;
 use crate::core::write::{self, Body};
-use crate::core::{lines, manage, text};
+use crate::core::{lines, mode, text};
 
 /// A setting that is wanted.
 struct Pair {
@@ -119,7 +119,7 @@ pub(super) fn keyvalue(call: &Call<'_>) -> CallResult {
     }
     let bytes = outcome.lines.concat().into_bytes();
     let written = if create {
-        write::replace(at, &Body::Bytes(bytes), manage::default_mode())
+        write::replace(at, &Body::Bytes(bytes), mode::default_mode())
     } else {
         write::update(at, &bytes)
     };

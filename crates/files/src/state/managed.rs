@@ -9,10 +9,10 @@ use super::check_cmd::{self, Checked};
 use super::contents::{self, Contents};
 use super::{accumulated, common};
 use crate::core::compare::Ignore;
-use crate::core::manage::{self, Plan};
 use crate::core::perms::{self, DesiredPerms};
 use crate::core::write::Body;
 use crate::core::{mode, path};
+use crate::manage::{self, Plan};
 use crate::sources::managed::{self as source, Prepared, Request};
 use crate::sources::{Scheme, fetch, list, scheme};
 

@@ -26,7 +26,6 @@ mod walk;
 
 pub(crate) use common::unchecked_signature;
 use halite_call::{Function, Module};
-pub(crate) use symlink::link_in_place;
 
 /// The state module.
 pub(crate) const MODULE: Module = Module {

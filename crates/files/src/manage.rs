@@ -6,15 +6,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use halite_call::paths::Held;
-use halite_call::replace::umask;
 use halite_call::{Call, CallError, StateReturn};
 use halite_proto::{Map, Value};
 
-use super::compare::{self, Difference, Ignore};
-use super::errors::{os_error, os_text};
-use super::perms::{self, DesiredPerms, Found};
-use super::write::{self, Body, Dress, Placed};
-use super::{backup, dirs, mode, owner, path};
+use crate::core::compare::{self, Difference, Ignore};
+use crate::core::errors::{os_error, os_text};
+use crate::core::perms::{self, DesiredPerms, Found};
+use crate::core::write::{self, Body, Dress, Placed};
+use crate::core::{attributes, backup, dirs, mode, owner, path};
 use crate::sources::fetch::local_sum;
 use crate::sources::managed::{self, Prepared, Request};
 use crate::sources::{Scheme, scheme};
@@ -308,7 +307,7 @@ fn create(
         (Some(_), _) => 0o600,
         // A file in place of a link is as open as what the link led to.
         (None, Some(data)) => data.permissions().mode() & 0o7777,
-        (None, None) => default_mode(),
+        (None, None) => mode::default_mode(),
     };
     let empty = Body::Bytes(Vec::new());
     let placed = write::place(path, body.unwrap_or(&empty), plan.dress(fresh))
@@ -335,12 +334,6 @@ fn create(
         ret.changes.insert("mode", mode);
     }
     Ok(placed)
-}
-
-/// What a new file has where nobody says: all may read and write, but for the
-/// mask of the process.
-pub(crate) fn default_mode() -> u32 {
-    0o666 & !umask()
 }
 
 fn strip_kind(error: &CallError) -> String {
@@ -409,7 +402,7 @@ pub(crate) fn predict(call: &Call<'_>, mut plan: Plan<'_>) -> Result<(Map, bool)
     }
     if let Some(attrs) = &plan.wanted.attrs {
         let mut ret = StateReturn::new("");
-        super::attributes::check(&mut ret, path, attrs, true, &mut Vec::new())?;
+        attributes::check(&mut ret, path, attrs, true, &mut Vec::new())?;
         changes.extend(ret.changes);
     }
     Ok((changes, ignored))

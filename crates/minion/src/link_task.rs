@@ -385,7 +385,7 @@ impl LinkTask {
 
     /// Proofs that this minion is there, to a master that understands them.
     fn signs_of_life(&self) -> SignsOfLife {
-        let sessions = self.session.subscribe();
+        let (sessions, paced) = (self.session.subscribe(), self.session.subscribe());
         let (id, count) = (self.identity.id.clone(), Arc::clone(&self.signs_said));
         SignsOfLife::new(move || {
             let session = sessions.borrow();
@@ -400,6 +400,10 @@ impl LinkTask {
             };
             let key = credentials.session.presence_key();
             Some(sign.encode(&key.prove(&sign.proven_part())))
+        })
+        .paced(move || {
+            let session = paced.borrow();
+            Capabilities::sign_every_of(&session.as_ref()?.credentials.extra)
         })
     }
 

@@ -4,6 +4,8 @@
 //! ignore. Invariant: nothing beyond Salt's protocol is ever sent to a peer
 //! that has not said that it understands it.
 
+use std::time::Duration;
+
 use crate::{Map, Value};
 
 /// The field of the sign-in request and its reply.
@@ -11,6 +13,10 @@ pub(crate) const FIELD: &str = "halite";
 
 /// In that field of the reply: the number that the master gives the sign-in.
 const SIGN_IN: &str = "sign_in";
+
+/// In that field of the reply: how many milliseconds pass between a minion's
+/// signs of life.
+const SIGN_EVERY_MS: &str = "sign_every_ms";
 
 /// What a peer understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,13 +99,22 @@ impl Capabilities {
         Map::from([(FIELD, field)])
     }
 
-    /// The fields to add to the reply to a sign-in with this number.
-    pub fn to_reply(self, sign_in: u64) -> Map {
+    /// The fields to add to the reply to a sign-in with this number, of a minion
+    /// that is to give a sign of life so often.
+    pub fn to_reply(self, sign_in: u64, sign_every: Duration) -> Map {
         let mut extra = self.to_extra();
         if let Some(Value::Map(field)) = extra.get_mut(FIELD) {
+            let millis = i64::try_from(sign_every.as_millis()).unwrap_or(i64::MAX);
             field.insert(SIGN_IN, sign_in);
+            field.insert(SIGN_EVERY_MS, millis);
         }
         extra
+    }
+
+    /// How often the reply to a sign-in wants signs of life, if it says so.
+    pub fn sign_every_of(reply: &Map) -> Option<Duration> {
+        let millis = reply.get(FIELD)?.get(SIGN_EVERY_MS)?.as_i64()?;
+        u64::try_from(millis).ok().map(Duration::from_millis)
     }
 
     /// The number that the reply to a sign-in says.
@@ -119,7 +134,10 @@ mod tests {
             Capabilities::of(&Capabilities::OURS.to_extra()),
             Capabilities::OURS
         );
-        let reply = Capabilities::OURS.to_reply(7);
+        let often = Duration::from_millis(450);
+        let reply = Capabilities::OURS.to_reply(7, often);
+        assert_eq!(Capabilities::sign_every_of(&reply), Some(often));
+        assert_eq!(Capabilities::sign_every_of(&Map::new()), None);
         assert_eq!(Capabilities::of(&reply), Capabilities::OURS);
         assert_eq!(Capabilities::sign_in_of(&reply), Some(7));
         assert_eq!(Capabilities::sign_in_of(&Map::new()), None);

@@ -55,16 +55,21 @@ pub(crate) const SUBSCRIBER_FRAME_BYTES_MAX: usize = 4096;
 /// Topics one subscriber may have. One with more is disconnected.
 pub(crate) const TOPICS_OF_A_PEER_MAX: usize = 64;
 
-/// How often a minion says over its subscription that it is there: three signs
-/// may be lost before it counts as silent.
+/// How often a minion says over its subscription that it is there, unless its
+/// master wants it less often: three signs may be lost before it counts as
+/// silent.
 pub const SIGN_OF_LIFE_INTERVAL: Duration = Duration::from_millis(450);
+
+/// The longest such time. A master that asks for a longer one is not heeded.
+pub const SIGN_OF_LIFE_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
 /// What a connection says sooner after what it said last is not looked at: each
 /// proof costs a hash, and anybody can send something that looks like one.
 pub(crate) const SIGN_OF_LIFE_INTERVAL_MIN: Duration = Duration::from_millis(100);
 
-/// How long signs of life may be away before their minion counts as silent.
-pub const SIGN_OF_LIFE_MISSED: Duration = Duration::from_millis(1500);
+/// How long signs of life may be away before their minion counts as silent, in
+/// tenths of the time between two: 1.5 s where minions say it most often.
+pub const SIGNS_OF_LIFE_MISSED_TENTHS: u32 = 34;
 
 /// How often silent minions are looked for.
 pub const SILENCE_CHECK: Duration = Duration::from_millis(200);

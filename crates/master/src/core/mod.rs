@@ -31,6 +31,7 @@ pub mod resources;
 pub mod returns;
 pub mod roster;
 pub mod rules;
+pub mod sign_pace;
 pub mod stats;
 pub mod storms;
 pub mod tags;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use halite_proto::{MinionId, SignOfLife};
-use halite_transport::fleet::{PresenceEvent, PresenceWatch, Unproven};
+use halite_transport::fleet::{PresenceEvent, PresenceWatch, SignInterval, Unproven};
 use tokio::sync::Notify;
 
 use crate::clock::now_micros;
@@ -28,6 +28,7 @@ pub(crate) struct Attendance {
     shown_by: Mutex<HashMap<MinionId, Arc<Session>>>,
     keys: OnceLock<Arc<Keys>>,
     unproven: OnceLock<Arc<Unproven>>,
+    interval: OnceLock<SignInterval>,
     /// In whose name somebody has signed in that knows the key of another
     /// master, and when. Anybody can, so it holds until the minion itself is
     /// heard.
@@ -51,6 +52,7 @@ impl Attendance {
             shown_by: Mutex::default(),
             keys: OnceLock::new(),
             unproven: OnceLock::new(),
+            interval: OnceLock::new(),
             distrusts: Mutex::default(),
             changed: Notify::new(),
             is_clustered,
@@ -74,7 +76,14 @@ impl Attendance {
             move |event| attendance.record(event),
         );
         let _ = self.unproven.set(watch.unproven());
+        let _ = self.interval.set(watch.interval());
         watch
+    }
+
+    /// How often minions say that they are there, where `wanted` is enough.
+    pub(crate) fn sign_every(&self, wanted: Duration) -> Duration {
+        let interval = self.interval.get();
+        interval.map_or(wanted, |interval| interval.raise(wanted))
     }
 
     /// The minion that a sign of life proves to be there.

@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use crate::clock::now_s;
 use crate::core::auth::{Act, Facts, Filing, KnownKey, Verdict, decide};
+use crate::core::sign_pace::sign_every;
 use crate::core::text::python_text;
 use crate::error::chain;
 use crate::events::bus::Bus;
@@ -275,7 +276,9 @@ impl<'a> SignIn<'a> {
             commits: self.parts.files.server.has_repositories(),
             ..Capabilities::OURS
         };
-        let mut extra = capabilities.to_reply(keys.sessions.number_sign_in());
+        let wanted = sign_every(keys.sessions.expected());
+        let every = self.parts.fleet.attendance.sign_every(wanted);
+        let mut extra = capabilities.to_reply(keys.sessions.number_sign_in(), every);
         self.parts.jobs.publisher.add_to(&mut extra);
         if let Some(serial) = serial.filter(|_| self.parts.jobs.missed.is_on()) {
             publisher::add_published_before(&mut extra, serial);

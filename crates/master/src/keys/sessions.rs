@@ -109,13 +109,16 @@ pub(crate) struct Sessions {
     cluster: Option<Arc<Cluster>>,
     /// The sessions of a cluster, those of one minion in the order of their use.
     shared: Mutex<HashMap<MinionId, Vec<Arc<Session>>>>,
+    /// Sessions that an earlier run has left.
+    before: usize,
 }
 
 impl Sessions {
     /// No sessions yet; `dir` is where their files go, and what an earlier run
     /// left there goes away.
     pub(crate) fn new(dir: PathBuf, lifetime_s: u64) -> Self {
-        let this = Self {
+        let mut this = Self {
+            before: 0,
             dir,
             lifetime_s: i64::try_from(lifetime_s).unwrap_or(i64::MAX),
             sessions: Mutex::default(),
@@ -123,7 +126,9 @@ impl Sessions {
             cluster: None,
             shared: Mutex::default(),
         };
-        for id in this.ids() {
+        let left = this.ids();
+        this.before = left.len();
+        for id in left {
             this.drop_session(&id);
         }
         this
@@ -138,7 +143,15 @@ impl Sessions {
             sign_ins: AtomicU64::new(0),
             cluster: Some(cluster),
             shared: Mutex::default(),
+            before: 0,
         }
+    }
+
+    /// How many minions are there, or come back after a restart. Of a cluster
+    /// none: what this master tells a minion about its pace, the one that the
+    /// minion subscribes at does not know.
+    pub(crate) fn expected(&self) -> usize {
+        self.with(|sessions| sessions.len()).max(self.before)
     }
 
     /// A number for a sign-in, larger than all before it; of a cluster the time,

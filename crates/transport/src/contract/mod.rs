@@ -12,7 +12,7 @@ mod requests;
 
 pub use keep_alive::KeepAlive;
 pub use origin::Origin;
-pub use presence::{PresenceEvent, PresenceWatch, SignsOfLife, Unproven};
+pub use presence::{PresenceEvent, PresenceWatch, SignInterval, SignsOfLife, Unproven};
 pub use publications::{
     Audience, LocalPublishOptions, PublishPortOptions, SubscribeOptions, SubscriberEvent,
 };

@@ -1,10 +1,15 @@
 //! Which minions are connected to a publish port, as they prove themselves.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use halite_proto::MinionId;
+
+use crate::limits::{
+    SIGN_OF_LIFE_INTERVAL, SIGN_OF_LIFE_INTERVAL_MAX, SIGNS_OF_LIFE_MISSED_TENTHS,
+};
 
 /// What a publish port learns of a minion that has proven who it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +34,37 @@ pub struct PresenceWatch {
     prove: Arc<Prove>,
     on_event: Arc<dyn Fn(PresenceEvent) + Send + Sync>,
     unproven: Arc<Unproven>,
+    interval: SignInterval,
+}
+
+/// How often the minions of a port say that they are there. It only grows: who
+/// was told an earlier value says it more often than it must.
+#[derive(Clone, Debug)]
+pub struct SignInterval(Arc<AtomicU64>);
+
+impl Default for SignInterval {
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(millis(SIGN_OF_LIFE_INTERVAL))))
+    }
+}
+
+impl SignInterval {
+    /// Raises it to `wanted`, within its bounds, and returns what holds now.
+    pub fn raise(&self, wanted: Duration) -> Duration {
+        let wanted = millis(wanted.min(SIGN_OF_LIFE_INTERVAL_MAX));
+        let before = self.0.fetch_max(wanted, Ordering::Relaxed);
+        Duration::from_millis(before.max(wanted))
+    }
+
+    /// How long signs may be away before their minion counts as silent.
+    pub(crate) fn missed_after(&self) -> Duration {
+        let every = Duration::from_millis(self.0.load(Ordering::Relaxed));
+        every * SIGNS_OF_LIFE_MISSED_TENTHS / 10
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl PresenceWatch {
@@ -42,7 +78,13 @@ impl PresenceWatch {
             prove: Arc::new(prove),
             on_event: Arc::new(on_event),
             unproven: Arc::default(),
+            interval: SignInterval::default(),
         }
+    }
+
+    /// How often minions say that they are there.
+    pub fn interval(&self) -> SignInterval {
+        self.interval.clone()
     }
 
     /// The connections over which no minion was heard.
@@ -113,16 +155,37 @@ impl Unproven {
 /// What a subscriber says again and again while its connection is there. It is
 /// made anew each time: each proves this moment only.
 #[derive(Clone)]
-pub struct SignsOfLife(Arc<dyn Fn() -> Option<Vec<u8>> + Send + Sync>);
+pub struct SignsOfLife {
+    next: Arc<dyn Fn() -> Option<Vec<u8>> + Send + Sync>,
+    every: Arc<dyn Fn() -> Option<Duration> + Send + Sync>,
+}
 
 impl SignsOfLife {
     /// `next` makes the next sign; `None` while there is nothing to say.
     pub fn new(next: impl Fn() -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(next))
+        Self {
+            next: Arc::new(next),
+            every: Arc::new(|| None),
+        }
+    }
+
+    /// The same at the pace that the publish port wants, as `every` knows it.
+    #[must_use]
+    pub fn paced(self, every: impl Fn() -> Option<Duration> + Send + Sync + 'static) -> Self {
+        Self {
+            every: Arc::new(every),
+            ..self
+        }
     }
 
     pub(crate) fn next(&self) -> Option<Vec<u8>> {
-        (self.0)()
+        (self.next)()
+    }
+
+    /// How long to wait after a sign.
+    pub(crate) fn pause(&self) -> Duration {
+        let every = (self.every)().unwrap_or(SIGN_OF_LIFE_INTERVAL);
+        every.clamp(SIGN_OF_LIFE_INTERVAL, SIGN_OF_LIFE_INTERVAL_MAX)
     }
 }
 

@@ -26,7 +26,7 @@ pub use halite_proto::Transport;
 pub use crate::contract::{
     Audience, Incoming, KeepAlive, LocalPublishOptions, Origin, Peer, PresenceEvent, PresenceWatch,
     PublishPortOptions, ReplyError, RequestError, RequestPortOptions, RequesterOptions,
-    SignsOfLife, SubscribeOptions, SubscriberEvent, Unproven,
+    SignInterval, SignsOfLife, SubscribeOptions, SubscriberEvent, Unproven,
 };
 pub use local_publish::LocalPublishSocket;
 pub use publish_port::PublishPort;

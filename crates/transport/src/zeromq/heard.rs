@@ -5,11 +5,11 @@
 //! process was held up itself.
 
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use halite_proto::MinionId;
 
-use crate::limits::{MINIONS_HEARD_MAX, SIGN_OF_LIFE_MISSED, SILENCE_CHECK_HELD_UP};
+use crate::limits::{MINIONS_HEARD_MAX, SILENCE_CHECK_HELD_UP};
 
 /// Where and when each minion was heard last.
 #[derive(Debug, Default)]
@@ -42,16 +42,17 @@ impl Heard {
         is_last && self.last.remove(id).is_some()
     }
 
-    /// Removes those who have fallen silent, and returns them.
-    pub(super) fn take_silent(&mut self, now: Instant) -> Vec<MinionId> {
+    /// Removes those who have said nothing for longer than `missed`, and returns
+    /// them.
+    pub(super) fn take_silent(&mut self, now: Instant, missed: Duration) -> Vec<MinionId> {
         let checked = self.checked.replace(now);
         if checked.is_some_and(|checked| now.duration_since(checked) > SILENCE_CHECK_HELD_UP) {
-            self.trusting_until = Some(now + SIGN_OF_LIFE_MISSED);
+            self.trusting_until = Some(now + missed);
         }
         if self.trusting_until.is_some_and(|until| now < until) {
             return Vec::new();
         }
-        let silent = |last: &Instant| now.saturating_duration_since(*last) > SIGN_OF_LIFE_MISSED;
+        let silent = |last: &Instant| now.saturating_duration_since(*last) > missed;
         let gone: Vec<MinionId> = self
             .last
             .iter()
@@ -67,9 +68,9 @@ impl Heard {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+
+    const MISSED: Duration = Duration::from_millis(1500);
 
     fn web1() -> MinionId {
         MinionId::parse("web1").unwrap()
@@ -82,13 +83,13 @@ mod tests {
         let at = |ms: u64| start + Duration::from_millis(ms);
         for ms in (0..=1000).step_by(200) {
             assert!(heard.record(&web1(), 1, at(ms)));
-            assert!(heard.take_silent(at(ms)).is_empty());
+            assert!(heard.take_silent(at(ms), MISSED).is_empty());
         }
         for ms in (1200..=2400).step_by(200) {
-            assert!(heard.take_silent(at(ms)).is_empty(), "at {ms}");
+            assert!(heard.take_silent(at(ms), MISSED).is_empty(), "at {ms}");
         }
-        assert_eq!(heard.take_silent(at(2600)), [web1()]);
-        assert!(heard.take_silent(at(2800)).is_empty(), "said once");
+        assert_eq!(heard.take_silent(at(2600), MISSED), [web1()]);
+        assert!(heard.take_silent(at(2800), MISSED).is_empty(), "said once");
         assert!(heard.record(&web1(), 1, at(3000)));
         // An older connection ends, then the one it was heard over: it is not
         // missed besides.
@@ -96,7 +97,7 @@ mod tests {
         assert!(heard.leave(&web1(), 1));
         assert!(!heard.leave(&web1(), 1));
         for ms in (3000..6000).step_by(200) {
-            assert!(heard.take_silent(at(ms)).is_empty(), "at {ms}");
+            assert!(heard.take_silent(at(ms), MISSED).is_empty(), "at {ms}");
         }
     }
 
@@ -106,17 +107,17 @@ mod tests {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
         heard.record(&web1(), 1, at(0));
-        heard.take_silent(at(0));
+        heard.take_silent(at(0), MISSED);
         for ms in [10_000, 10_200, 11_400] {
-            assert!(heard.take_silent(at(ms)).is_empty(), "at {ms}");
+            assert!(heard.take_silent(at(ms), MISSED).is_empty(), "at {ms}");
         }
         let mut gone = Vec::new();
         for ms in (11_600..12_400).step_by(200) {
-            gone.extend(heard.take_silent(at(ms)));
+            gone.extend(heard.take_silent(at(ms), MISSED));
         }
         assert!(gone.is_empty(), "a late check begins a new time of trust");
         for ms in (12_400..14_000).step_by(200) {
-            gone.extend(heard.take_silent(at(ms)));
+            gone.extend(heard.take_silent(at(ms), MISSED));
         }
         assert_eq!(gone, [web1()]);
     }

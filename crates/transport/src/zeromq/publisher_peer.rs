@@ -78,7 +78,8 @@ impl Subscribers {
     /// Reports minions that have fallen silent.
     pub(super) fn check_silence(&self) {
         self.with_presence(|watch, heard| {
-            for id in heard.take_silent(Instant::now().into_std()) {
+            for id in heard.take_silent(Instant::now().into_std(), watch.interval().missed_after())
+            {
                 watch.emit(PresenceEvent::Silent(id));
             }
         });

@@ -279,7 +279,7 @@ impl Connection {
         {
             self.said = Some(Outgoing::new(encode(&[&sign]), Vec::new()));
         }
-        self.sign_at = Some(Instant::now() + limits::SIGN_OF_LIFE_INTERVAL);
+        self.sign_at = Some(Instant::now() + signs.pause());
     }
 
     /// Adds a frame; the publication, if it is whole and one.

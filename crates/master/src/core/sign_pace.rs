@@ -1,0 +1,27 @@
+//! How often minions say that they are there.
+//!
+//! Each sign costs the master a proof. A few minions say it so often that a cut
+//! cable is known within two seconds; of many it comes less often, so that all
+//! of them together cost the same.
+
+use std::time::Duration;
+
+/// Signs of life of all minions together, in a second.
+pub const SIGNS_PER_S_MAX: usize = 2_000;
+
+/// The time between two signs of one of so many minions.
+pub fn sign_every(minions: usize) -> Duration {
+    let millis = minions.saturating_mul(1000) / SIGNS_PER_S_MAX;
+    Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_together_say_it_as_often_whatever_their_number() {
+        assert_eq!(sign_every(100), Duration::from_millis(50));
+        assert_eq!(sign_every(10_000), Duration::from_secs(5));
+    }
+}

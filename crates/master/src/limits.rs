@@ -37,9 +37,10 @@ pub const REQUESTS_WAITING_MAX: usize = 20_000;
 /// Bytes of the requests that may wait in one lane; same behaviour.
 pub const REQUEST_BYTES_WAITING_MAX: usize = 256 * 1024 * 1024;
 
-/// How long a sign-in may wait before it is dropped: minions ask again after
-/// `auth_timeout` (5 s).
-pub const SIGN_IN_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long a sign-in may wait before it is dropped. Minions ask again after
+/// `auth_timeout` (5 s): with more than that, a herd that asks faster than it is
+/// served is only ever answered when it has given up, and none of it signs in.
+pub const SIGN_IN_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// How long another request may wait before it is dropped: minions ask again
 /// after `request_channel_timeout` (60 s).

@@ -69,6 +69,8 @@ pub enum Program {
     Cp,
     /// `salt-api`
     Api,
+    /// `salt-emulate`, which only we have
+    Emulate,
     /// The Python interpreter that real Salt is installed for.
     Python,
 }
@@ -85,6 +87,7 @@ impl Program {
             Self::Run => "salt-run",
             Self::Cp => "salt-cp",
             Self::Api => "salt-api",
+            Self::Emulate => "salt-emulate",
             Self::Python => "python",
         }
     }
@@ -143,7 +146,10 @@ impl Programs {
         };
         if !path.is_file() {
             match kind.release() {
-                None => bail!("{} is missing: `cargo build -p halite`", path.display()),
+                None => bail!(
+                    "{} is missing: `cargo build -p halite -p halite-emulate`",
+                    path.display()
+                ),
                 Some(_) => bail!("{} is missing: `cargo xtask peers`", path.display()),
             }
         }

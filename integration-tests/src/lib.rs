@@ -22,6 +22,7 @@
 //! signalled.
 
 pub mod commands;
+mod emulator;
 mod event_log;
 mod fleet;
 mod kind;
@@ -40,6 +41,7 @@ mod wait;
 mod watchdog;
 pub mod wire;
 
+pub use emulator::Emulator;
 pub use event_log::{Event, EventLog};
 pub use fleet::Fleet;
 pub use kind::{Kind, Program, Programs, cache_dir};

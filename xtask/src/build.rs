@@ -114,10 +114,13 @@ pub(crate) const STORES_WITH_BACKENDS: &[&str] = &[
 /// A test that takes no time to build.
 const SMALL_TEST: &str = "report";
 
+/// The program that is in no package.
+pub(crate) const EMULATOR: &str = "salt-emulate";
+
 /// The names of our programs: the files that cargo makes them of.
 fn programs() -> Result<Vec<String>> {
     let dir = root().join("crates/halite/src/bin");
-    let mut names = Vec::new();
+    let mut names = vec![EMULATOR.to_owned()];
     for entry in std::fs::read_dir(&dir).with_context(|| format!("{}", dir.display()))? {
         let path = entry?.path();
         if let Some(name) = path.file_stem().and_then(OsStr::to_str) {

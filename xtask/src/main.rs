@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|formulas|fuzz|herd|kills|outages|pages|peers|provide|random`.
+//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|formulas|fuzz|herd|kills|outages|pages|peers|provide|random|scale`.
 //!
 //! Invariant: this program builds without the cryptography and without the
 //! programs of the workspace, so that it is there at once in a fresh clone.
@@ -25,6 +25,7 @@ mod peers;
 mod progress;
 mod provide;
 mod random;
+mod scale;
 mod screen;
 mod services;
 mod test;
@@ -72,6 +73,8 @@ enum Command {
     Provide,
     /// New random state trees, run by real Salt and by ours
     Random(random::Args),
+    /// A master with more and more emulated minions
+    Scale(scale::Args),
     /// Databases to try things with, in directories of their own, until Ctrl-C
     Services(services::Args),
 }
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         Command::Peers(args) => peers::run(&args),
         Command::Provide => provide::run(),
         Command::Random(args) => random::run(&args),
+        Command::Scale(args) => scale::run(&args),
         Command::Services(args) => services::run(&args),
     };
     match done {

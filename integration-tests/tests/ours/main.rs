@@ -10,6 +10,7 @@ mod changed_files;
 mod children;
 mod cut_git;
 mod daemons;
+mod emulated;
 mod first_day;
 mod git_files;
 mod git_pillar;

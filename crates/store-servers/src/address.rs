@@ -10,7 +10,12 @@ use percent_encoding::percent_decode_str;
 use thiserror::Error;
 use url::Url;
 
-use crate::limits::{CONNECTIONS_ALLOWED_MAX, CONNECTIONS_MAX, OPERATION_TIME, PASSWORD_BYTES_MAX};
+use crate::limits::{
+    CONNECTIONS_ALLOWED_MAX, CONNECTIONS_MAX, OPERATION_TIME, PASSWORD_BYTES_MAX, SENTINELS_MAX,
+};
+
+/// Where a Sentinel listens unless something else is said.
+const SENTINEL_PORT: u16 = 26379;
 
 /// Kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,6 +97,11 @@ pub struct Address {
     pub database: Option<String>,
     /// TLS, or none.
     pub tls: Option<Tls>,
+    /// Of a Redis: what the Sentinels call the server that is meant. Host and port
+    /// are then those of a Sentinel.
+    pub sentinel: Option<String>,
+    /// Further Sentinels, with their ports.
+    pub sentinels: Vec<(String, u16)>,
     /// How long an operation may take; it waits half as long for one of the
     /// connections that are in use.
     pub limit: Duration,
@@ -148,6 +158,8 @@ impl Address {
             password: None,
             database: None,
             tls: None,
+            sentinel: None,
+            sentinels: Vec::new(),
             limit: OPERATION_TIME,
             connect_limit: OPERATION_TIME,
             connections: CONNECTIONS_MAX,
@@ -157,7 +169,9 @@ impl Address {
     /// Reads a URL, `scheme://user:password@host:port/database`. Parameters:
     /// `password_file` and `password_env` say where the password is,
     /// `tls=yes|no|unverified`, `ca`, `cert` and `key` are files, `socket` is
-    /// one of this machine, `timeout` are seconds, `connections` a number.
+    /// one of this machine, `timeout` are seconds, `connections` a number. `sentinel`
+    /// is the name of a Redis that its Sentinels know, who are at the host and at
+    /// `sentinels=host:port,host:port`.
     ///
     /// # Errors
     /// When it is not the URL of a server, or its password cannot be read.
@@ -176,6 +190,12 @@ impl Address {
         address.database = part("database", url.path().trim_matches('/'))?;
         for (name, value) in url.query_pairs() {
             address.set(&name, &value)?;
+        }
+        if address.sentinel.is_none() && !address.sentinels.is_empty() {
+            return Err(AddressError::Value("sentinel"));
+        }
+        if address.sentinel.is_some() && address.port == kind.port() && url.port().is_none() {
+            address.port = SENTINEL_PORT;
         }
         match (&address.socket, &address.tls) {
             (Some(_), Some(_)) => Err(AddressError::SocketWithTls),
@@ -208,6 +228,14 @@ impl Address {
             "cert" => self.tls.get_or_insert_default().certificate = Some(value.into()),
             "key" => self.tls.get_or_insert_default().key = Some(value.into()),
             "socket" => self.socket = Some(value.into()),
+            "sentinel" if self.kind == ServerKind::Redis && !value.is_empty() => {
+                self.sentinel = Some(value.to_owned());
+            }
+            "sentinels" if self.kind == ServerKind::Redis => {
+                let sentinels = value.split(',').map(sentinel).collect::<Option<Vec<_>>>();
+                let sentinels = sentinels.filter(|found| found.len() <= SENTINELS_MAX);
+                self.sentinels = sentinels.ok_or(AddressError::Value("sentinels"))?;
+            }
             "timeout" => {
                 let seconds = value.parse().ok().filter(|seconds| *seconds > 0.0);
                 let limit = seconds.and_then(|s: f64| Duration::try_from_secs_f64(s).ok());
@@ -225,6 +253,16 @@ impl Address {
     }
 }
 
+/// A Sentinel, `host` or `host:port`.
+fn sentinel(text: &str) -> Option<(String, u16)> {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().ok()?),
+        None => (text, SENTINEL_PORT),
+    };
+    let host = host.trim_matches(['[', ']']);
+    (!host.is_empty()).then(|| (host.to_owned(), port))
+}
+
 /// A part of a URL; none if it is empty.
 fn part(name: &'static str, text: &str) -> Result<Option<String>, AddressError> {
     let text = percent_decode_str(text).decode_utf8();
@@ -239,7 +277,9 @@ impl PartialEq for Address {
             let place = (address.kind, address.host.clone(), address.port);
             let who = (address.user.clone(), address.database.clone());
             let how = (address.limit, address.connect_limit, address.connections);
-            (place, address.socket.clone(), who, address.tls.clone(), how)
+            let sentinels = (address.sentinel.clone(), address.sentinels.clone());
+            let wire = (address.socket.clone(), address.tls.clone(), sentinels);
+            (place, wire, who, how)
         };
         rest(self) == rest(other) && password(self) == password(other)
     }
@@ -257,8 +297,11 @@ impl fmt::Display for Address {
                 write!(f, "{scheme}{secured}://{host}:{}", self.port)?;
             }
         }
-        match &self.database {
-            Some(database) => write!(f, "/{database}"),
+        if let Some(database) = &self.database {
+            write!(f, "/{database}")?;
+        }
+        match &self.sentinel {
+            Some(name) => write!(f, " ({name})"),
             None => Ok(()),
         }
     }
@@ -330,6 +373,18 @@ mod tests {
     }
 
     #[test]
+    fn sentinels_know_the_address() {
+        let text = "redis://s1/0?sentinel=main&sentinels=s2:26380,[::1]:7,s3";
+        let address = Address::parse(text).unwrap();
+        assert_eq!((address.host.as_str(), address.port), ("s1", 26379));
+        assert_eq!(address.sentinel.as_deref(), Some("main"));
+        let others = [("s2", 26380), ("::1", 7), ("s3", 26379)];
+        let others = others.map(|(host, port)| (host.to_owned(), port));
+        assert_eq!(address.sentinels, others);
+        assert_eq!(address.to_string(), "redis://s1:26379/0 (main)");
+    }
+
+    #[test]
     fn what_is_no_address_is_refused() {
         for text in [
             "",
@@ -338,6 +393,10 @@ mod tests {
             "file:///x",
             "redis://h?tls=maybe",
             "redis://h?timeout=0",
+            "redis://h?sentinels=s2",
+            "redis://h?sentinel=",
+            "redis://h?sentinel=main&sentinels=s2:x",
+            "postgres://h?sentinel=main",
             "redis://h?connections=none",
             "redis://h?connections=0",
             "redis://h?connections=1025",

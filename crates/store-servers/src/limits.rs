@@ -37,3 +37,10 @@ pub const CERTIFICATES_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// How long a connection may rest before it is made anew, where the driver does
 /// not say whether it is still open.
 pub const REST_MAX: Duration = Duration::from_secs(60);
+
+/// Further Sentinels that can be named.
+pub const SENTINELS_MAX: usize = 16;
+
+/// How long one Sentinel may take to say where the server is: then the next one is
+/// asked.
+pub const SENTINEL_TIME: Duration = Duration::from_secs(1);

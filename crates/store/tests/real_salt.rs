@@ -7,9 +7,9 @@
 use halite_proto::publish::FunSpec;
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, Value, json};
-use halite_store::{BackendOptions, JobTables, PostgresOptions, Saved, Store, StoreOptions};
+use halite_store::{BackendOptions, Bank, JobTables, PostgresOptions, Saved, Store, StoreOptions};
 use halite_store_servers::Address;
-use halite_test_services::{Postgres, Salt};
+use halite_test_services::{Postgres, Salt, Wanted};
 
 const RELEASES: [&str; 2] = ["3006.30", "3008.5"];
 
@@ -29,7 +29,7 @@ fn read(answer: &str) -> Value {
     json::read(answer).unwrap()
 }
 
-/// What both directions need, for one of Salt's two returners.
+/// What both directions need, for one of Salt's returners.
 struct Both {
     store: Store,
     salt: Salt,
@@ -38,40 +38,42 @@ struct Both {
 }
 
 impl Both {
-    fn begin(release: &str, returner: &'static str, tables: JobTables) -> Option<Self> {
+    fn begin(
+        release: &str,
+        returner: &'static str,
+        place: BackendOptions,
+        opts: String,
+    ) -> Option<Self> {
+        Some(Self {
+            store: halite_store::open(&StoreOptions::all(place)),
+            salt: Salt::for_test(release)?,
+            returner,
+            opts,
+        })
+    }
+
+    fn on_postgres(release: &str, returner: &'static str, tables: JobTables) -> Option<Self> {
         let postgres = Postgres::shared()?;
-        let salt = Salt::for_test(release)?;
         let name = postgres.database().unwrap();
         let address = Address::parse(&postgres.url(&name)).unwrap();
-        let options = PostgresOptions { address, tables };
-        let options = StoreOptions::all(BackendOptions::Postgres(Box::new(options)));
         let opts = format!(
             r#"{{"returner.{returner}.host": "{}", "returner.{returner}.port": {},
                 "returner.{returner}.db": "{name}", "id": "python-master"}}"#,
             postgres.address.ip(),
             postgres.address.port()
         );
-        Some(Self {
-            store: halite_store::open(&options),
-            salt,
-            returner,
-            opts,
-        })
+        let place = BackendOptions::Postgres(Box::new(PostgresOptions { address, tables }));
+        Self::begin(release, returner, place, opts)
+    }
+
+    fn check(&self) {
+        salt_reads_ours(self);
+        ours_is_read_from_salts(self);
     }
 
     fn salt(&self, function: &str, args: &str) -> Value {
         let call = format!(r#"[["{}.{function}", {args}]]"#, self.returner);
         read(&self.salt.call(&self.opts, &call).unwrap()[0])
-    }
-}
-
-fn both_ways(returner: &'static str, tables: JobTables) {
-    for release in RELEASES {
-        let Some(both) = Both::begin(release, returner, tables) else {
-            return;
-        };
-        salt_reads_ours(&both);
-        ours_is_read_from_salts(&both);
     }
 }
 
@@ -155,10 +157,121 @@ fn ours_is_read_from_salts(both: &Both) {
 
 #[test]
 fn pgjsonb_is_read_both_ways() {
-    both_ways("pgjsonb", JobTables::Jsonb);
+    for release in RELEASES {
+        if let Some(both) = Both::on_postgres(release, "pgjsonb", JobTables::Jsonb) {
+            both.check();
+        }
+    }
 }
 
 #[test]
 fn postgres_is_read_both_ways() {
-    both_ways("postgres", JobTables::Text);
+    for release in RELEASES {
+        if let Some(both) = Both::on_postgres(release, "postgres", JobTables::Text) {
+            both.check();
+        }
+    }
+}
+
+/// Releases after 3006 have these two as extensions.
+#[cfg(feature = "mysql")]
+#[test]
+fn mysql_is_read_both_ways() {
+    let wanted = Wanted::default().password("salt");
+    let Some(mariadb) = halite_test_services::MariaDb::for_test(&wanted) else {
+        return;
+    };
+    let address = Address::parse(&mariadb.url("salt")).unwrap();
+    let place = halite_store::MysqlOptions::new(address);
+    let opts = format!(
+        r#"{{"mysql.host": "{}", "mysql.port": {}, "id": "python-master"}}"#,
+        mariadb.address.ip(),
+        mariadb.address.port()
+    );
+    let place = BackendOptions::Mysql(Box::new(place));
+    if let Some(both) = Both::begin("3006.30", "mysql", place, opts) {
+        both.check();
+    }
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn redis_is_read_both_ways() {
+    let Some(redis) = halite_test_services::Redis::for_test(&Wanted::default()) else {
+        return;
+    };
+    let address = Address::parse(&redis.url()).unwrap();
+    let keep = std::time::Duration::from_secs(24 * 3600);
+    let place = halite_store::RedisOptions::new(address, keep);
+    let opts = format!(
+        r#"{{"redis.host": "{}", "redis.port": {}, "id": "python-master"}}"#,
+        redis.address.ip(),
+        redis.address.port()
+    );
+    let place = BackendOptions::Redis(Box::new(place));
+    if let Some(both) = Both::begin("3006.30", "redis", place, opts) {
+        both.check();
+    }
+}
+
+/// Grains that each has stored, read by the other.
+fn check_cache(place: BackendOptions, opts: &str, releases: &[&str]) {
+    let data = halite_store::open(&StoreOptions::all(place)).data;
+    for release in releases {
+        let Some(salt) = Salt::for_test(release) else {
+            return;
+        };
+        let (ours, theirs) = (id("ours"), id("theirs"));
+        let grains = Map::from([("os", Value::from("Debian")), ("num_cpus", 2.into())]);
+        data.put(Bank::Grains, &ours, &grains).unwrap();
+        let calls = r#"[["cache.store", ["grains", "theirs", {"os": "RedHat"}]],
+                        ["cache.fetch", ["grains", "ours"]],
+                        ["cache.contains", ["grains", "ours"]],
+                        ["cache.list", ["grains"]]]"#;
+        let answers = salt.call(opts, calls).unwrap();
+        assert_eq!(read(&answers[1]), grains.into(), "{release}");
+        assert_eq!(read(&answers[2]), true.into(), "{release}");
+        let listed = read(&answers[3]);
+        let mut listed = listed.as_list().unwrap().to_vec();
+        listed.sort_by_key(|id| id.as_str().map(str::to_owned));
+        assert_eq!(listed, [Value::from("ours"), "theirs".into()], "{release}");
+        let found = data.get(Bank::Grains, &theirs).unwrap().unwrap();
+        assert_eq!(found, Map::from([("os", "RedHat")]), "{release}");
+        assert_eq!(data.ids(Bank::Grains).unwrap(), [ours, theirs]);
+    }
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn the_cache_of_a_redis_is_read_both_ways() {
+    let Some(redis) = halite_test_services::Redis::for_test(&Wanted::default()) else {
+        return;
+    };
+    let address = Address::parse(&redis.url()).unwrap();
+    let place = halite_store::RedisOptions::new(address, std::time::Duration::ZERO);
+    let opts = format!(
+        r#"{{"cache": "redis", "cache.redis.host": "{}", "cache.redis.port": {}}}"#,
+        redis.address.ip(),
+        redis.address.port()
+    );
+    // 3006 has another layout.
+    check_cache(BackendOptions::Redis(Box::new(place)), &opts, &["3008.5"]);
+}
+
+#[cfg(feature = "mysql")]
+#[test]
+fn the_cache_of_a_mysql_is_read_both_ways() {
+    let wanted = Wanted::default().password("salt");
+    let Some(mariadb) = halite_test_services::MariaDb::for_test(&wanted) else {
+        return;
+    };
+    let address = Address::parse(&mariadb.url("salt")).unwrap();
+    let place = halite_store::MysqlOptions::new(address);
+    let opts = format!(
+        r#"{{"cache": "mysql", "mysql.host": "{}", "mysql.port": {}, "mysql.user": "salt",
+            "mysql.password": "salt", "mysql.database": "salt"}}"#,
+        mariadb.address.ip(),
+        mariadb.address.port()
+    );
+    check_cache(BackendOptions::Mysql(Box::new(place)), &opts, &["3008.5"]);
 }

@@ -38,7 +38,7 @@ const BANKS: [&str; 5] = ["grains", "pillar", "mine", "tokens", "keys"];
 
 impl From<PlaceError> for RunnerError {
     fn from(error: PlaceError) -> Self {
-        Self::BadArguments(format!("{}: {}", error.option, error.why))
+        Self::Failed(format!("{}: {}", error.option, error.why))
     }
 }
 
@@ -191,9 +191,7 @@ fn copy_keys(from: &KeyStore, to: &KeyStore, is_dry: bool) -> Result<Copied, Run
 
 fn refuse_same(src: &BackendOptions, dst: &BackendOptions) -> Result<(), RunnerError> {
     match src == dst {
-        true => Err(RunnerError::BadArguments(
-            "both are the same place".to_owned(),
-        )),
+        true => Err(RunnerError::Failed("both are the same place".to_owned())),
         false => Ok(()),
     }
 }

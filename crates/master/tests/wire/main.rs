@@ -22,6 +22,7 @@ mod presence;
 mod requests;
 mod return_pieces;
 mod sign_in;
+mod store_runners;
 mod stranger;
 mod support;
 mod unproven;

@@ -1,8 +1,8 @@
 //! The parts of minions' data that targets ask for, kept in memory.
 //!
 //! Invariant: what is kept is used only while the server says that it was not
-//! stored anew. Its times are whole seconds, so what was stored just before it
-//! was read is read again.
+//! stored anew, or nothing at all, because it is away. Its times are whole seconds,
+//! so what was stored just before it was read is read again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use halite_proto::{Map, MinionId, Value};
 use super::Cache;
 use crate::error::StoreError;
 use crate::kept::Parts;
-use crate::limits::{FETCHED_AT_ONCE_MAX, INDEX_PACKED_BYTES_MAX, STAMP_SETTLED_S};
+use crate::limits::{FETCHED_AT_ONCE_MAX, INDEX_KEYS_MAX, INDEX_PACKED_BYTES_MAX, STAMP_SETTLED_S};
 
 /// What is kept of one bank.
 #[derive(Debug, Default)]
@@ -49,12 +49,13 @@ impl Index {
     ) -> Result<Parts, StoreError> {
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH);
         let now_s = now_s.map_or(0, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
-        let stamps: HashMap<String, i64> = cache.stamps(bank)?.into_iter().collect();
+        let stamps = cache.stamps(bank);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !keys.is_subset(&kept.keys) {
-            kept.keys = keys.clone();
-            kept.minions.clear();
-        }
+        let stamps: HashMap<String, i64> = match stamps {
+            Err(error) if !error.is_answer() && kept.knows(keys) => return Ok(kept.of(ids)),
+            stamps => stamps?.into_iter().collect(),
+        };
+        kept.ask_for(keys);
         kept.minions
             .retain(|id, _| stamps.contains_key(id.as_str()));
         let is_kept = |id: &&MinionId| {
@@ -75,11 +76,34 @@ impl Index {
                 kept.minions.insert(id.clone(), part);
             }
         }
+        Ok(kept.of(ids))
+    }
+}
+
+impl Kept {
+    /// Whether it can answer while the server is away: with what was known last.
+    fn knows(&self, keys: &BTreeSet<String>) -> bool {
+        keys.is_subset(&self.keys) && !self.minions.is_empty()
+    }
+
+    /// Keeps these from now on, beside those that were asked for before.
+    fn ask_for(&mut self, keys: &BTreeSet<String>) {
+        if keys.is_subset(&self.keys) {
+            return;
+        }
+        self.minions.clear();
+        self.keys.extend(keys.iter().cloned());
+        if self.keys.len() > INDEX_KEYS_MAX {
+            self.keys.clone_from(keys);
+        }
+    }
+
+    fn of(&self, ids: &[MinionId]) -> Parts {
         let part = |id: &MinionId| {
-            let data = kept.minions.get(id)?.data.clone()?;
+            let data = self.minions.get(id)?.data.clone()?;
             Some((id.clone(), data))
         };
-        Ok(Arc::new(ids.iter().filter_map(part).collect()))
+        Arc::new(ids.iter().filter_map(part).collect())
     }
 }
 

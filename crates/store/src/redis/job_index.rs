@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use halite_proto::json::{self, Style};
 use halite_proto::{Jid, Map, Value};
-use halite_store_servers::Failure;
+use halite_store_servers::{Failure, ServerError};
 use redis::aio::ConnectionLike;
 
 use super::jobs::{INDEX, Jobs, load_key};
@@ -54,10 +54,13 @@ impl Jobs {
         filter: &JobFilter,
         mut fits: impl FnMut(&Jid, &Map) -> bool,
     ) -> Result<Vec<(Jid, Map)>, StoreError> {
-        self.complete_index()?;
-        let entries = self.entries(filter)?;
+        let mut entries = self.complete_index()?;
+        entries.sort_unstable_by(|a, b| b.cmp(a));
+        let user = filter.user.as_deref().and_then(quoted);
+        let may_fit = |entry: &&String| user.as_ref().is_none_or(|user| entry.contains(user));
         let candidates: Vec<Jid> = entries
             .iter()
+            .filter(may_fit)
             .filter_map(|entry| read(entry))
             .filter(|(jid, parts)| filter.fits_time(jid) && filter.fits_load(parts))
             .map(|(jid, _)| jid)
@@ -79,24 +82,6 @@ impl Jobs {
         Ok(found)
     }
 
-    /// The entries from the time that is asked for, newest first.
-    fn entries(&self, filter: &JobFilter) -> Result<Vec<String>, StoreError> {
-        let first = filter
-            .since
-            .as_ref()
-            .map_or_else(|| "-".to_owned(), |since| format!("[{since}"));
-        let last = filter
-            .until
-            .as_ref()
-            .map_or_else(|| "+".to_owned(), |until| format!("({until}~"));
-        Ok(self.server.run(async move |redis| {
-            let mut ask = redis::cmd("ZREVRANGEBYLEX");
-            ask.arg(INDEX).arg(last).arg(first);
-            ask.arg("LIMIT").arg(0).arg(JOBS_LISTED_MAX);
-            Ok(ask.query_async(redis).await?)
-        })?)
-    }
-
     fn loads(&self, jids: &[Jid]) -> Result<Vec<(Jid, Map)>, StoreError> {
         let keys: Vec<String> = jids.iter().map(load_key).collect();
         let found: Vec<Option<Vec<u8>>> = self
@@ -111,9 +96,9 @@ impl Jobs {
         Ok(jids.iter().zip(found).filter_map(load).collect())
     }
 
-    /// Puts jobs into the index that others have stored, and takes those out that
-    /// are over.
-    fn complete_index(&self) -> Result<(), StoreError> {
+    /// Puts jobs into the index that others have stored, takes those out that are
+    /// over, and gives the entries that are left.
+    fn complete_index(&self) -> Result<Vec<String>, StoreError> {
         let (stored, indexed) = self.server.run(async move |redis| {
             let stored = scan_loads(redis).await?;
             let mut ask = redis::cmd("ZRANGE");
@@ -127,19 +112,18 @@ impl Jobs {
             .filter(|jid| !known.contains(*jid))
             .filter_map(|jid| Jid::parse(jid.as_str()).ok())
             .collect();
-        let over: Vec<String> = indexed
-            .into_iter()
-            .filter(|entry| id_of(entry).is_none_or(|jid| !stored.contains(&jid)))
-            .collect();
+        let is_stored = |entry: &String| id_of(entry).is_some_and(|jid| stored.contains(&jid));
+        let (mut left, over): (Vec<String>, Vec<String>) = indexed.into_iter().partition(is_stored);
         let mut added = Vec::new();
         for jids in missing.chunks(FETCHED_AT_ONCE_MAX) {
             let loads = self.loads(jids)?;
             added.extend(loads.iter().map(|(jid, load)| entry(jid, load)));
         }
+        left.extend(added.iter().cloned());
         if added.is_empty() && over.is_empty() {
-            return Ok(());
+            return Ok(left);
         }
-        Ok(self.server.run(async move |redis| {
+        let noted: Result<(), ServerError> = self.server.run(async move |redis| {
             let mut all = redis::pipe();
             for entry in added {
                 all.cmd("ZADD").arg(INDEX).arg(0).arg(entry).ignore();
@@ -148,8 +132,19 @@ impl Jobs {
                 all.cmd("ZREM").arg(INDEX).arg(entries).ignore();
             }
             Ok(all.query_async(redis).await?)
-        })?)
+        });
+        if let Err(error) = noted {
+            // A replica, or a full one: it can be searched all the same.
+            tracing::debug!(%error, "the index of jobs is not completed");
+        }
+        Ok(left)
     }
+}
+
+/// A text as it stands in an entry, without its quotes: a number has none.
+fn quoted(text: &str) -> Option<String> {
+    let quoted = json::write(&text.into(), Style::default()).ok()?;
+    Some(quoted.trim_matches('"').to_owned())
 }
 
 /// The ids of all jobs with a load.

@@ -295,7 +295,7 @@ impl Jobs {
         Ok(match answer.as_slice() {
             [word] if word == b"nocache" => Saved::NoCache,
             [word, known] if word == b"known" => Saved::Duplicate {
-                differs: *known != json.as_bytes(),
+                differs: *known != json.as_bytes() && differ(known, json.as_bytes()),
             },
             _ => Saved::Stored,
         })
@@ -332,6 +332,19 @@ impl Jobs {
             source,
         })
     }
+}
+
+/// Whether two returns say different things: a minion or a master of Salt's writes
+/// the same in other words.
+fn differ(known: &[u8], new: &[u8]) -> bool {
+    let read = |bytes: &[u8]| json::read(std::str::from_utf8(bytes).ok()?).ok();
+    let (Some(known), Some(new)) = (read(known), read(new)) else {
+        return true;
+    };
+    ["return", "retcode", "success"].iter().any(|name| {
+        let both = known.get(name).zip(new.get(name));
+        both.is_some_and(|(known, new)| known != new)
+    })
 }
 
 /// A return as Salt's master gives it to a returner.

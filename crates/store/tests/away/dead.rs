@@ -2,7 +2,7 @@
 
 use halite_proto::Value;
 use halite_store::Saved;
-use halite_test_services::{MariaDb, Postgres, Redis, Server, Wanted};
+use halite_test_services::{MariaDb, Postgres, Redis, Sentinel, Server, Wanted};
 
 use crate::subject::{
     Subject, assert_stored, copy, drain, id, jid, job_with_returns, ret, wait_for, waits,
@@ -112,4 +112,52 @@ fn a_server_with_the_data_of_yesterday_is_filled_again() {
     let returns = store.jobs.returns(&today).unwrap();
     assert_eq!(returns.len(), 1, "{returns:?}");
     assert!(store.jobs.has_load(&today).unwrap());
+}
+
+/// The Sentinel of a server with one replica makes that one the server.
+#[test]
+fn the_replica_that_a_sentinel_promotes_is_used() {
+    let Some(main) = Redis::for_test(&Wanted::default()) else {
+        return;
+    };
+    let (ip, port) = (
+        main.address.ip().to_string(),
+        main.address.port().to_string(),
+    );
+    // By itself it would be known by the address that it connects from.
+    let args = ["--replicaof", &ip, &port, "--replica-announce-ip", &ip];
+    let replica = Redis::start(&Wanted::default().args(&args)).unwrap();
+    let sentinel = Sentinel::start(&main, "main").unwrap();
+    // It must have heard of the replica, and that must have what is stored.
+    let until = |what: &str, is_so: &dyn Fn() -> bool| {
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !is_so() {
+            assert!(std::time::Instant::now() < deadline, "never: {what}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    let says =
+        |redis: &Redis, word: &str| redis.cli(&["info", "replication"]).unwrap().contains(word);
+    until("a replica", &|| says(&replica, "master_link_status:up"));
+    until("the Sentinel knows", &|| {
+        sentinel.server.log().contains("+slave ")
+    });
+
+    let subject = Subject::on(&format!("redis://{}/0?sentinel=main", sentinel.address));
+    let store = subject.open();
+    let ids = [id("web1"), id("web2")];
+    job_with_returns(&store, &jid(1), &ids);
+    until("it is replicated", &|| {
+        replica
+            .cli(&["exists", "ret:20260102030405000001"])
+            .unwrap()
+            .trim()
+            == "1"
+    });
+    main.server.kill();
+    job_with_returns(&store, &jid(2), &ids);
+    drain(&store);
+    assert!(says(&replica, "role:master"));
+    assert_stored(&subject.other(), &jid(1), &ids);
+    assert_stored(&subject.other(), &jid(2), &ids);
 }

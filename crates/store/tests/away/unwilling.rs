@@ -1,9 +1,10 @@
 //! Servers that are there and do not do what they are asked.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use halite_proto::Value;
-use halite_store::Saved;
+use halite_proto::{Map, Value};
+use halite_store::{Bank, Saved, Waits};
 use halite_test_services::{MariaDb, Postgres, Redis, Wanted};
 
 use crate::proxy::{Mode, Proxy};
@@ -19,10 +20,15 @@ fn check(url: &str, refuse: impl FnOnce(), relent: impl FnOnce()) {
     job_with_returns(&store, &jid(1), &ids);
     refuse();
     job_with_returns(&store, &jid(2), &ids);
-    wait_for(&store, |waits| waits.reason.is_some());
+    let is_refused = |waits: &Waits| {
+        waits
+            .reason
+            .as_ref()
+            .is_some_and(|it| it.contains("refused"))
+    };
+    wait_for(&store, is_refused);
     let found = waits(&store);
     assert_eq!((found.count, found.refused), (4, 0), "{found:?}");
-    assert!(found.reason.unwrap().contains("refused"));
     // It can be read all the while.
     assert_stored(&store, &jid(1), &ids);
     assert_stored(&store, &jid(2), &ids);
@@ -67,9 +73,11 @@ fn a_postgres_that_is_read_only_is_waited_for() {
         return;
     };
     let set = |value: &str| {
-        let statement = format!("alter system set default_transaction_read_only = {value}");
+        let statement = format!(
+            "alter database salt set default_transaction_read_only = {value}; \
+             select pg_terminate_backend(pid) from pg_stat_activity where datname = 'salt'"
+        );
         postgres.sql("postgres", &statement).unwrap();
-        postgres.sql("postgres", "select pg_reload_conf()").unwrap();
     };
     check(&postgres.url("salt"), || set("on"), || set("off"));
 }
@@ -161,4 +169,29 @@ fn one_return_that_is_refused_is_set_aside() {
     assert_eq!(waits(&store).count, 1);
     let found = subject.other().jobs.return_of(&job, &id("last")).unwrap();
     assert!(found.is_some());
+}
+
+/// Targets go on by what was known last.
+#[test]
+fn grains_that_were_asked_for_are_known_while_the_server_is_dead() {
+    let Some(redis) = Redis::for_test(&Wanted::default()) else {
+        return;
+    };
+    let subject = Subject::on(&redis.url());
+    let data = subject.open().data;
+    let ids = [id("db1"), id("web1")];
+    for id in &ids {
+        let grains = Map::from([("os", id.as_str()), ("kernel", "Linux")]);
+        data.put(Bank::Grains, id, &grains).unwrap();
+    }
+    let os = |name: &str| BTreeSet::from([name.to_owned()]);
+    let known = data.parts(Bank::Grains, &ids, &os("os")).unwrap().unwrap();
+    assert_eq!(known.len(), 2);
+    // Another name is kept beside the first.
+    data.parts(Bank::Grains, &ids, &os("kernel")).unwrap();
+    redis.server.kill();
+    let known = data.parts(Bank::Grains, &ids, &os("os")).unwrap().unwrap();
+    assert_eq!(known.get(&ids[1]).unwrap().get("os"), Some(&"web1".into()));
+    data.parts(Bank::Grains, &ids, &os("never")).unwrap_err();
+    data.parts(Bank::Pillar, &ids, &os("os")).unwrap_err();
 }

@@ -1,0 +1,98 @@
+//! Places that are named one by one: by an option that is about a returner, or by a
+//! command.
+
+use std::path::Path;
+
+use halite_crypto::HashType;
+use halite_proto::Map;
+use halite_store_servers::Address;
+
+use super::{PlaceError, Reader, files, with_causes, wrong};
+use crate::backend::BackendOptions;
+
+/// The database of one of Salt's returners, by the master's options; `None` for a
+/// returner that runs in Python.
+///
+/// # Errors
+/// When an option of the returner names no place, or asks for a protection that
+/// there is not.
+pub fn returner_place(
+    option: &'static str,
+    name: &str,
+    opts: &Map,
+) -> Result<Option<BackendOptions>, PlaceError> {
+    Reader { opts }.returner(option, name)
+}
+
+/// A place of jobs as a command names it: `local_cache`, a returner of Salt's with
+/// its options, or a URL.
+///
+/// # Errors
+/// When it is no such place, or the URL has a password in it: command lines are
+/// seen by others.
+pub fn job_place(
+    name: &str,
+    opts: &Map,
+    cachedir: &Path,
+    hash_type: HashType,
+) -> Result<BackendOptions, PlaceError> {
+    const WHAT: &str = "place of jobs";
+    if name == "local_cache" {
+        return Ok(files(cachedir, hash_type));
+    }
+    let reader = Reader { opts };
+    match reader.shown_url(WHAT, name)? {
+        Some(place) => Ok(place),
+        None => reader.returner(WHAT, name)?.ok_or_else(|| {
+            let why = format!(
+                "{name} is no place of jobs; there are local_cache, redis, pgjsonb, postgres, \
+                 mysql and URLs"
+            );
+            wrong(WHAT, why)
+        }),
+    }
+}
+
+/// A place of the cache as a command names it: `localfs`, a driver of Salt's with
+/// its options, or a URL.
+///
+/// # Errors
+/// As those of [`job_place`].
+pub fn cache_place(
+    name: &str,
+    opts: &Map,
+    cachedir: &Path,
+    hash_type: HashType,
+) -> Result<BackendOptions, PlaceError> {
+    const WHAT: &str = "place of the cache";
+    let reader = Reader { opts };
+    if let Some(place) = reader.shown_url(WHAT, name)? {
+        return Ok(place);
+    }
+    let driver = reader.driver(WHAT, name)?;
+    Ok(driver.unwrap_or_else(|| files(cachedir, hash_type)))
+}
+
+impl Reader<'_> {
+    /// The place of a URL that others may see; `None` for what is none.
+    fn shown_url(
+        &self,
+        what: &'static str,
+        text: &str,
+    ) -> Result<Option<BackendOptions>, PlaceError> {
+        if !text.contains("://") {
+            return Ok(None);
+        }
+        let address = Address::parse(text).map_err(|source| {
+            wrong(what, format!("it names no place: {}", with_causes(&source)))
+        })?;
+        let is_elsewhere = ["password_file=", "password_env="];
+        if address.password.is_some() && !is_elsewhere.iter().any(|it| text.contains(it)) {
+            return Err(wrong(
+                what,
+                "a password must not stand in a command: use password_file=".to_owned(),
+            ));
+        }
+        self.at(what, address).map(Some)
+    }
+}

@@ -1,8 +1,10 @@
 //! Masters behind one address: three of ours with a shared directory, a real
-//! haproxy in front, and minions that know nothing but its address.
+//! haproxy in front, and minions that know nothing but its address. And masters that
+//! share no files.
 
 mod balancer;
 mod files;
 mod fleets;
+mod isolated;
 mod members;
 mod support;

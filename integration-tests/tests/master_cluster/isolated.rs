@@ -1,0 +1,148 @@
+//! Masters that share no files: a new one joins, and what is decided about keys
+//! at one of them is so at all.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Fleet, Kind, Master, START, until};
+
+const POOL_PORT: u16 = 4521;
+const SECRET: &str = "a secret of this test";
+
+/// Masters with directories of their own; nothing runs yet.
+struct Apart {
+    masters: Vec<Master>,
+    fleet: Fleet,
+}
+
+impl Apart {
+    fn lay(count: usize) -> Result<Self> {
+        let fleet = Fleet::new("apart")?;
+        let lay = |n| fleet.master(&format!("m{n}"), Kind::Ours).lay();
+        let masters = (1..=count).map(lay).collect::<Result<Vec<_>>>()?;
+        let apart = Self { masters, fleet };
+        for n in 0..count {
+            apart.configure(n, SECRET)?;
+        }
+        Ok(apart)
+    }
+
+    fn ip(&self, n: usize) -> String {
+        self.masters[n].address().ip().to_string()
+    }
+
+    fn configure(&self, n: usize, secret: &str) -> Result<()> {
+        let others = (0..self.masters.len()).filter(|other| *other != n);
+        let peers: String = others
+            .map(|other| format!("  - {}\n", self.ip(other)))
+            .collect();
+        let text = format!(
+            "root_dir: {}\nid: {}\ncluster_id: master_cluster\ncluster_peers:\n{peers}\
+             cluster_pool_port: {POOL_PORT}\ncluster_pki_dir: {}\ncluster_secret: {secret}\n\
+             cluster_isolated_filesystem: True\n",
+            self.fleet.path().display(),
+            self.ip(n),
+            self.pki(n).display(),
+        );
+        let dir = self.masters[n].dir().join("master.d");
+        fs::create_dir_all(&dir)?;
+        fs::write(dir.join("cluster.conf"), text)?;
+        Ok(())
+    }
+
+    /// The cluster's directory of one master.
+    fn pki(&self, n: usize) -> PathBuf {
+        self.masters[n].dir().join("cluster_pki")
+    }
+
+    /// Starts some of them at once, and waits until they are ready.
+    fn start(&mut self, first: usize) -> Result<()> {
+        std::thread::scope(|scope| {
+            let some = self.masters.iter_mut().take(first);
+            let some: Vec<_> = some.map(|one| scope.spawn(|| one.start())).collect();
+            some.into_iter().try_for_each(|one| {
+                one.join()
+                    .unwrap_or_else(|_| Err(anyhow::anyhow!("a panic")))
+            })
+        })
+    }
+
+    /// Waits until the masters say the same about a file below their directories.
+    fn wait_file(&self, masters: &[usize], name: &str, is_there: bool) -> Result<()> {
+        let what = format!("{name} to be {}", if is_there { "there" } else { "gone" });
+        until(&what, START, || {
+            let is_so = |n: &usize| self.pki(*n).join(name).exists() == is_there;
+            Ok(masters.iter().all(is_so).then_some(()))
+        })
+    }
+}
+
+#[test]
+fn what_is_decided_at_one_master_is_so_at_all_and_a_deleted_key_stays_deleted() -> Result<()> {
+    let mut apart = Apart::lay(3)?;
+    apart.start(3)?;
+    let all = [0, 1, 2];
+    for n in all {
+        let key = fs::read(apart.pki(n).join("cluster.pub"))?;
+        ensure!(key == fs::read(apart.pki(0).join("cluster.pub"))?, "m{n}");
+    }
+    let minion = apart.fleet.minion("web1", Kind::Ours).of(&apart.masters[2]);
+    let mut minion = minion.start()?;
+    apart.wait_file(&all, "minions_pre/web1", true)?;
+    apart.masters[1].key(&["-y", "-a", "web1"])?.ok()?;
+    apart.wait_file(&all, "minions/web1", true)?;
+    for master in &apart.masters {
+        until("web1 to answer", START, || {
+            let said = master.salt(&["-t", "1", "web1", "test.ping", "--out=txt"])?;
+            Ok(said.stdout.contains("web1: True").then_some(()))
+        })?;
+    }
+    minion.stop()?;
+    apart.masters[0].kill9()?;
+    apart.masters[2].key(&["-y", "-d", "web1"])?.ok()?;
+    apart.wait_file(&[1, 2], "minions/web1", false)?;
+    ensure!(apart.pki(0).join("minions/web1").exists(), "m1 was down");
+    apart.masters[0].start()?;
+    apart.wait_file(&all, "minions/web1", false)?;
+    // They are of one mind about the publish key too.
+    until("one publish key", START, || {
+        let keys = all.map(|n| fs::read(apart.pki(n).join(".aes")).unwrap_or_default());
+        Ok(keys.iter().all(|key| *key == keys[0]).then_some(()))
+    })?;
+    apart.wait_file(&all, "minions/web1", false)
+}
+
+#[test]
+fn a_wrong_secret_is_refused_and_a_removed_master_is_cut_off() -> Result<()> {
+    let mut apart = Apart::lay(3)?;
+    apart.configure(2, "another secret")?;
+    apart.start(2)?;
+    apart.masters[2].daemon().start()?;
+    let log = apart.masters[2].dir().join("log");
+    until("the refusal", START, || {
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        Ok(said.contains("`cluster_secret` differs").then_some(()))
+    })?;
+    apart.masters[2].stop()?;
+    let file = format!("peers/{}.pub", apart.ip(2));
+    ensure!(!apart.pki(0).join(&file).exists(), "it was taken in");
+    ensure!(!apart.pki(2).join("cluster.pem").exists(), "it has a key");
+    apart.configure(2, SECRET)?;
+    apart.masters[2].start()?;
+    apart.wait_file(&[0, 1], &file, true)?;
+    let before = fs::read(apart.pki(0).join(".aes"))?;
+    let ip = apart.ip(2);
+    let tools = apart.masters[1].tools(Kind::Ours);
+    tools.runner(&["cluster.remove", &ip])?.ok()?;
+    apart.wait_file(&[0, 1], &file, false)?;
+    until("another publish key", START, || {
+        let keys = [0, 1].map(|n| fs::read(apart.pki(n).join(".aes")).unwrap_or_default());
+        Ok((keys[0] != before && keys[0] == keys[1]).then_some(()))
+    })?;
+    ensure!(
+        fs::read(apart.pki(2).join(".aes"))? == before,
+        "the removed master has the new publish key"
+    );
+    Ok(())
+}

@@ -1,8 +1,8 @@
 //! A job in batches: which minion gets it next, when, and when to stop.
 //!
 //! The rules are those of `salt/utils/batch_state.py` (3008.5): a place that
-//! becomes free is given to the next minion at once, or when `batch_wait` has
-//! passed. Invariant: never more than `size` minions work or are waited for.
+//! becomes free is given to the next minion at once, in large batches with others
+//! that become free in the same moment, or when `batch_wait` has passed. Invariant: never more than `size` minions work or are waited for.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -46,6 +46,14 @@ impl BatchSize {
         }
     }
 }
+
+/// Places that become free within so long are given on together: each
+/// publication goes to the whole fleet, and one for each return of a thousand
+/// minions kept a master busy for as long as all the returns did not.
+const TOGETHER: Duration = Duration::from_millis(50);
+
+/// Batches of fewer minions give a place on at once.
+const TOGETHER_FROM: usize = 10;
 
 /// The course of a job in batches.
 #[derive(Clone, Debug)]
@@ -106,6 +114,12 @@ impl Batch {
         }
         if !self.wait.is_zero() {
             self.waits.push(now + self.wait);
+        } else if self.active.is_empty() {
+            // Nobody is left who could be waited for.
+            self.waits.clear();
+        } else if self.size >= TOGETHER_FROM {
+            let first = self.waits.first().copied();
+            self.waits.push(first.unwrap_or(now + TOGETHER));
         }
         self.halted |= failed && self.failhard;
     }
@@ -187,6 +201,27 @@ mod tests {
         assert_eq!(batch.dispatch(now), ids("d"));
         assert!(!batch.is_done());
         batch.ended("d", false, now);
+        assert!(batch.is_done() && !batch.is_halted());
+    }
+
+    #[test]
+    fn free_places_of_a_large_batch_are_given_on_together() {
+        let now = Instant::now();
+        let size = BatchSize::Minions(TOGETHER_FROM);
+        let mut batch = Batch::new(ids("abcdefghijklm"), size, Duration::ZERO, false);
+        assert_eq!(batch.dispatch(now), ids("abcdefghij"));
+        batch.ended("a", false, now);
+        assert!(batch.dispatch(now).is_empty());
+        assert_eq!(batch.next_timeout(), Some(now + TOGETHER));
+        batch.ended("b", false, now + TOGETHER / 2);
+        assert_eq!(batch.dispatch(now + TOGETHER), ids("kl"));
+        assert_eq!(batch.next_timeout(), None);
+        for id in ids("cdefghijkl") {
+            batch.ended(&id, false, now + TOGETHER);
+        }
+        // All have returned: nobody else is waited for.
+        assert_eq!(batch.dispatch(now + TOGETHER), ids("m"));
+        batch.ended("m", false, now + TOGETHER);
         assert!(batch.is_done() && !batch.is_halted());
     }
 

@@ -95,10 +95,7 @@ async fn greet(mesh: &Mesh, stream: TcpStream, from: SocketAddr) -> Result<Greet
     let owner = mesh.0.owner(&secured.key);
     let joins = mesh.0.joins.get();
     let owner = match (owner, joins) {
-        (Err(error), None) => {
-            tracing::warn!(%from, "a master that is no peer has connected: {error}");
-            return Err(error);
-        }
+        (Err(error), None) => return Err(error),
         (owner, _) => owner,
     };
     let first = read_frame(&mut secured.stream, HELLO_BYTES_MAX, HANDSHAKE_MAX).await?;

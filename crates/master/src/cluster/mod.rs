@@ -33,11 +33,7 @@ use crate::settings::General;
 /// What the roots of session keys are for.
 const SESSIONS: &[u8] = b"halite: session keys of minions";
 
-/// The directory below `cachedir` with a directory for each master: the cache may
-/// be shared, and these are not.
-const OWN_DIRS: &str = "cluster";
-
-/// The file there that says which life of the master uses it.
+/// The file in a master's own directory that says which life of it uses that.
 const LIFE: &str = "life";
 
 /// A part of the master that talks to its peers by itself, under a name of its own
@@ -72,7 +68,7 @@ pub(crate) struct Cluster {
     pub(crate) identity: MasterKeys,
     /// This master's own public key, PEM.
     pub(crate) own_key: String,
-    own_dirs: PathBuf,
+    own_dir: PathBuf,
     /// The peers that were connected when it was last looked at, and whether they
     /// all use the same cache directory.
     shared_with: Mutex<(Vec<(PeerId, Incarnation)>, bool)>,
@@ -111,13 +107,14 @@ impl Cluster {
         let identity = dir.identity(&pki, keys, &options)?;
         dir.add_peer(id, own_keys.private())?;
         let life = Incarnation(u64::from_le_bytes(random_bytes()));
-        let own_dirs = general.cachedir.join(OWN_DIRS);
+        let own_dir = general.own_cachedir.clone();
         let prepare = |source| StartError::File {
             what: "the master's own directory of the cluster",
             source,
         };
-        let own_dir = own_dirs.join(own.as_str());
-        ensure_private_dir(&own_dirs, None).map_err(prepare)?;
+        if let Some(all) = own_dir.parent() {
+            ensure_private_dir(all, None).map_err(prepare)?;
+        }
         ensure_private_dir(&own_dir, None).map_err(prepare)?;
         let options = WriteOptions::new(MODE_SECRET);
         write_atomic(&own_dir.join(LIFE), options, life.to_string().as_bytes()).map_err(prepare)?;
@@ -139,16 +136,11 @@ impl Cluster {
             dir,
             identity,
             own_key: own_keys.private().public()?.to_pem()?,
-            own_dirs,
+            own_dir,
             shared_with: Mutex::new((Vec::new(), true)),
             listener: Mutex::new(Some(listener)),
             runtime: Handle::current(),
         })
-    }
-
-    /// A directory below `cachedir` that no other master uses.
-    pub(crate) fn own_dir(&self) -> PathBuf {
-        self.own_dirs.join(self.own.as_str())
     }
 
     /// Whether the peers that are connected use the same cache directory.
@@ -160,7 +152,7 @@ impl Cluster {
         let living = self.living();
         if shared.0 != living {
             let is_shared = |(peer, life): &(PeerId, Incarnation)| {
-                let path = self.own_dirs.join(peer.as_str()).join(LIFE);
+                let path = self.own_dir.with_file_name(peer.as_str()).join(LIFE);
                 fs::read_to_string(path).is_ok_and(|text| text == life.to_string())
             };
             *shared = (living.clone(), living.iter().all(is_shared));

@@ -48,6 +48,9 @@ pub(super) fn make_dirs(general: &General) -> Result<(), StartError> {
     // An admin's choice of modes for these two stays.
     make_dir("the cache directory", &general.cachedir)?;
     make_dir("the socket directory", &general.sock_dir)?;
+    if general.own_cachedir != general.cachedir {
+        make_dir("the master's own cache directory", &general.own_cachedir)?;
+    }
     for dir in private_dirs(general) {
         files::ensure_private_dir(&dir, None).map_err(|source| StartError::File {
             what: "the master's directories",

@@ -104,7 +104,7 @@ impl Daemon {
 
     fn start_on(mut settings: Settings, places: &Places) -> Result<Self, StartError> {
         make_dirs(&settings.general)?;
-        let waiting = settings.general.cachedir.join(WAITING_DIR);
+        let waiting = settings.general.own_cachedir.join(WAITING_DIR);
         let store = open_with_spool(&places.store, &waiting).map_err(StartError::Waiting)?;
         let ext_jobs = ext_jobs(&settings.general, &waiting)?;
         // Before the sockets: programs read their key when they see them.
@@ -270,7 +270,7 @@ impl EventReturns {
         let task = tokio::spawn(async move {
             let opened = spawn_blocking(move || {
                 let mut plan = plan;
-                let waiting = general.cachedir.join(WAITING_DIR);
+                let waiting = general.own_cachedir.join(WAITING_DIR);
                 for events in plan.open(&waiting, &general.id) {
                     jobs.health.watch(events);
                 }

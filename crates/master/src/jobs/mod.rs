@@ -78,9 +78,7 @@ impl Jobs {
         telemetry: Arc<Telemetry>,
         cluster: Option<&Cluster>,
     ) -> Result<Self, StartError> {
-        // The cache directory of a cluster is shared, and this is not.
-        let own_dir = cluster.map_or_else(|| general.cachedir.clone(), Cluster::own_dir);
-        let replay_dir = own_dir.join("replay");
+        let replay_dir = general.own_cachedir.join("replay");
         let missed = MissedJobs::open(&replay_dir, settings.replay_window_s, &cache)
             .map_err(StartError::Replay)?;
         let random = || PublisherId::new(u64::from_le_bytes(random_bytes()));

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use halite_config::MasterConfig;
 use halite_crypto::HashType;
+use halite_key::master_id;
+use halite_mesh::PeerId;
 use halite_process::privileges::User;
 use halite_proto::{Map, Value};
 
@@ -25,6 +27,9 @@ pub(crate) struct General {
     /// The user the master runs as.
     pub(crate) running_user: String,
     pub(crate) cachedir: PathBuf,
+    /// Where only this process writes: `cachedir`, or a directory in it where the
+    /// masters of a cluster may share that.
+    pub(crate) own_cachedir: PathBuf,
     pub(crate) sock_dir: PathBuf,
     pub(crate) pki_dir: PathBuf,
     pub(crate) hash_type: HashType,
@@ -49,6 +54,7 @@ impl General {
             user: config.user.clone().unwrap_or_else(|| running_user.clone()),
             running_user,
             cachedir: config.cachedir.clone(),
+            own_cachedir: own_cachedir(config),
             sock_dir: config.sock_dir.clone(),
             pki_dir: config.pki_dir.clone(),
             hash_type: hash_type(config)?,
@@ -56,6 +62,18 @@ impl General {
             gather_job_timeout: config.gather_job_timeout.duration(),
             loop_interval: config.loop_interval.duration().max(LOOP_INTERVAL_MIN),
         })
+    }
+}
+
+/// The directory below `cachedir` with one for each master of a cluster.
+const OWN_DIRS: &str = "cluster";
+
+fn own_cachedir(config: &MasterConfig) -> PathBuf {
+    let id = config.id.as_deref().unwrap_or_default();
+    // Another name stops the start, when the cluster is opened.
+    match PeerId::parse(master_id(id)) {
+        Ok(own) if config.is_clustered() => config.cachedir.join(OWN_DIRS).join(own.as_str()),
+        _ => config.cachedir.clone(),
     }
 }
 

@@ -180,3 +180,94 @@ fn derive(
     session.grant = Some(grant.clone());
     session
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use halite_config::{LoadOptions, load_master};
+    use halite_crypto::Crypticle;
+    use halite_key::{MasterKeyOptions, MasterSigning};
+    use halite_mesh::PeerId;
+
+    use super::*;
+    use crate::cluster::settings::ClusterSettings;
+    use crate::keys::accepted::KeyMark;
+    use crate::settings::General;
+
+    /// A master with its place in a shared directory.
+    fn cluster(dir: &Path, name: &str) -> Arc<Cluster> {
+        let home = dir.join(name);
+        std::fs::create_dir_all(&home).unwrap();
+        let text = format!(
+            "id: {name}\ninterface: 127.0.0.1\ncluster_id: c\npki_dir: {home}/pki\n\
+             cachedir: {dir}/cache\nsock_dir: {home}/run\ncluster_pki_dir: {dir}/pki\n",
+            home = home.display(),
+            dir = dir.display(),
+        );
+        std::fs::write(home.join("master"), text).unwrap();
+        let options = LoadOptions {
+            config_dir: Some(home),
+            ..LoadOptions::default()
+        };
+        let config = load_master(&options).unwrap().config;
+        let general = General::from_config(&config).unwrap();
+        let mut settings = ClusterSettings::from_config(&config).unwrap().unwrap();
+        settings.listen.set_port(0);
+        let keys = MasterKeyOptions {
+            id: name,
+            passphrase: None,
+            bits: 2048,
+            signing: MasterSigning::None,
+        };
+        Arc::new(Cluster::open(&general, settings, &keys).unwrap())
+    }
+
+    fn own(cluster: &Cluster) -> (PeerId, halite_mesh::Incarnation) {
+        (cluster.own.clone(), cluster.mesh.incarnation())
+    }
+
+    #[tokio::test]
+    async fn what_one_master_has_granted_the_other_opens_and_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let [m1, m2] = ["m1", "m2"].map(|name| cluster(dir.path(), name));
+        let grant = m1.grants.renew(vec![own(&m2)], now_s());
+        assert!(m2.grants.learn(&m1.own, grant.clone()));
+        let [first, second] = [&m1, &m2].map(|of| Sessions::of_cluster(Arc::clone(of)));
+        let id = MinionId::parse("web1").unwrap();
+        let accepted = AcceptedKey {
+            mark: KeyMark::of("a key"),
+        };
+        let now = now_s();
+        let given = first.sign_in(&id, &accepted, now).unwrap();
+        let sealed = Crypticle::new(&given.key).seal(b"x", None);
+        // The one that has given it, and the one that was there.
+        for sessions in [&first, &second] {
+            let (session, _) = sessions.open(&id, &accepted, now, &sealed).unwrap();
+            assert!(session.key.is_same(&given.key));
+        }
+        let other = AcceptedKey {
+            mark: KeyMark::of("another key"),
+        };
+        let refused = second.open(&id, &other, now, &sealed).err();
+        assert_eq!(refused, Some(Cause::NotAuthentic));
+        // What was let through here is refused there, once it was told.
+        let nonce = Nonce::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let (here, _) = first.open(&id, &accepted, now, &sealed).unwrap();
+        assert_eq!(first.admit(&id, &here, &nonce, now), Freshness::Fresh);
+        second.heard(&id, &accepted, &grant.id, Some((&nonce, now)));
+        let (there, _) = second.open(&id, &accepted, now, &sealed).unwrap();
+        assert_eq!(second.admit(&id, &there, &nonce, now), Freshness::Replayed);
+        // Who has started since knows nothing of that, and opens nothing of it.
+        let again = cluster(dir.path(), "m2");
+        assert!(!again.grants.learn(&m1.own, grant));
+        let again = Sessions::of_cluster(again);
+        let refused = again.open(&id, &accepted, now, &sealed).err();
+        assert_eq!(refused, Some(Cause::NotAuthentic));
+        // A session that is retired anywhere is not given out again.
+        second.heard(&id, &accepted, &there.grant.clone().unwrap(), None);
+        first.heard(&id, &accepted, &there.grant.clone().unwrap(), None);
+        let next = first.sign_in(&id, &accepted, now).unwrap();
+        assert!(!next.key.is_same(&given.key));
+    }
+}

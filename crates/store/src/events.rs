@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use halite_crypto::random_bytes;
 use halite_proto::msgpack::{Packing, pack_map, unpack_modern};
 use halite_proto::{Map, Value};
 use halite_spool::{Pending, SpoolError};
@@ -16,6 +15,7 @@ use halite_spool::{Pending, SpoolError};
 use crate::backend::BackendOptions;
 use crate::backlog::{Backlog, Destination, Waits};
 use crate::error::{StoreError, chain};
+use crate::event_batch::Batch;
 use crate::limits::{EVENTS_AT_ONCE_MAX, EVENTS_BYTES_AT_ONCE_MAX};
 use crate::salt_json;
 
@@ -31,18 +31,6 @@ pub struct StoredEvent {
     pub data: Map,
     /// When it happened.
     pub at: SystemTime,
-}
-
-/// Events as a table has them.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Batch {
-    /// Tells it apart from others, however often it comes.
-    pub(crate) id: String,
-    pub(crate) tags: Vec<String>,
-    /// As JSON.
-    pub(crate) data: Vec<String>,
-    /// Seconds since 1970.
-    pub(crate) times: Vec<f64>,
 }
 
 /// The events of one master on a database.
@@ -175,52 +163,6 @@ fn batches(events: &[StoredEvent], error: &mut Result<(), StoreError>) -> Vec<Ba
         }
     }
     batches
-}
-
-impl Batch {
-    fn new() -> Self {
-        let id: [u8; 16] = random_bytes();
-        Self {
-            id: id.iter().map(|byte| format!("{byte:02x}")).collect(),
-            tags: Vec::new(),
-            data: Vec::new(),
-            times: Vec::new(),
-        }
-    }
-
-    fn to_map(&self) -> Map {
-        let texts = |texts: &[String]| {
-            let texts = texts.iter().map(|text| Value::from(text.as_str()));
-            Value::List(texts.collect())
-        };
-        let times = self.times.iter().map(|time| Value::Float(*time));
-        Map::from([
-            ("id", Value::from(self.id.as_str())),
-            ("tags", texts(&self.tags)),
-            ("data", texts(&self.data)),
-            ("times", Value::List(times.collect())),
-        ])
-    }
-
-    fn from_map(map: &Map) -> Option<Self> {
-        let list = |name: &str| map.get(name)?.as_list();
-        let texts = |name: &str| -> Option<Vec<String>> {
-            let texts = list(name)?.iter();
-            texts.map(|text| Some(text.as_str()?.to_owned())).collect()
-        };
-        let time = |time: &Value| match time {
-            Value::Float(time) => Some(*time),
-            _ => None,
-        };
-        let batch = Self {
-            id: map.get("id")?.as_str()?.to_owned(),
-            tags: texts("tags")?,
-            data: texts("data")?,
-            times: list("times")?.iter().map(time).collect::<Option<_>>()?,
-        };
-        let count = batch.tags.len();
-        (batch.data.len() == count && batch.times.len() == count).then_some(batch)
-    }
 }
 
 impl Database {

@@ -18,6 +18,8 @@ pub mod banks;
 mod cache;
 pub mod error;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
+mod event_batch;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 mod events;
 #[cfg(feature = "test-backends")]
 mod faulty;

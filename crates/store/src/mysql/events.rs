@@ -5,7 +5,7 @@ use halite_store_servers::MysqlValue;
 use super::jobs::{Jobs, now_micros};
 use super::marks;
 use crate::error::StoreError;
-use crate::events::Batch;
+use crate::event_batch::Batch;
 
 impl Jobs {
     pub(crate) fn save_events(&self, batch: &Batch, master: &str) -> Result<(), StoreError> {

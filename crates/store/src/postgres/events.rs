@@ -3,7 +3,7 @@
 use super::JobTables;
 use super::jobs::Jobs;
 use crate::error::StoreError;
-use crate::events::Batch;
+use crate::event_batch::Batch;
 
 /// `$1` is the id of the batch, `$2` tags, `$3` data, `$4` seconds since 1970, `$5`
 /// the master. A batch that is known is not stored again.

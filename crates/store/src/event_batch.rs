@@ -1,0 +1,65 @@
+//! Events on their way to a database, as they wait and as they are stored.
+
+use halite_crypto::random_bytes;
+use halite_proto::{Map, Value};
+
+/// Events as a table has them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Batch {
+    /// Tells it apart from others, however often it comes.
+    pub(crate) id: String,
+    pub(crate) tags: Vec<String>,
+    /// As JSON.
+    pub(crate) data: Vec<String>,
+    /// Seconds since 1970.
+    pub(crate) times: Vec<f64>,
+}
+
+impl Batch {
+    /// An empty one.
+    pub(crate) fn new() -> Self {
+        let id: [u8; 16] = random_bytes();
+        Self {
+            id: id.iter().map(|byte| format!("{byte:02x}")).collect(),
+            tags: Vec::new(),
+            data: Vec::new(),
+            times: Vec::new(),
+        }
+    }
+
+    /// As it waits.
+    pub(crate) fn to_map(&self) -> Map {
+        let texts = |texts: &[String]| {
+            let texts = texts.iter().map(|text| Value::from(text.as_str()));
+            Value::List(texts.collect())
+        };
+        let times = self.times.iter().map(|time| Value::Float(*time));
+        Map::from([
+            ("id", Value::from(self.id.as_str())),
+            ("tags", texts(&self.tags)),
+            ("data", texts(&self.data)),
+            ("times", Value::List(times.collect())),
+        ])
+    }
+
+    /// Reads it back; `None` if it is none.
+    pub(crate) fn from_map(map: &Map) -> Option<Self> {
+        let list = |name: &str| map.get(name)?.as_list();
+        let texts = |name: &str| -> Option<Vec<String>> {
+            let texts = list(name)?.iter();
+            texts.map(|text| Some(text.as_str()?.to_owned())).collect()
+        };
+        let time = |time: &Value| match time {
+            Value::Float(time) => Some(*time),
+            _ => None,
+        };
+        let batch = Self {
+            id: map.get("id")?.as_str()?.to_owned(),
+            tags: texts("tags")?,
+            data: texts("data")?,
+            times: list("times")?.iter().map(time).collect::<Option<_>>()?,
+        };
+        let count = batch.tags.len();
+        (batch.data.len() == count && batch.times.len() == count).then_some(batch)
+    }
+}

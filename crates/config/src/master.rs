@@ -422,6 +422,8 @@ options! {
         master_stats: bool = false,
         /// Seconds between two such events.
         master_stats_event_iter: Count = 60,
+        /// What monitoring may ask for, and where.
+        metrics: Map = Map::new(),
         /// This master gives its jobs to syndics.
         order_masters: bool = false,
         /// A name that goes along with jobs.

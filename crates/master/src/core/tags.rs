@@ -114,6 +114,13 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// What an event is about: the first part of its tag, behind `salt/`.
+pub fn field_of(tag: &str) -> &str {
+    let tag = tag.trim_matches('/');
+    let own = tag.strip_prefix("salt/").unwrap_or(tag);
+    own.split('/').next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use halite_target::glob::fnmatch;
@@ -131,6 +138,18 @@ mod tests {
     #[track_caller]
     fn check(tag: &str, expect: bool) {
         assert_eq!(may_fire(tag), expect, "{tag}");
+    }
+
+    #[test]
+    fn an_event_is_about_the_first_part_of_its_tag() {
+        for (tag, field) in [
+            ("salt/job/20260101000000000000/ret/web1", "job"),
+            ("salt/auth", "auth"),
+            ("my/own/tag", "my"),
+            ("salt", "salt"),
+        ] {
+            assert_eq!(field_of(tag), field);
+        }
     }
 
     #[test]

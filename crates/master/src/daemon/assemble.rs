@@ -36,6 +36,7 @@ use crate::runner::{RunnerGroups, Runners, run_within_functions};
 use crate::serving::Serving;
 use crate::settings::General;
 use crate::telemetry::Telemetry;
+use crate::telemetry::meters::Meters;
 use crate::wheel::Wheel;
 
 /// Directories below `cachedir` that programs of Salt expect to be there.
@@ -134,6 +135,7 @@ pub(super) struct Opened {
     pub(super) bus: EventBus,
     pub(super) attendance: Arc<Attendance>,
     pub(super) local_keys: LocalKeys,
+    pub(super) meters: Option<Meters>,
     pub(super) store: Store,
     /// The place of `ext_job_cache`, if it is one that is known here.
     pub(super) ext_jobs: Option<halite_store::Jobs>,
@@ -148,12 +150,13 @@ pub(super) fn assemble(
     opened: Opened,
 ) -> Result<(Serving, TaskSettings), StartError> {
     let general = Arc::new(settings.general);
-    let telemetry = Arc::new(Telemetry::new(settings.stats_every));
+    let fired = opened.meters.as_ref().map(|meters| meters.fired.clone());
+    let telemetry = Arc::new(Telemetry::new(settings.stats_every, opened.meters));
     let style = Style {
         offset: true,
         event_bytes_max: settings.event_bytes_max,
     };
-    let bus = Arc::new(Bus::new(opened.bus, style));
+    let bus = Arc::new(Bus::new(opened.bus, style, fired));
     let own_keys = settings.keys.master_keys(&general.id);
     let cluster = settings.cluster;
     let cluster = cluster.map(|cluster| Cluster::open(&general, cluster, &own_keys));

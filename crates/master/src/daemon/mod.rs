@@ -7,6 +7,7 @@ mod engines;
 mod event_database;
 mod event_returns;
 mod maintenance;
+mod metrics_page;
 mod scheduler;
 mod settings;
 mod upkeep;
@@ -28,6 +29,7 @@ use self::agree::agree;
 use self::assemble::{Opened, assemble, ext_jobs, local_keys, make_dirs, places};
 use self::event_returns::{Plan, return_events};
 use self::maintenance::{Health, maintain};
+use self::metrics_page::MetricsPage;
 use self::scheduler::keep_schedule;
 use self::settings::{Settings, TaskSettings};
 use self::upkeep::Upkeep;
@@ -45,6 +47,7 @@ use crate::reactor::react;
 use crate::relay;
 use crate::serving::server::Server;
 use crate::serving::sockets::{Bound, Marks, listen_at};
+use crate::telemetry::meters::Meters;
 
 /// Below `cachedir`: what is to be stored on a server that is away.
 const WAITING_DIR: &str = "waiting";
@@ -59,6 +62,7 @@ pub struct Daemon {
     tasks: TaskSettings,
     publish_port: PublishPort,
     marks: Marks,
+    page: Option<MetricsPage>,
 }
 
 impl Daemon {
@@ -126,6 +130,8 @@ impl Daemon {
         if let Some(port) = publish_port.endpoints().iter().find_map(Endpoint::port) {
             settings.fleet.publish_port = port;
         }
+        let metrics = settings.metrics.clone();
+        let (meters, instruments) = metrics.as_ref().map(Meters::new).unzip();
         let opened = Opened {
             publish_port: publish_port.clone(),
             bus,
@@ -134,9 +140,14 @@ impl Daemon {
             store,
             ext_jobs,
             places: places.clone(),
+            meters,
         };
         let (serving, tasks) = assemble(settings, opened)?;
         let master = Arc::clone(&serving.master);
+        let page = metrics.zip(instruments).map(|(settings, instruments)| {
+            MetricsPage::open(&settings, instruments, &master.fleet)
+        });
+        let page = page.transpose()?;
         let server =
             Server::start(serving, &request_port.replies()).map_err(StartError::Threads)?;
         health.ready();
@@ -155,6 +166,7 @@ impl Daemon {
             tasks,
             publish_port,
             marks,
+            page,
         })
     }
 
@@ -180,12 +192,14 @@ impl Daemon {
             tasks,
             publish_port,
             marks,
+            page,
         } = self;
         let upkeep = Upkeep::new(marks.up().to_owned());
         let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone(), upkeep));
         let pillars_fetching = git::Fetching::start(&master.pillars.git);
         master.runners.registry.open(Handle::current());
         master.batches.open(Handle::current());
+        let page = page.map(MetricsPage::serve);
         let presence = tasks.presence_events.then(|| {
             let (fleet, bus) = (Arc::clone(&master.fleet), Arc::clone(&master.bus));
             tokio::spawn(fire_presence(fleet, bus, master.general.loop_interval))
@@ -223,6 +237,9 @@ impl Daemon {
         stop(maintenance).await;
         if let Some(presence) = presence {
             stop(presence).await;
+        }
+        if let Some(page) = page {
+            stop(page).await;
         }
         stop(reactor).await;
         if let Some(registers) = registers {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use halite_call::extensions::Engine;
 use halite_config::MasterConfig;
+use halite_metrics::MetricsSettings;
 use halite_proto::Map;
 
 use super::engines;
@@ -46,6 +47,8 @@ pub(crate) struct Settings {
     pub(crate) reactor_rules: Rules,
     /// `max_event_size`.
     pub(crate) event_bytes_max: usize,
+    /// `metrics`, if it is on.
+    pub(crate) metrics: Option<MetricsSettings>,
     /// `master_stats_event_iter`, if `master_stats` is on.
     pub(crate) stats_every: Option<Duration>,
     pub(crate) tasks: TaskSettings,
@@ -82,6 +85,7 @@ impl Settings {
             runners: RunnerSettings::from_config(config),
             reactor: ReactorSettings::from_config(config),
             reactor_rules: configured_rules(config),
+            metrics: metrics(config)?,
             event_bytes_max: clamped(config.max_event_size),
             stats_every: config
                 .master_stats
@@ -107,6 +111,13 @@ fn configured_engines(config: &MasterConfig) -> Result<Vec<Engine>, StartError> 
     engines::read(&config.engines.0).map_err(|why| StartError::Option {
         option: "engines",
         why,
+    })
+}
+
+fn metrics(config: &MasterConfig) -> Result<Option<MetricsSettings>, StartError> {
+    MetricsSettings::read(&config.metrics, "salt-master").map_err(|error| StartError::Option {
+        option: "metrics",
+        why: error.to_string(),
     })
 }
 

@@ -9,6 +9,7 @@ mod late;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use halite_metrics::Count;
 use halite_proto::event::{Event, tagify};
 use halite_proto::{IdError, Jid, Map, MinionId, Tag};
 use halite_transport::ipc::{EventBus, ForLate, LocalEvents};
@@ -16,6 +17,7 @@ use halite_transport::ipc::{EventBus, ForLate, LocalEvents};
 use self::late::LateJobs;
 
 use crate::clock::now_micros;
+use crate::core::tags::field_of;
 use crate::error::chain;
 
 /// What an event of another master of the cluster has: the name of that master, as
@@ -46,15 +48,17 @@ pub(crate) struct Bus {
     bus: EventBus,
     style: Style,
     late: Arc<Mutex<LateJobs>>,
+    fired: Option<Count>,
 }
 
 impl Bus {
-    /// Fires on `bus`.
-    pub(crate) fn new(bus: EventBus, style: Style) -> Self {
+    /// Fires on `bus`, and counts it by the first part of tags.
+    pub(crate) fn new(bus: EventBus, style: Style, fired: Option<Count>) -> Self {
         Self {
             bus,
             style,
             late: Arc::default(),
+            fired,
         }
     }
 
@@ -97,6 +101,9 @@ impl Bus {
             Ok(tag) => tag,
             Err(error) => return tracing::error!("could not fire an event: {error}"),
         };
+        if let Some(fired) = &self.fired {
+            fired.add(&[field_of(tag.as_str())]);
+        }
         let mut event = Event::new(tag, data);
         event.stamp(now_micros(), self.style.offset);
         match event.pack_trimmed(self.style.event_bytes_max) {

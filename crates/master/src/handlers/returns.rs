@@ -83,6 +83,9 @@ impl Returns<'_> {
             _ => true,
         };
         if first_seen {
+            if let Some(meters) = &caller.telemetry.meters {
+                meters.completed(job.fun.names(), job.success);
+            }
             fire(bus, id, &request, is_own);
         }
         match stored {

@@ -321,6 +321,14 @@ impl<'a> SignIn<'a> {
         let Some(algorithm) = self.sig_algo else {
             return Ok(AuthAnswer::BadSigAlgo);
         };
+        if let Some(meters) = &self.parts.telemetry.meters {
+            meters.signed_in(match &reply {
+                AuthReply::Accepted(_) => "success",
+                AuthReply::Refused(AuthRefusal::Pending, _) => "pending",
+                AuthReply::Refused(AuthRefusal::Full, _) => "max_minions",
+                AuthReply::Refused(AuthRefusal::Rejected, _) => "rejected",
+            });
+        }
         sign(self.parts.keys, reply, algorithm, self.version)
     }
 

@@ -105,6 +105,9 @@ impl Publishing {
             tracing::error!(jid = job, "{}", chain(&error));
             return Err(chain(&error));
         }
+        if let Some(meters) = &self.groups.telemetry.meters {
+            meters.published(request.fun.names());
+        }
         tracing::info!(
             user = request.user.as_deref(),
             jid = job,

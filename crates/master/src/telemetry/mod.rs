@@ -1,6 +1,7 @@
 //! What is counted, measured and logged about requests, so that no peer can
 //! flood the log.
 
+pub(crate) mod meters;
 mod stats;
 
 use std::sync::{Mutex, PoisonError};
@@ -10,6 +11,7 @@ use halite_proto::MinionId;
 use halite_proto::shown::quoted;
 use halite_transport::fleet::Origin;
 
+use self::meters::Meters;
 use self::stats::Stats;
 use crate::clock::now_s;
 use crate::core::complaints::{Complaints, Telling};
@@ -24,14 +26,17 @@ pub(crate) struct Telemetry {
     pub(crate) counters: Counters,
     /// How long requests take (`master_stats`).
     pub(crate) stats: Stats,
+    /// What monitoring reads, if it does.
+    pub(crate) meters: Option<Meters>,
     complaints: Mutex<Complaints<Origin>>,
 }
 
 impl Telemetry {
     /// With statistics so often; `None` for none at all.
-    pub(crate) fn new(stats_every: Option<Duration>) -> Self {
+    pub(crate) fn new(stats_every: Option<Duration>, meters: Option<Meters>) -> Self {
         Self {
-            stats: Stats::new(stats_every),
+            stats: Stats::new(stats_every, meters.clone()),
+            meters,
             ..Self::default()
         }
     }
@@ -67,7 +72,7 @@ impl Telemetry {
     /// Counts a request of a local program that proves nothing, and logs it, but
     /// not every one of a flood. Of what it says about itself a little is shown.
     pub(crate) fn count_unproven(&self, cause: Cause, door: &str, user: Option<&str>) {
-        let Some(count) = self.counters.refuse(cause, now_s()) else {
+        let Some(count) = self.refuse(cause) else {
             return;
         };
         let user = user.map(|user| quoted(user, SHOWN_CHARS_MAX));
@@ -76,9 +81,16 @@ impl Telemetry {
         tracing::warn!(user, count, "refused a request ({door}): {why}");
     }
 
+    fn refuse(&self, cause: Cause) -> Option<u64> {
+        if let Some(meters) = &self.meters {
+            meters.refused(cause);
+        }
+        self.counters.refuse(cause, now_s())
+    }
+
     /// Counts a refused request and logs it, but not every one of a flood.
     pub(crate) fn count_refusal(&self, cause: Cause, minion: Option<&MinionId>) {
-        let Some(count) = self.counters.refuse(cause, now_s()) else {
+        let Some(count) = self.refuse(cause) else {
             return;
         };
         let minion = minion.map(MinionId::as_str);

@@ -1,25 +1,34 @@
-//! `master_stats`: how long requests are handled, told on the event bus.
+//! How long requests are handled: told on the event bus (`master_stats`), and on
+//! the page of metrics.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::core::stats;
 use crate::events::bus::Bus;
+use crate::telemetry::meters::Meters;
 
 /// Measures requests, if it is to.
-#[derive(Debug, Default)]
-pub(crate) struct Stats(Option<Mutex<stats::Stats>>);
+#[derive(Default)]
+pub(crate) struct Stats {
+    told: Option<Mutex<stats::Stats>>,
+    meters: Option<Meters>,
+}
 
 impl Stats {
     /// Statistics that are told so often; `None` for none at all.
-    pub(crate) fn new(every: Option<Duration>) -> Self {
-        let stats = every.map(|every| stats::Stats::new(every, Instant::now()));
-        Self(stats.map(Mutex::new))
+    pub(crate) fn new(every: Option<Duration>, meters: Option<Meters>) -> Self {
+        let told = every.map(|every| stats::Stats::new(every, Instant::now()));
+        Self {
+            told: told.map(Mutex::new),
+            meters,
+        }
     }
 
     /// The name that a request is counted under; none where nobody counts.
     pub(crate) fn name(&self, cmd: &str) -> Option<String> {
-        self.0.is_some().then(|| cmd.to_owned())
+        let is_on = self.told.is_some() || self.meters.is_some();
+        is_on.then(|| cmd.to_owned())
     }
 
     /// Handles a request, and counts it under its name.
@@ -29,17 +38,19 @@ impl Stats {
         name: Option<String>,
         handle: impl FnOnce() -> T,
     ) -> T {
-        let (Some(stats), Some(name)) = (&self.0, name) else {
+        let Some(name) = name else {
             return handle();
         };
         let begun = Instant::now();
         let handled = handle();
         let now = Instant::now();
-        let told =
-            stats
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .record(&name, now - begun, now);
+        if let Some(meters) = &self.meters {
+            meters.handled(&name, now - begun);
+        }
+        let told = self.told.as_ref().and_then(|stats| {
+            let mut stats = stats.lock().unwrap_or_else(PoisonError::into_inner);
+            stats.record(&name, now - begun, now)
+        });
         if let Some(data) = told {
             bus.fire_under("stats", [stats::WORKER], data);
         }

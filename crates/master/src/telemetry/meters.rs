@@ -1,0 +1,84 @@
+//! What monitoring reads (`metrics`), under Salt's names where it has them.
+
+use std::time::Duration;
+
+use halite_metrics::{Count, Instruments, MetricsSettings, Timing};
+
+use crate::core::gate::Cause;
+
+/// The counters and histograms of the master.
+#[derive(Clone)]
+pub(crate) struct Meters {
+    published: Count,
+    completed: Count,
+    sign_ins: Count,
+    refused: Count,
+    handled: Count,
+    durations: Timing,
+    /// Events, by the first part of their tags.
+    pub(crate) fired: Count,
+}
+
+impl Meters {
+    /// The meters, and the page that they are on.
+    pub(crate) fn new(settings: &MetricsSettings) -> (Self, Instruments) {
+        let mut on = Instruments::new(settings);
+        let meters = Self {
+            published: on.count("salt.jobs.published", "Jobs sent to minions", &["fun"]),
+            completed: on.count(
+                "salt.jobs.completed",
+                "Returns of minions",
+                &["fun", "success"],
+            ),
+            sign_ins: on.count("salt.auth.attempts", "Sign-ins of minions", &["result"]),
+            refused: on.count(
+                "halite.requests.refused",
+                "Requests that were refused unheard",
+                &["cause"],
+            ),
+            handled: on.count(
+                "salt.master.requests.handled",
+                "Requests answered",
+                &["cmd"],
+            ),
+            durations: on.timing("salt.master.requests.duration", "What requests take", "cmd"),
+            fired: on.count("salt.events.fired", "Events on the bus", &["tag_prefix"]),
+        };
+        (meters, on)
+    }
+
+    /// A job has left.
+    pub(crate) fn published(&self, functions: &[String]) {
+        self.published.add(&[function(functions)]);
+    }
+
+    /// A minion's result has come.
+    pub(crate) fn completed(&self, functions: &[String], success: bool) {
+        let success = if success { "true" } else { "false" };
+        self.completed.add(&[function(functions), success]);
+    }
+
+    /// A sign-in was answered.
+    pub(crate) fn signed_in(&self, result: &str) {
+        self.sign_ins.add(&[result]);
+    }
+
+    /// A request was refused.
+    pub(crate) fn refused(&self, cause: Cause) {
+        self.refused.add(&[&format!("{cause:?}")]);
+    }
+
+    /// A request was answered.
+    pub(crate) fn handled(&self, cmd: &str, took: Duration) {
+        self.handled.add(&[cmd]);
+        self.durations.add(cmd, took);
+    }
+}
+
+/// A job of several functions counts as one.
+fn function(functions: &[String]) -> &str {
+    match functions {
+        [one] => one,
+        _ => "several",
+    }
+}

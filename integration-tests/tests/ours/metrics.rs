@@ -1,0 +1,54 @@
+//! `metrics`: what Prometheus reads of a master.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Fleet, Kind, Ports, SHORT, until};
+use serde_json::json;
+
+#[test]
+fn a_master_counts_what_it_does() -> Result<()> {
+    let fleet = Fleet::new("metrics")?;
+    let ports = Ports::<1>::claim()?;
+    let port = ports.numbers[0];
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .set(
+            "metrics",
+            json!({ "enabled": true, "exporter": "prometheus", "prometheus": { "port": port } }),
+        )
+        .start()?;
+    let minion = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    master.wait_minion("web1")?;
+    let page = || -> Result<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+        let mut said = String::new();
+        stream.read_to_string(&mut said)?;
+        Ok(said)
+    };
+    master.tools(Kind::Ours).check_ping(&["web1"])?;
+    let said = page()?;
+    ensure!(said.starts_with("HTTP/1.1 200"), "{said}");
+    for line in [
+        "salt_jobs_published_total{fun=\"test.ping\"}",
+        "salt_jobs_completed_total{fun=\"test.ping\",success=\"true\"}",
+        "salt_auth_attempts_total{result=\"success\"}",
+        "salt_events_fired_total{tag_prefix=\"job\"}",
+        "salt_master_requests_handled_total{cmd=\"_return\"}",
+        "salt_master_requests_duration_milliseconds_bucket{le=\"1.0\",cmd=\"_return\"}",
+        "salt_master_connected_minions_count 1.0",
+        "process_open_fds ",
+    ] {
+        ensure!(said.contains(line), "{line} is not in {said}");
+    }
+    drop(minion);
+    until("the minion is no longer counted", SHORT, || {
+        let is_gone = page()?.contains("salt_master_connected_minions_count 0.0");
+        Ok(is_gone.then_some(()))
+    })
+}

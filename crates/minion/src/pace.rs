@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use halite_proto::publish::PublishLoad;
 
-use crate::state::Minion;
-
 /// Watches the jobs that masters publish. Called on the async thread: nothing
 /// here may block.
 pub trait Pace: Send + Sync {
@@ -17,19 +15,4 @@ pub trait Pace: Send + Sync {
     /// A job is through: its return was acknowledged by the master that asked,
     /// or waits in the spool.
     fn through(&self, acknowledged: bool);
-}
-
-impl Minion {
-    pub(crate) async fn pause_before(&self, load: &PublishLoad) {
-        let pause = self.pace.as_ref().map(|pace| pace.pause(load));
-        if let Some(pause) = pause.filter(|pause| !pause.is_zero()) {
-            tokio::time::sleep(pause).await;
-        }
-    }
-
-    pub(crate) fn is_through(&self, acknowledged: bool) {
-        if let Some(pace) = &self.pace {
-            pace.through(acknowledged);
-        }
-    }
 }

@@ -11,6 +11,7 @@ use halite_call::{Cancel, Recall, Registry};
 use halite_grains::Want;
 pub(crate) use halite_process::clock::unix_micros;
 use halite_proto::event::{EVENT_SIZE_MAX_DEFAULT, Event};
+use halite_proto::publish::PublishLoad;
 use halite_proto::{Map, MasterUri, MinionId, Nonce, Tag, Value};
 use halite_transport::Endpoint;
 use halite_transport::ipc::EventBus;
@@ -292,6 +293,21 @@ impl Minion {
         let packed = event.pack_trimmed(EVENT_SIZE_MAX_DEFAULT);
         self.bus.fire(&packed.map_err(|error| error.to_string())?);
         Ok(())
+    }
+
+    /// Waits as long as a job is to wait before it begins.
+    pub(crate) async fn pause_before(&self, load: &PublishLoad) {
+        let pause = self.pace.as_ref().map(|pace| pace.pause(load));
+        if let Some(pause) = pause.filter(|pause| !pause.is_zero()) {
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// A job is through.
+    pub(crate) fn is_through(&self, acknowledged: bool) {
+        if let Some(pace) = &self.pace {
+            pace.through(acknowledged);
+        }
     }
 
     /// An option that counts seconds.

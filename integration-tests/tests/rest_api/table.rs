@@ -154,7 +154,10 @@ impl Entry {
             (None, None) => String::new(),
         };
         if !body.is_empty() {
-            let said = self.low.as_ref().map_or(body.clone(), Value::to_string);
+            let said = self
+                .low
+                .as_ref()
+                .map_or_else(|| body.clone(), Value::to_string);
             name.push_str(&format!(": {said}"));
         }
         Ok(Request {
@@ -191,7 +194,9 @@ fn written(low: &Value, form: &str) -> Result<String> {
                     one => vec![one.clone()],
                 };
                 for value in values {
-                    let text = value.as_str().map_or(value.to_string(), str::to_owned);
+                    let text = value
+                        .as_str()
+                        .map_or_else(|| value.to_string(), str::to_owned);
                     pairs.push(format!("{}={}", escaped(name), escaped(&text)));
                 }
             }

@@ -1,11 +1,13 @@
 //! The walls of ARCHITECTURE.md that the compiler does not know: which crate
 //! may depend on which (`floors`), what does no I/O (`pure`), that the folders
-//! of a crate do not import each other in circles (`cycles`), and that
-//! functions change files in one way (`by_path`).
+//! of a crate do not import each other in circles (`cycles`), that functions
+//! change files in one way (`by_path`), and that merges are finished
+//! (`markers`).
 
 mod by_path;
 mod cycles;
 mod floors;
+mod markers;
 mod pure;
 mod source;
 
@@ -19,6 +21,7 @@ pub(crate) fn check(shrink: bool) -> Result<()> {
     complaints.extend(pure::check(&floors)?);
     complaints.extend(cycles::check(shrink)?);
     complaints.extend(by_path::check(shrink)?);
+    complaints.extend(markers::check()?);
     for complaint in &complaints {
         println!("{complaint}");
     }

@@ -42,6 +42,8 @@ options! {
         publish_port: Port = Port(4505),
         /// The port of requests.
         ret_port: Port = Port(4506),
+        /// The port where balancers ask over HTTP whether this master serves.
+        health_port: Option<Port> = None,
         /// How masters and minions talk.
         transport: Transport = Transport::ZeroMq,
         /// The name of the cluster that this master belongs to; nothing: to none.

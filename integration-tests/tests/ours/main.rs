@@ -21,7 +21,7 @@ mod long_day;
 mod main_job;
 mod master_schedule;
 mod master_side;
-mod metrics;
+mod watched;
 mod orchestration;
 mod own_python;
 mod private_files;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -22,13 +23,17 @@ use crate::master::Master;
 #[derive(Clone, Debug)]
 pub(crate) struct Health {
     dir: PathBuf,
+    is_ready: Arc<AtomicBool>,
 }
 
 impl Health {
     /// Removes what an earlier run left.
     pub(crate) fn begin(cachedir: &Path) -> Self {
         let dir = cachedir.join("health");
-        let this = Self { dir };
+        let this = Self {
+            dir,
+            is_ready: Arc::default(),
+        };
         if let Err(error) = fs::create_dir_all(&this.dir) {
             tracing::warn!("could not make {}: {error}", this.dir.display());
         }
@@ -38,9 +43,15 @@ impl Health {
 
     /// Says that the master has started and takes requests.
     pub(crate) fn ready(&self) {
+        self.is_ready.store(true, Ordering::Relaxed);
         for name in ["startup", "ready", "alive"] {
             self.touch(name);
         }
+    }
+
+    /// Whether it takes requests.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Relaxed)
     }
 
     /// Says that it still runs.
@@ -50,6 +61,7 @@ impl Health {
 
     /// Says that it does not run.
     pub(crate) fn end(&self) {
+        self.is_ready.store(false, Ordering::Relaxed);
         for name in ["startup", "ready", "alive"] {
             // A missing file is what is wanted.
             let _ = fs::remove_file(self.dir.join(name));

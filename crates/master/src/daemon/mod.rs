@@ -6,9 +6,11 @@ mod assemble;
 mod engines;
 mod event_database;
 mod event_returns;
+mod health_page;
 mod maintenance;
 mod metrics_page;
 mod scheduler;
+mod served_page;
 mod settings;
 mod upkeep;
 
@@ -29,8 +31,8 @@ use self::agree::agree;
 use self::assemble::{Opened, assemble, ext_jobs, local_keys, make_dirs, places};
 use self::event_returns::{Plan, return_events};
 use self::maintenance::{Health, maintain};
-use self::metrics_page::MetricsPage;
 use self::scheduler::keep_schedule;
+use self::served_page::ServedPage;
 use self::settings::{Settings, TaskSettings};
 use self::upkeep::Upkeep;
 use crate::batches::adopt;
@@ -62,7 +64,7 @@ pub struct Daemon {
     tasks: TaskSettings,
     publish_port: PublishPort,
     marks: Marks,
-    page: Option<MetricsPage>,
+    pages: Vec<ServedPage>,
 }
 
 impl Daemon {
@@ -125,11 +127,15 @@ impl Daemon {
             &settings.general.sock_dir,
             attendance.watch(),
         )?;
-        let health = Health::begin(&settings.general.cachedir);
+        let health = Health::begin(settings.health_dir());
         // What minions are told is where they can connect.
         if let Some(port) = publish_port.endpoints().iter().find_map(Endpoint::port) {
             settings.fleet.publish_port = port;
         }
+        let asked = settings.sockets.health_port;
+        let health_page =
+            asked.map(|port| health_page::open(&settings.sockets.interface, port, &health));
+        let mut pages: Vec<ServedPage> = health_page.transpose()?.into_iter().collect();
         let metrics = settings.metrics.clone();
         let (meters, instruments) = metrics.as_ref().map(Meters::new).unzip();
         let opened = Opened {
@@ -144,10 +150,9 @@ impl Daemon {
         };
         let (serving, tasks) = assemble(settings, opened)?;
         let master = Arc::clone(&serving.master);
-        let page = metrics.zip(instruments).map(|(settings, instruments)| {
-            MetricsPage::open(&settings, instruments, &master.fleet)
-        });
-        let page = page.transpose()?;
+        if let Some((settings, instruments)) = metrics.zip(instruments) {
+            pages.push(metrics_page::open(&settings, instruments, &master.fleet)?);
+        }
         let server =
             Server::start(serving, &request_port.replies()).map_err(StartError::Threads)?;
         health.ready();
@@ -166,7 +171,7 @@ impl Daemon {
             tasks,
             publish_port,
             marks,
-            page,
+            pages,
         })
     }
 
@@ -192,14 +197,14 @@ impl Daemon {
             tasks,
             publish_port,
             marks,
-            page,
+            pages,
         } = self;
         let upkeep = Upkeep::new(marks.up().to_owned());
         let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone(), upkeep));
         let pillars_fetching = git::Fetching::start(&master.pillars.git);
         master.runners.registry.open(Handle::current());
         master.batches.open(Handle::current());
-        let page = page.map(MetricsPage::serve);
+        let pages: Vec<_> = pages.into_iter().map(ServedPage::serve).collect();
         let presence = tasks.presence_events.then(|| {
             let (fleet, bus) = (Arc::clone(&master.fleet), Arc::clone(&master.bus));
             tokio::spawn(fire_presence(fleet, bus, master.general.loop_interval))
@@ -238,9 +243,6 @@ impl Daemon {
         if let Some(presence) = presence {
             stop(presence).await;
         }
-        if let Some(page) = page {
-            stop(page).await;
-        }
         stop(reactor).await;
         if let Some(registers) = registers {
             stop(registers).await;
@@ -265,6 +267,10 @@ impl Daemon {
         // The bus closes with it, and the handle here is the publish port's last.
         drop(master);
         let _ = timeout(left(), publish_port.close()).await;
+        // To the end, so that a balancer hears that it is not ready.
+        for page in pages {
+            stop(page).await;
+        }
         drop(marks);
     }
 }

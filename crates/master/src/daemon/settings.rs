@@ -4,6 +4,7 @@
 //! nowhere else; what remains in `General::opts` is passed on, or is a list of
 //! rules.
 
+use std::path::Path;
 use std::time::Duration;
 
 use halite_call::extensions::Engine;
@@ -65,6 +66,15 @@ pub(crate) struct TaskSettings {
 }
 
 impl Settings {
+    /// The directory with the files that say how this master is. Masters that share
+    /// `cachedir` have one each.
+    pub(crate) fn health_dir(&self) -> &Path {
+        match &self.cluster {
+            Some(cluster) if !cluster.isolated => &self.general.own_cachedir,
+            _ => &self.general.cachedir,
+        }
+    }
+
     /// Reads the options.
     ///
     /// # Errors

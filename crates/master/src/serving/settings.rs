@@ -23,6 +23,8 @@ pub(crate) struct SocketSettings {
     pub(crate) interface: String,
     pub(crate) ret_port: u16,
     pub(crate) publish_port: u16,
+    /// `health_port`.
+    pub(crate) health_port: Option<u16>,
     pub(crate) ipv6: bool,
     pub(crate) backlog: i32,
     pub(crate) pub_hwm: usize,
@@ -52,6 +54,7 @@ impl SocketSettings {
             interface: config.interface.clone(),
             ret_port: config.ret_port.0,
             publish_port: config.publish_port.0,
+            health_port: config.health_port.map(|port| port.0),
             ipv6: config.ipv6.unwrap_or(false),
             backlog: i32::try_from(config.zmq_backlog).unwrap_or(i32::MAX),
             pub_hwm: usize::try_from(config.pub_hwm).unwrap_or(usize::MAX),

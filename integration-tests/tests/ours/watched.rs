@@ -1,12 +1,23 @@
-//! `metrics`: what Prometheus reads of a master.
+//! Pages for programs that watch a master: `metrics` for Prometheus, `health_port`
+//! for balancers.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::{Fleet, Kind, Ports, SHORT, until};
 use serde_json::json;
+
+fn asked(at: SocketAddr, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(at)?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut said = String::new();
+    stream.read_to_string(&mut said)?;
+    Ok(said)
+}
 
 #[test]
 fn a_master_counts_what_it_does() -> Result<()> {
@@ -23,14 +34,8 @@ fn a_master_counts_what_it_does() -> Result<()> {
         .start()?;
     let minion = fleet.minion("web1", Kind::Ours).of(&master).start()?;
     master.wait_minion("web1")?;
-    let page = || -> Result<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
-        let mut said = String::new();
-        stream.read_to_string(&mut said)?;
-        Ok(said)
-    };
+    let at = SocketAddr::from(([127, 0, 0, 1], port));
+    let page = || asked(at, "/metrics");
     master.tools(Kind::Ours).check_ping(&["web1"])?;
     let said = page()?;
     ensure!(said.starts_with("HTTP/1.1 200"), "{said}");
@@ -51,4 +56,24 @@ fn a_master_counts_what_it_does() -> Result<()> {
         let is_gone = page()?.contains("salt_master_connected_minions_count 0.0");
         Ok(is_gone.then_some(()))
     })
+}
+
+#[test]
+fn a_balancer_hears_whether_a_master_serves() -> Result<()> {
+    let fleet = Fleet::new("health")?;
+    let ports = Ports::<1>::claim()?;
+    let port = ports.numbers[0];
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .set("health_port", port)
+        .start()?;
+    let at = SocketAddr::from((master.address().ip(), port));
+    for path in ["/", "/health", "/health/ready"] {
+        let said = asked(at, path)?;
+        ensure!(said.starts_with("HTTP/1.1 200"), "{path}: {said}");
+    }
+    ensure!(asked(at, "/metrics")?.starts_with("HTTP/1.1 404"));
+    drop(master);
+    ensure!(TcpStream::connect(at).is_err());
+    Ok(())
 }

@@ -4,8 +4,7 @@
 //! Masters keep the keys of minions, the members of the cluster and the publish
 //! key in [`Registers`]: each decision is stamped by a hybrid clock, and two
 //! states merge to the same third one in whatever order, and however often, they
-//! meet. [`Sync`] says what two masters send each other so that they do meet.
-//! [`lease`] decides which master does what only one of them is to do, and
+//! meet. [`Sync`] says what two masters send each other so that they do meet, and
 //! [`join`] is how a master becomes a member.
 //!
 //! Invariant: a master that has heard that a key was rejected or deleted does
@@ -17,7 +16,6 @@ mod delta;
 mod encoding;
 mod entry;
 pub mod join;
-pub mod lease;
 pub mod limits;
 mod peer;
 mod publish_key;

@@ -30,27 +30,9 @@ pub const DELTA_BYTES_SOFT_MAX: usize = 1024 * 1024;
 /// at once.
 pub const DIGEST_EVERY: Duration = Duration::from_secs(5);
 
-/// For how long a lease is held after its holder was last heard. With
-/// [`LEASE_STAGGER`] it bounds the takeover.
-pub const LEASE_HELD_FOR: Duration = Duration::from_millis(2_500);
-
-/// How often the holder of a lease says so.
-pub const LEASE_SAID_EVERY: Duration = Duration::from_millis(500);
-
-/// How much longer than the one before it each further member waits before it
-/// takes a lease.
-pub const LEASE_STAGGER: Duration = Duration::from_millis(300);
-
-/// The longest that members together wait for each other by
-/// [`LEASE_STAGGER`].
-pub const LEASE_STAGGER_MAX: Duration = Duration::from_millis(1_500);
-
 /// Handshakes of joining masters that are under way at a time.
 pub const JOINS_AT_ONCE_MAX: usize = 16;
 
 /// Handshakes that fail in a minute, of all addresses together, before further
 /// ones are refused unread.
 pub const JOIN_FAILURES_PER_MINUTE_MAX: u32 = 30;
-
-/// For how long a handshake may last.
-pub const JOIN_WITHIN: Duration = Duration::from_secs(10);

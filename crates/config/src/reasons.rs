@@ -39,7 +39,7 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "memcache_",
-        "data caches are files, read as they are needed",
+        "nothing is cached in between: each question goes to the files or to the server",
     ),
     ("cache_sreqs", "connections are always kept"),
     ("sock_pool_size", "connections are always kept"),
@@ -89,7 +89,7 @@ const REASONS: &[(&str, &str)] = &[
     ),
     ("proxy_", "there is no salt-proxy"),
     ("tracing", "there is no such interface"),
-    ("metrics", "there is no such interface"),
+    ("metrics", "minions have no page of metrics"),
     ("ssl", "there is no tcp transport"),
     ("disable_aes_with_tls", "there is no tcp transport"),
     ("tcp_master_workers", "there is no socket between processes"),

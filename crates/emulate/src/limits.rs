@@ -32,6 +32,6 @@ pub const DESCRIPTORS_KEPT: u64 = 64;
 /// Descriptors of one minion's own files: claims and the spool.
 pub const DESCRIPTORS_PER_MINION: u64 = 2;
 
-/// Descriptors of one link: the subscription's connection and that of requests,
-/// and one more while several requests are on their way.
-pub const DESCRIPTORS_PER_LINK: u64 = 2;
+/// Descriptors of one link at most: the subscription's connection, and up to four of
+/// requests while several are on their way.
+pub const DESCRIPTORS_PER_LINK: u64 = 5;

@@ -92,7 +92,7 @@ impl Usage {
         let number = |at: usize| fields.get(at)?.trim().parse::<u64>().ok();
         let ticks = sysconf(SysconfVar::CLK_TCK).ok()??.max(1) as f64;
         let page = sysconf(SysconfVar::PAGE_SIZE).ok()?? as f64;
-        let (_, open_files_max) = (0, getrlimit(Resource::RLIMIT_NOFILE).ok()?.0);
+        let open_files_max = getrlimit(Resource::RLIMIT_NOFILE).ok()?.0;
         // The directory that is read is one of them.
         let open_files = fs::read_dir("/proc/self/fd")
             .ok()?

@@ -37,11 +37,12 @@ fn a_master_counts_what_it_does() -> Result<()> {
     let at = SocketAddr::from(([127, 0, 0, 1], port));
     let page = || asked(at, "/metrics");
     master.tools(Kind::Ours).check_ping(&["web1"])?;
+    master.salt(&["web1", "test.arg", "x"])?.ok()?;
     let said = page()?;
     ensure!(said.starts_with("HTTP/1.1 200"), "{said}");
     for line in [
-        "salt_jobs_published_total{fun=\"test.ping\"}",
-        "salt_jobs_completed_total{fun=\"test.ping\",success=\"true\"}",
+        "salt_jobs_published_total{fun=\"test.arg\"} 1\n",
+        "salt_jobs_completed_total{fun=\"test.arg\",success=\"true\"} 1\n",
         "salt_auth_attempts_total{result=\"success\"}",
         "salt_events_fired_total{tag_prefix=\"job\"}",
         "salt_master_requests_handled_total{cmd=\"_return\"}",

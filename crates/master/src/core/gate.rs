@@ -53,6 +53,30 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// As metrics call it: monitoring goes by these words.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::NoEnvelope => "no_envelope",
+            Self::OldVersion => "old_version",
+            Self::BadLoad => "bad_load",
+            Self::BadId => "bad_id",
+            Self::NoSession => "no_session",
+            Self::NotAuthentic => "not_authentic",
+            Self::Expired => "expired",
+            Self::OtherId => "other_id",
+            Self::BadToken => "bad_token",
+            Self::NoNonce => "no_nonce",
+            Self::Replayed => "replayed",
+            Self::TooOld => "too_old",
+            Self::Overload => "overload",
+            Self::Failed => "failed",
+            Self::UnprovenKey => "unproven_key",
+            Self::UnprovenToken => "unproven_token",
+            Self::UnprovenLogin => "unproven_login",
+        }
+    }
+
     /// All causes, for counters.
     pub const ALL: [Self; 18] = [
         Self::Unreadable,

@@ -33,7 +33,7 @@ impl Meters {
             sign_ins: on.count("salt.auth.attempts", "Sign-ins of minions", &["result"]),
             refused: on.count(
                 "halite.requests.refused",
-                "Requests that were refused unheard",
+                "Requests that were refused, or whose handler failed",
                 &["cause"],
             ),
             handled: on.count(
@@ -65,7 +65,7 @@ impl Meters {
 
     /// A request was refused.
     pub(crate) fn refused(&self, cause: Cause) {
-        self.refused.add(&[&format!("{cause:?}")]);
+        self.refused.add(&[cause.label()]);
     }
 
     /// A request was answered.

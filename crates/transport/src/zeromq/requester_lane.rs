@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
+use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, trace};
 
@@ -145,21 +146,34 @@ impl Lane {
         *connected = true;
         wire.set(link.stream.descriptor());
         let talked = talk(link, payload, &self.shared.counters).await;
-        talked.map_err(|error| {
+        let Replied { answer, is_clean } = talked.map_err(|error| {
             debug!(endpoint = %self.shared.endpoint, %error, "the connection is lost");
             Broken::Disconnected
-        })
+        })?;
+        if !is_clean {
+            // The next request would stand within what is half written or read.
+            self.hang_up();
+        }
+        Ok(answer)
     }
 }
 
+/// What came of an exchange.
+struct Replied {
+    answer: Answer,
+    /// Whether nothing is half written or half read.
+    is_clean: bool,
+}
+
 /// Sends a request and waits for its reply.
-async fn talk(link: &mut Link, payload: Vec<u8>, counters: &Counters) -> io::Result<Answer> {
+async fn talk(link: &mut Link, payload: Vec<u8>, counters: &Counters) -> io::Result<Replied> {
     let mut head = Vec::new();
     encode_head(&mut head, true, 0);
     encode_head(&mut head, false, payload.len());
     let mut request = Some(Outgoing::new(head, payload));
     let mut pong = None;
     let mut frames = Vec::new();
+    let mut items = 0;
     loop {
         if let Some(out) = &mut request
             && link.write(out)?
@@ -176,13 +190,22 @@ async fn talk(link: &mut Link, payload: Vec<u8>, counters: &Counters) -> io::Res
         }
         while let Some(item) = link.next().map_err(io::Error::other)? {
             match item {
+                // One that is half written goes first.
+                Item::Ping(_) if pong.is_some() => {}
                 Item::Ping(context) => pong = Some(Outgoing::pong(&context)),
                 Item::Frame { more, body } => {
                     if let Some(answer) = take_frame(&mut frames, more, body, counters) {
-                        return Ok(answer);
+                        let is_written = request.is_none() && pong.is_none();
+                        let is_clean = is_written && !link.decoder.is_within();
+                        return Ok(Replied { answer, is_clean });
                     }
                 }
                 Item::Ready(_) => {}
+            }
+            items += 1;
+            if items % limits::BATCH_MESSAGES_MAX == 0 {
+                // Whoever sends without end keeps no other task from its turn.
+                yield_now().await;
             }
         }
         let is_writing = request.is_some() || pong.is_some();
@@ -252,7 +275,8 @@ async fn open(shared: &Shared) -> Result<Link, Broken> {
 /// Whether a request can be sent over a connection: not where it is lost, and
 /// not where something waits that answers nothing.
 fn is_usable(link: &mut Link) -> bool {
-    loop {
+    // Whoever has said more than that is not waited for.
+    for _ in 0..limits::BATCH_MESSAGES_MAX {
         match link.next() {
             Ok(None) => {}
             // Nobody waits for a PONG who has not been asked since.
@@ -260,11 +284,12 @@ fn is_usable(link: &mut Link) -> bool {
             Ok(Some(_)) | Err(_) => return false,
         }
         match link.read() {
-            Ok(ReadOutcome::Nothing) => return true,
+            Ok(ReadOutcome::Nothing) => return !link.decoder.is_within(),
             Ok(ReadOutcome::Bytes) => {}
             Ok(ReadOutcome::End) | Err(_) => return false,
         }
     }
+    false
 }
 
 impl Drop for Lane {

@@ -47,7 +47,7 @@ impl Subscriber {
         }
     }
 
-    /// The next event; `None` only when the subscription has failed. Nothing is
+    /// The next event; `None` only when the task that connects is gone. Nothing is
     /// lost when the future is dropped.
     pub(crate) async fn recv(&mut self) -> Option<SubscriberEvent> {
         self.events.recv().await
@@ -168,14 +168,17 @@ impl Owner {
     fn take_batch(&mut self, connection: &mut Connection) -> io::Result<()> {
         let mut left = limits::BATCH_MESSAGES_MAX;
         while left > 0 && self.events.capacity() > 0 {
+            // Everything counts, or a flood of what is no publication had no end.
+            left -= 1;
             match connection.link.next().map_err(io::Error::other)? {
                 Some(Item::Frame { more, body }) => {
                     if let Some(event) = connection.take_frame(more, body, &self.counters) {
                         // There is room, or the program is gone.
                         let _ = self.events.try_send(event);
-                        left -= 1;
                     }
                 }
+                // One that is half written goes first.
+                Some(Item::Ping(_)) if connection.pong.is_some() => {}
                 Some(Item::Ping(context)) => connection.pong = Some(Outgoing::pong(&context)),
                 Some(Item::Ready(_)) => {}
                 None => match connection.link.read()? {

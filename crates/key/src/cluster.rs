@@ -221,7 +221,7 @@ fn put_text(path: &Path, text: &str) -> Result<(), KeyStoreError> {
 }
 
 /// `cluster_pub_fingerprint`: the hash of the file as Salt writes it, or of the
-/// same text without the line break at its end.
+/// same text without the line break at its end; with or without colons.
 fn check_fingerprint(path: &Path, text: &str, wanted: Option<&str>) -> Result<(), KeyStoreError> {
     let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
         return Ok(());
@@ -310,13 +310,20 @@ mod tests {
         let text = fs::read(dir.path().join("cluster/cluster.pub")).unwrap();
         let finger = fingerprint_text(&text, HashType::Sha256);
         let meant = hash_hex(HashType::Sha256, &text).to_ascii_uppercase();
-        for (wanted, is_right) in [(meant.as_str(), true), (finger.as_str(), false)] {
+        let unbroken = hash_hex(HashType::Sha256, text.trim_ascii_end());
+        let other = hash_hex(HashType::Sha256, b"another key");
+        for (wanted, is_right) in [
+            (meant.as_str(), true),
+            (finger.as_str(), true),
+            (unbroken.as_str(), true),
+            (other.as_str(), false),
+        ] {
             let options = ClusterKeyOptions {
                 fingerprint: Some(wanted),
                 ..sealed
             };
             let keys = cluster.identity(&own, &own_options(), &options);
-            assert_eq!(keys.is_ok(), is_right);
+            assert_eq!(keys.is_ok(), is_right, "{wanted}");
         }
     }
 

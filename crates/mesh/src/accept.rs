@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 use crate::dial::chain;
 use crate::error::MeshError;
 use crate::frame::{Frame, Hello, Welcome};
+use crate::handshakes::Handshake;
 use crate::join::{Joins, answer};
 use crate::limits::{
     BATCH_MESSAGES_MAX, FRAME_BYTES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, PING_EVERY, REDIAL_MIN,
@@ -28,6 +29,8 @@ use crate::wire::{Receiver, read_frame, write_frame};
 struct Inbound {
     peer: PeerId,
     life: Incarnation,
+    /// Where it can be dialled.
+    listens: Option<PeerAddress>,
     secured: Secured,
 }
 
@@ -59,26 +62,12 @@ pub(crate) async fn accept_peers(mesh: Mesh, listener: Listener, receiver: Arc<d
                 continue;
             }
         };
-        // Whoever finds no room comes again.
-        let Ok(place) = Arc::clone(&mesh.0.handshakes).try_acquire_owned() else {
-            continue;
-        };
+        let place = mesh.0.handshakes.begin(from.ip());
         let (mesh, receiver) = (mesh.clone(), Arc::clone(&receiver));
         connections.spawn(async move {
-            let greeted = timeout(HANDSHAKE_MAX, greet(&mesh, stream, from)).await;
-            let greeted = greeted.unwrap_or(Err(MeshError::Silent));
-            if let Ok(Greeted::Joins(secured, joins, first)) = greeted {
-                let joined = answer(&mesh.0.tls, joins, secured, from, first).await;
-                drop(place);
-                if let Err(error) = joined {
-                    tracing::debug!(%from, "a join has ended: {}", chain(&error));
-                }
-                return;
-            }
-            drop(place);
-            match greeted {
-                Ok(Greeted::Peer(inbound)) => serve(&mesh, inbound, receiver).await,
-                Ok(Greeted::Joins(..)) => {}
+            match prove(&mesh, stream, from, place).await {
+                Ok(Some(inbound)) => serve(&mesh, inbound, receiver).await,
+                Ok(None) => {}
                 // Anybody can connect: no more than a line for whoever looks.
                 Err(error) => tracing::debug!(%from, "no peer: {}", chain(&error)),
             }
@@ -86,13 +75,37 @@ pub(crate) async fn accept_peers(mesh: Mesh, listener: Listener, receiver: Arc<d
     }
 }
 
-/// Lets a peer prove itself.
+/// Lets a peer prove itself, or hears out a master that wants to join, unless the
+/// place is needed.
+async fn prove(
+    mesh: &Mesh,
+    stream: TcpStream,
+    from: SocketAddr,
+    mut place: Handshake,
+) -> Result<Option<Inbound>, MeshError> {
+    let proven = async {
+        let greeted = timeout(HANDSHAKE_MAX, greet(mesh, stream, from)).await;
+        match greeted.map_err(|_| MeshError::Silent)?? {
+            Greeted::Peer(inbound) => Ok(Some(inbound)),
+            Greeted::Joins(secured, joins, first) => {
+                answer(&mesh.0.tls, joins, secured, from, first).await?;
+                Ok(None)
+            }
+        }
+    };
+    tokio::select! {
+        proven = proven => proven,
+        () = place.given_up() => Err(MeshError::Silent),
+    }
+}
+
+/// Hears who a peer is.
 async fn greet(mesh: &Mesh, stream: TcpStream, from: SocketAddr) -> Result<Greeted, MeshError> {
     let mut secured = mesh.0.tls.accept(stream).await?;
     if secured.key == mesh.0.tls.own() {
         return Err(MeshError::Own);
     }
-    let owner = mesh.0.owner(&secured.key);
+    let owner = mesh.0.owner(&secured.key).await;
     let joins = mesh.0.joins.get();
     let owner = match (owner, joins) {
         (Err(error), None) => return Err(error),
@@ -116,20 +129,10 @@ async fn greet(mesh: &Mesh, stream: TcpStream, from: SocketAddr) -> Result<Greet
         tracing::error!(%peer, "refused a peer: its cluster_id is {cluster:?}");
         return Err(MeshError::OtherCluster { peer, cluster });
     }
-    let life = hello.incarnation;
-    let heard = mesh.0.hears(&peer, life, place_of(&hello, from));
-    let welcome = Frame::Welcome(Welcome {
-        incarnation: mesh.0.incarnation,
-        heard,
-    });
-    let written = write_frame(&mut secured.stream, &welcome).await;
-    if let Err(error) = written {
-        mesh.0.hears_no_more(&peer);
-        return Err(error);
-    }
     Ok(Greeted::Peer(Inbound {
         peer,
-        life,
+        life: hello.incarnation,
+        listens: place_of(&hello, from),
         secured,
     }))
 }
@@ -148,18 +151,51 @@ fn place_of(hello: &Hello, from: SocketAddr) -> Option<PeerAddress> {
 
 /// Hears a peer until its connection ends.
 async fn serve(mesh: &Mesh, inbound: Inbound, receiver: Arc<dyn Receiver>) {
+    let peer = inbound.peer.clone();
+    let ended = hear_out(mesh, inbound, &receiver).await;
+    if let Err(error) = ended {
+        tracing::info!(%peer, "the peer has disconnected: {}", chain(&error));
+    }
+    if !mesh.0.hears_no_more(&peer) {
+        return;
+    }
+    let mesh = mesh.clone();
+    let told = spawn_blocking(move || {
+        let turn = mesh.0.turn(&peer);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        // A connection that was made meanwhile says that it is up, or will.
+        if !mesh.0.is_heard(&peer) {
+            receiver.peer_is_down(&peer);
+        }
+    });
+    let _ = told.await;
+}
+
+/// Welcomes a peer, and hands on what it tells.
+async fn hear_out(
+    mesh: &Mesh,
+    inbound: Inbound,
+    receiver: &Arc<dyn Receiver>,
+) -> Result<(), MeshError> {
     let Inbound {
         peer,
         life,
-        secured: Secured { stream, key },
+        listens,
+        secured: Secured { mut stream, key },
     } = inbound;
+    let welcome = Frame::Welcome(Welcome {
+        incarnation: mesh.0.incarnation,
+        heard: mesh.0.hears(&peer, life, listens),
+    });
+    let written = timeout(HANDSHAKE_MAX, write_frame(&mut stream, &welcome)).await;
+    written.map_err(|_| MeshError::Silent)??;
     let (reader, mut writer) = split(stream);
     let (work, queue) = mpsc::channel(BATCH_MESSAGES_MAX);
     let (handled, mut changes) = watch::channel(0);
     let handler = tokio::spawn(handle_all(
         mesh.clone(),
         (peer.clone(), life),
-        Arc::clone(&receiver),
+        Arc::clone(receiver),
         queue,
         handled,
     ));
@@ -176,14 +212,9 @@ async fn serve(mesh: &Mesh, inbound: Inbound, receiver: Arc<dyn Receiver>) {
         ended = acknowledge => ended,
         ended = hear(mesh, (&peer, &key), BufReader::new(reader), &work) => ended,
     };
-    if let Err(error) = ended {
-        tracing::info!(%peer, "the peer has disconnected: {}", chain(&error));
-    }
     drop(work);
     let _ = handler.await;
-    if mesh.0.hears_no_more(&peer) {
-        let _ = spawn_blocking(move || receiver.peer_is_down(&peer)).await;
-    }
+    ended
 }
 
 /// Reads what the peer tells.
@@ -224,8 +255,13 @@ async fn handle_all(
     mut queue: mpsc::Receiver<Work>,
     handled: watch::Sender<u64>,
 ) {
-    let (up, to) = (Arc::clone(&receiver), peer.clone());
-    let _ = spawn_blocking(move || up.peer_is_up(&to, life)).await;
+    let (up, to, of) = (Arc::clone(&receiver), peer.clone(), mesh.clone());
+    let told = spawn_blocking(move || {
+        let turn = of.0.turn(&to);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        up.peer_is_up(&to, life);
+    });
+    let _ = told.await;
     let mut batch = Vec::new();
     while queue.recv_many(&mut batch, BATCH_MESSAGES_MAX).await > 0 {
         let (mesh, receiver, peer) = (mesh.clone(), Arc::clone(&receiver), peer.clone());

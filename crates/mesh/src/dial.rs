@@ -26,13 +26,20 @@ struct Link {
     heard: u64,
 }
 
+/// Who has answered at an address.
+enum Dialled {
+    Link(Link),
+    /// This peer, which is linked already.
+    IsLinked(PeerId),
+}
+
 /// Dials an address again and again.
 pub(crate) async fn keep_dialling(mesh: Mesh, address: PeerAddress, listens: Option<SocketAddr>) {
     let mut pause = REDIAL_MIN;
     let mut was_said = false;
     loop {
         let error = match dial(&mesh, &address, listens).await {
-            Ok(link) if mesh.0.is_dialled(&link.peer, &address, link.heard) => {
+            Ok(Dialled::Link(link)) if mesh.0.is_dialled(&link.peer, &address, link.heard) => {
                 pause = REDIAL_MIN;
                 was_said = false;
                 tracing::info!(peer = %link.peer, "linked to the peer at {address}");
@@ -42,9 +49,11 @@ pub(crate) async fn keep_dialling(mesh: Mesh, address: PeerAddress, listens: Opt
                 tracing::warn!(%peer, "the link to the peer at {address} has ended: {error}");
                 error
             }
-            // It is linked by another of its addresses.
-            Ok(_) => {
-                sleep(REDIAL_MAX).await;
+            // It is linked by another of its addresses, as long as that holds.
+            Ok(Dialled::Link(Link { peer, .. }) | Dialled::IsLinked(peer)) => {
+                while mesh.0.is_linked(&peer) {
+                    sleep(REDIAL_MAX).await;
+                }
                 continue;
             }
             Err(error) => error,
@@ -63,11 +72,14 @@ async fn dial(
     mesh: &Mesh,
     address: &PeerAddress,
     listens: Option<SocketAddr>,
-) -> Result<Link, MeshError> {
+) -> Result<Dialled, MeshError> {
     let done = timeout(HANDSHAKE_MAX, async {
-        let stream = TcpStream::connect((address.host(), address.port())).await?;
+        let stream = connect(address).await?;
         let mut secured = mesh.0.tls.connect(stream).await?;
-        let peer = owner(mesh, &secured)?;
+        let peer = owner(mesh, &secured).await?;
+        if mesh.0.is_linked(&peer) {
+            return Ok(Dialled::IsLinked(peer));
+        }
         let hello = Hello {
             cluster: mesh.0.cluster.clone(),
             incarnation: mesh.0.incarnation,
@@ -80,21 +92,27 @@ async fn dial(
                 what: "no greeting",
             });
         };
-        Ok(Link {
+        Ok(Dialled::Link(Link {
             peer,
             secured,
             heard: welcome.heard,
-        })
+        }))
     });
     done.await.map_err(|_| MeshError::Silent)?
 }
 
+/// Makes a connection.
+pub(crate) async fn connect(address: &PeerAddress) -> Result<TcpStream, MeshError> {
+    let made = TcpStream::connect((address.host(), address.port()));
+    made.await.map_err(MeshError::Connect)
+}
+
 /// Whose connection it is.
-fn owner(mesh: &Mesh, secured: &Secured) -> Result<PeerId, MeshError> {
+async fn owner(mesh: &Mesh, secured: &Secured) -> Result<PeerId, MeshError> {
     if secured.key == mesh.0.tls.own() {
         return Err(MeshError::Own);
     }
-    mesh.0.owner(&secured.key)
+    mesh.0.owner(&secured.key).await
 }
 
 /// Tells the peer what there is to tell, until the link ends.

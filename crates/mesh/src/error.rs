@@ -1,6 +1,6 @@
 //! What can go wrong with a link.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -42,7 +42,10 @@ pub enum MeshError {
         /// The name.
         text: String,
     },
-    /// The connection was not made, or has ended.
+    /// The system says at once or soon that no connection can be made.
+    #[error("could not connect to the peer")]
+    Connect(#[source] io::Error),
+    /// The connection was closed, or has failed.
     #[error("the connection to the peer has ended")]
     Broken(#[from] io::Error),
     /// The peer took too long.
@@ -71,4 +74,19 @@ pub enum MeshError {
         /// What it is.
         what: &'static str,
     },
+}
+
+impl MeshError {
+    /// Whether the other end itself says that no master listens there, or the
+    /// network that the host is not there. Silence, a name that is not found and
+    /// a network of our own that is down say nothing about the peer.
+    pub fn is_nobody_there(&self) -> bool {
+        let Self::Connect(error) = self else {
+            return false;
+        };
+        matches!(
+            error.kind(),
+            ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable
+        )
+    }
 }

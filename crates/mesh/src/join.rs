@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use halite_crypto::PrivateKey;
-use tokio::net::TcpStream;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+use crate::dial::connect;
 use crate::error::MeshError;
 use crate::frame::Frame;
 use crate::limits::{JOIN_BYTES_MAX, JOIN_MAX, JOIN_TURNS_MAX};
@@ -47,8 +47,9 @@ pub trait Conversation: Send + 'static {
 
 /// What a member does with masters that want to join.
 pub trait Joins: Send + Sync + 'static {
-    /// Somebody wants to join; `None` if there is no room for them now.
-    fn begin(&self, from: SocketAddr, link: JoinLink) -> Option<Box<dyn Conversation>>;
+    /// Somebody wants to join. Whoever cannot be heard now is told so: a joiner
+    /// must not take a member that is busy for no member.
+    fn begin(&self, from: SocketAddr, link: JoinLink) -> Box<dyn Conversation>;
 }
 
 /// Dials a member and talks to it to the end. `begin` gives our side, and what it
@@ -63,8 +64,7 @@ pub async fn converse<C: Conversation>(
 ) -> Result<C, MeshError> {
     let tls = Tls::new(key)?;
     let done = timeout(JOIN_MAX, async {
-        let stream = TcpStream::connect((address.host(), address.port())).await?;
-        let mut secured = tls.connect(stream).await?;
+        let mut secured = tls.connect(connect(address).await?).await?;
         if secured.key == tls.own() {
             return Err(MeshError::Own);
         }
@@ -83,10 +83,7 @@ pub(crate) async fn answer(
     from: SocketAddr,
     first: Vec<u8>,
 ) -> Result<(), MeshError> {
-    let link = link(tls, &secured);
-    let Some(side) = joins.begin(from, link) else {
-        return Ok(());
-    };
+    let side = joins.begin(from, link(tls, &secured));
     let done = timeout(JOIN_MAX, talk(&mut secured, Boxed(side), Some(first)));
     done.await.map_err(|_| MeshError::Silent)?.map(|_| ())
 }

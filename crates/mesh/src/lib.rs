@@ -17,6 +17,7 @@ mod accept;
 mod dial;
 mod error;
 mod frame;
+mod handshakes;
 mod heard;
 mod join;
 pub mod limits;

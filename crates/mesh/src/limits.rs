@@ -11,8 +11,9 @@ pub(crate) const FRAME_BYTES_MAX: usize = MESSAGE_BYTES_MAX + 1024;
 /// Bytes of the first frame of a connection.
 pub(crate) const HELLO_BYTES_MAX: usize = 4096;
 
-/// Masters of a cluster. Files of further peers are not read.
-pub const PEERS_MAX: usize = 64;
+/// Masters of a cluster, this one included. Files of further peers are not read,
+/// which is logged; a cluster without shared files takes no further master in.
+pub const PEERS_MAX: usize = 256;
 
 /// Bytes of a peer's public key file.
 pub(crate) const PIN_BYTES_MAX: u64 = 16 * 1024;
@@ -45,8 +46,12 @@ pub(crate) const JOIN_BYTES_MAX: usize = 1024 * 1024;
 /// How often each side speaks at a join.
 pub(crate) const JOIN_TURNS_MAX: usize = 8;
 
-/// Connections that have not proven themselves yet. Further ones are closed.
+/// Connections that have not proven themselves yet. The oldest makes room for
+/// another one.
 pub(crate) const HANDSHAKES_MAX: usize = 32;
+
+/// Those of one address among them. The oldest of that address makes room.
+pub(crate) const HANDSHAKES_PER_ADDRESS_MAX: usize = 4;
 
 /// A sender that has nothing to tell says so in such intervals.
 pub(crate) const PING_EVERY: Duration = Duration::from_millis(500);
@@ -60,6 +65,10 @@ pub(crate) const REDIAL_MIN: Duration = Duration::from_millis(50);
 /// See `REDIAL_MIN`.
 pub(crate) const REDIAL_MAX: Duration = Duration::from_secs(1);
 
+/// The least time between two looks at the files of peers for a key that is not
+/// known.
+pub(crate) const UNKNOWN_KEY_EVERY: Duration = Duration::from_secs(1);
+
 /// How often the files of peers are looked at.
 pub(crate) const PINS_EVERY: Duration = Duration::from_secs(1);
 
@@ -67,4 +76,4 @@ pub(crate) const PINS_EVERY: Duration = Duration::from_secs(1);
 pub(crate) const HEARD_EVERY: Duration = Duration::from_millis(500);
 
 /// Bytes of the file with what was heard.
-pub(crate) const HEARD_BYTES_MAX: u64 = 64 * 1024;
+pub(crate) const HEARD_BYTES_MAX: u64 = 128 * 1024;

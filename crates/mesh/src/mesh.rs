@@ -9,18 +9,19 @@ use std::time::{Duration, Instant};
 use halite_crypto::PrivateKey;
 use halite_crypto::files::{MODE_SECRET, WriteOptions, read_limited, write_atomic};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::sync::watch;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
 use crate::accept::accept_peers;
 use crate::dial::keep_dialling;
 use crate::error::MeshError;
+use crate::handshakes::Handshakes;
 use crate::heard::Heard;
 use crate::join::Joins;
 use crate::limits::{
-    HANDSHAKES_MAX, HEARD_BYTES_MAX, HEARD_EVERY, MESSAGE_BYTES_MAX, PEERS_MAX, PINS_EVERY,
-    REPLAY_AGE, REPLAY_BYTES_MAX, REPLAY_MESSAGES_MAX,
+    HEARD_BYTES_MAX, HEARD_EVERY, MESSAGE_BYTES_MAX, PEERS_MAX, PINS_EVERY, REPLAY_AGE,
+    REPLAY_BYTES_MAX, REPLAY_MESSAGES_MAX, UNKNOWN_KEY_EVERY,
 };
 use crate::log::{Bounds, Log, Told};
 use crate::peer::{Incarnation, PeerAddress, PeerId};
@@ -69,7 +70,7 @@ pub(crate) struct Shared {
     pub(crate) incarnation: Incarnation,
     pub(crate) tls: Tls,
     pub(crate) pins: Pins,
-    pub(crate) handshakes: Arc<Semaphore>,
+    pub(crate) handshakes: Arc<Handshakes>,
     pub(crate) joins: OnceLock<Arc<dyn Joins>>,
     addresses: Vec<PeerAddress>,
     heard_path: PathBuf,
@@ -79,6 +80,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Changes with every acknowledgement and every link.
     changed: watch::Sender<u64>,
+    /// When the files of the peers may be looked at again for an unknown key.
+    next_look: tokio::sync::Mutex<Instant>,
     /// Held while messages of a peer are handled.
     turns: Mutex<HashMap<PeerId, Arc<Mutex<()>>>>,
 }
@@ -140,7 +143,7 @@ impl Mesh {
             cluster: options.cluster,
             incarnation: options.incarnation,
             pins: options.pins,
-            handshakes: Arc::new(Semaphore::new(HANDSHAKES_MAX)),
+            handshakes: Arc::default(),
             joins: OnceLock::new(),
             addresses: options.peers,
             heard_path: options.heard,
@@ -148,6 +151,7 @@ impl Mesh {
             last: watch::Sender::new(0),
             state: Mutex::new(state),
             changed: watch::Sender::new(0),
+            next_look: tokio::sync::Mutex::new(Instant::now()),
             turns: Mutex::default(),
         })))
     }
@@ -215,6 +219,13 @@ impl Mesh {
         self.0.acknowledged().iter().any(|of| *of >= number)
     }
 
+    /// Waits until every peer that is linked has handled all that was told, at
+    /// most so long. Whether one has at all.
+    pub async fn all_acknowledged(&self, wait_max: Duration) -> bool {
+        let last = *self.0.last.borrow();
+        self.acknowledged(last, wait_max).await
+    }
+
     /// Waits until each of the configured peers is linked, at most so long.
     pub async fn linked(&self, wait_max: Duration) -> bool {
         let mut changed = self.0.changed.subscribe();
@@ -270,7 +281,7 @@ impl Mesh {
             if next_write <= Instant::now() {
                 next_write = Instant::now() + HEARD_EVERY;
                 let mesh = self.clone();
-                let _ = tokio::task::spawn_blocking(move || mesh.0.keep_up()).await;
+                let _ = spawn_blocking(move || mesh.0.keep_up()).await;
             }
         }
     }
@@ -304,6 +315,11 @@ impl Shared {
         bytes_max: usize,
     ) -> (Vec<Told>, bool) {
         self.log().after(number, count_max, bytes_max)
+    }
+
+    /// Whether a peer was dialled, and the connection holds.
+    pub(crate) fn is_linked(&self, peer: &PeerId) -> bool {
+        self.state().dialled.contains_key(peer)
     }
 
     /// A peer was dialled; false if it is already.
@@ -375,6 +391,11 @@ impl Shared {
         left == 0
     }
 
+    /// Whether a peer has dialled us, and the connection holds.
+    pub(crate) fn is_heard(&self, peer: &PeerId) -> bool {
+        self.state().heard_by.contains_key(peer)
+    }
+
     /// Whether a message of a peer is still to be handled.
     pub(crate) fn is_new(&self, peer: &PeerId, life: Incarnation, number: u64) -> bool {
         let place = self.state().heard.of(peer);
@@ -397,13 +418,20 @@ impl Shared {
         Arc::clone(turns.entry(peer.clone()).or_default())
     }
 
-    /// Whose a key is. The files are read again for one that is not known: its
-    /// peer may have started a moment ago.
-    pub(crate) fn owner(&self, key: &str) -> Result<PeerId, MeshError> {
+    /// Whose a key is. The files are read again for one that is not known, as its
+    /// peer may have started a moment ago; at most so often, since anybody can
+    /// show a key.
+    pub(crate) async fn owner(self: &Arc<Self>, key: &str) -> Result<PeerId, MeshError> {
         if let Some(peer) = self.pins.owner(key) {
             return Ok(peer);
         }
-        self.pins.refresh()?;
+        let mut next_look = self.next_look.lock().await;
+        if self.pins.owner(key).is_none() && *next_look <= Instant::now() {
+            let shared = Arc::clone(self);
+            let looked = spawn_blocking(move || shared.pins.refresh()).await;
+            *next_look = Instant::now() + UNKNOWN_KEY_EVERY;
+            looked.map_err(std::io::Error::other)??;
+        }
         self.pins.owner(key).ok_or_else(|| MeshError::Unpinned {
             dir: self.pins.dir().to_owned(),
         })

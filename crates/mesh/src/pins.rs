@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::PublicKey;
@@ -22,6 +23,8 @@ const EXTENSION: &str = ".pub";
 pub struct Pins {
     dir: PathBuf,
     known: Mutex<HashMap<String, PeerId>>,
+    /// Files beyond the limit, which was logged.
+    left_out: AtomicUsize,
 }
 
 impl Pins {
@@ -33,6 +36,7 @@ impl Pins {
         let pins = Self {
             dir,
             known: Mutex::default(),
+            left_out: AtomicUsize::new(0),
         };
         pins.refresh()?;
         Ok(pins)
@@ -91,6 +95,14 @@ impl Pins {
             peers.extend(stem.and_then(|stem| PeerId::parse(stem).ok()));
         }
         peers.sort_unstable();
+        let left_out = peers.len().saturating_sub(PEERS_MAX);
+        if self.left_out.swap(left_out, Ordering::Relaxed) != left_out && left_out > 0 {
+            tracing::error!(
+                "{}: a cluster has at most {PEERS_MAX} masters, the last {left_out} by name are \
+                 not linked",
+                self.dir.display()
+            );
+        }
         peers.truncate(PEERS_MAX);
         Ok(peers)
     }
@@ -130,6 +142,17 @@ mod tests {
         fs::remove_file(path).unwrap();
         pins.refresh().unwrap();
         assert_eq!(pins.owner(&clean).unwrap().as_str(), "zz");
+    }
+
+    #[test]
+    fn files_beyond_the_limit_are_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        for n in 0..PEERS_MAX + 2 {
+            fs::write(dir.path().join(format!("m{n}.pub")), "no key").unwrap();
+        }
+        let pins = Pins::open(dir.path().to_owned()).unwrap();
+        assert_eq!(pins.names().unwrap().len(), PEERS_MAX);
+        assert_eq!(pins.left_out.load(Ordering::Relaxed), 2);
     }
 
     #[test]

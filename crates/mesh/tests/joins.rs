@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use halite_crypto::PrivateKey;
@@ -11,6 +10,7 @@ use halite_mesh::{
     Conversation, Incarnation, JoinLink, Joins, Listener, Mesh, MeshError, MeshOptions,
     PeerAddress, PeerId, Pins, Receiver, Turn, converse,
 };
+use tokio::net::TcpListener;
 
 static KEYS: LazyLock<[PrivateKey; 2]> =
     LazyLock::new(|| [0; 2].map(|_| PrivateKey::generate(2048).unwrap()));
@@ -54,21 +54,12 @@ impl Conversation for Asks {
     }
 }
 
-struct Takes {
-    room: AtomicUsize,
-}
+struct Takes;
 
 impl Joins for Takes {
-    fn begin(&self, _: SocketAddr, link: JoinLink) -> Option<Box<dyn Conversation>> {
-        let taken = self
-            .room
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |room| {
-                room.checked_sub(1)
-            });
+    fn begin(&self, _: SocketAddr, link: JoinLink) -> Box<dyn Conversation> {
         let heard = Vec::new();
-        taken
-            .is_ok()
-            .then(|| Box::new(Echo { link, heard }) as Box<dyn Conversation>)
+        Box::new(Echo { link, heard })
     }
 }
 
@@ -102,20 +93,33 @@ async fn ask(address: &PeerAddress) -> Result<Asks, MeshError> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_master_with_an_unknown_key_may_talk_and_both_know_the_link() {
-    let room = AtomicUsize::new(1);
-    let (_dir, address) = member(Some(Arc::new(Takes { room }))).await;
+    let (_dir, address) = member(Some(Arc::new(Takes))).await;
     let Asks(asked) = ask(&address).await.unwrap();
     let own = |key: &PrivateKey| key.public().unwrap().clean_pem().unwrap();
     assert_eq!(asked.heard[0], asked.link.binding);
     assert_eq!(asked.heard[0].len(), 32);
     assert_eq!(asked.heard[1], own(&KEYS[1]).into_bytes());
     assert_eq!(asked.link.other_key, own(&KEYS[0]));
-    // There is no room for another one.
-    assert!(ask(&address).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_takes_nobody_hears_nothing_of_them() {
     let (_dir, address) = member(None).await;
-    assert!(ask(&address).await.is_err());
+    let error = ask(&address).await.err().unwrap();
+    assert!(!error.is_nobody_there(), "{error:?}");
+}
+
+#[tokio::test]
+async fn only_where_nobody_listens_nobody_is_there() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let address = PeerAddress::parse(&address, 0).unwrap();
+    // A member that has no room for another handshake does this.
+    let closes = async { drop(listener.accept().await) };
+    let (asked, ()) = tokio::join!(ask(&address), closes);
+    let error = asked.err().unwrap();
+    assert!(!error.is_nobody_there(), "{error:?}");
+    drop(listener);
+    let error = ask(&address).await.err().unwrap();
+    assert!(error.is_nobody_there(), "{error:?}");
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use halite_crypto::PrivateKey;
 use halite_mesh::{Incarnation, Listener, Mesh, MeshOptions, PeerAddress, PeerId, Pins, Receiver};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -155,6 +155,25 @@ fn name(n: usize) -> String {
     format!("127.0.0.{}", n + 1)
 }
 
+/// An address that leads to another one, and word of each connection that has
+/// ended.
+async fn watched(to: SocketAddr) -> (PeerAddress, mpsc::UnboundedReceiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (ended, ends) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((mut from, _)) = listener.accept().await {
+            let ended = ended.clone();
+            tokio::spawn(async move {
+                let mut to = TcpStream::connect(to).await.unwrap();
+                let _ = copy_bidirectional(&mut from, &mut to).await;
+                let _ = ended.send(());
+            });
+        }
+    });
+    (PeerAddress::parse(&address, 1).unwrap(), ends)
+}
+
 fn start(masters: usize) -> (Place, Vec<Master>) {
     let (place, listeners) = Place::of(masters);
     let started = listeners.into_iter().enumerate();
@@ -247,18 +266,27 @@ async fn a_key_that_is_no_peers_is_refused_and_one_that_goes_is_cut_off() {
         fs::copy(place.peers().join(&file), pins.join(&file)).unwrap();
     }
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let peers = place.addresses.iter();
-    let peers = peers.map(|at| PeerAddress::parse(&at.to_string(), 1).unwrap());
-    let stranger = begin(2, listener, 5, "c", (&pins, peers.collect()));
-    assert!(!stranger.mesh.linked(Duration::from_millis(500)).await);
-    assert!(
-        masters[0]
-            .mesh
-            .peers()
-            .iter()
-            .all(|peer| peer.peer.to_string() == name(1))
-    );
+    let mut peers = Vec::new();
+    let mut refusals = Vec::new();
+    for at in &place.addresses {
+        let (address, ended) = watched(*at).await;
+        peers.push(address);
+        refusals.push(ended);
+    }
+    let stranger = begin(2, listener, 5, "c", (&pins, peers));
+    for ended in &mut refusals {
+        timeout(LONG, ended.recv()).await.unwrap().unwrap();
+    }
+    let dialled = stranger.mesh.peers();
+    assert_eq!(dialled.len(), 2);
+    assert!(dialled.iter().all(|peer| peer.dialled.is_none()));
     stranger.stop().await;
+    for (n, master) in masters.iter_mut().enumerate() {
+        // Nobody but the other one has come.
+        while let Ok(heard) = master.heard.try_recv() {
+            assert_eq!(heard, Heard::Up(name(1 - n)));
+        }
+    }
 
     fs::remove_file(place.peers().join(format!("{}.pub", name(1)))).unwrap();
     masters[0].wait_for(Heard::Down(name(1))).await;
@@ -270,13 +298,24 @@ async fn a_key_that_is_no_peers_is_refused_and_one_that_goes_is_cut_off() {
 #[tokio::test]
 async fn another_cluster_is_refused() {
     let (place, listeners) = Place::of(2);
-    let clusters = ["one", "other"];
-    let started = listeners.into_iter().enumerate();
-    let masters: Vec<Master> = started
-        .map(|(n, listener)| place.begin(n, listener, 1, clusters[n]))
-        .collect();
-    assert!(!masters[0].mesh.linked(Duration::from_millis(300)).await);
-    assert!(masters[0].mesh.peers()[0].heard.is_none());
+    let mut masters = Vec::new();
+    let mut refusals = Vec::new();
+    for (n, listener) in listeners.into_iter().enumerate() {
+        let (other, ended) = watched(place.addresses[1 - n]).await;
+        let peers = (place.peers(), vec![other]);
+        let cluster = ["one", "other"][n];
+        masters.push(begin(n, listener, 1, cluster, (&peers.0, peers.1)));
+        refusals.push(ended);
+    }
+    for ended in &mut refusals {
+        timeout(LONG, ended.recv()).await.unwrap().unwrap();
+    }
+    for master in &mut masters {
+        let peers = master.mesh.peers();
+        assert_eq!(peers.len(), 1);
+        assert!(peers[0].dialled.is_none() && peers[0].heard.is_none());
+        assert!(master.heard.try_recv().is_err());
+    }
 }
 
 #[tokio::test]

@@ -7,13 +7,15 @@
 use std::future::Future;
 use std::io::Error;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use halite_cluster::join::{JoinError, Joined, Joiner, Link, Refusal, Step};
+use halite_cluster::limits::MEMBERS_MAX;
 use halite_cluster::{Delta, PeerId};
 use halite_crypto::files::{MODE_SECRET, WriteOptions, ensure_private_dir, write_atomic};
 use halite_crypto::{PrivateKey, Secret, SharedSecret};
 use halite_key::cluster::ClusterDir;
+use halite_mesh::limits::PEERS_MAX;
 use halite_mesh::{Conversation, MeshError, PeerAddress, Turn, converse};
 use halite_proto::msgpack::{pack_modern, unpack_modern};
 use halite_proto::{Map, Value};
@@ -100,7 +102,11 @@ pub(super) fn join_if_new(
         option: "id",
         why: error.to_string(),
     })?;
-    let is_first = settings.peers.iter().all(|peer| me.as_str() < peer.host());
+    let mut others = settings
+        .peers
+        .iter()
+        .filter(|peer| peer.host() != me.as_str());
+    let is_first = others.all(|peer| me.as_str() < peer.host());
     let asks = Asks {
         founds: is_first && settings.fingerprint.is_none(),
         me,
@@ -152,7 +158,12 @@ impl Asks<'_> {
     async fn until_taken(&self) -> Option<Gift> {
         let begin = Instant::now();
         let mut pause = JOIN_PAUSE_MIN;
-        let mut next_word = begin;
+        // Who is to found the cluster is not refused by masters that are not there.
+        let mut next_word = begin
+            + match self.founds {
+                true => FOUND_AFTER,
+                false => Duration::ZERO,
+            };
         loop {
             let mut refusals = Vec::new();
             for address in &self.settings.peers {
@@ -162,12 +173,12 @@ impl Asks<'_> {
                     Err(error) => refusals.push((address, error)),
                 }
             }
-            let nobody_has_one = refusals.iter().all(|(_, error)| error.is_no_cluster());
+            let nobody_has_one = refusals.iter().all(|(_, error)| error.is_nobody_there());
             if self.founds && nobody_has_one && begin.elapsed() >= FOUND_AFTER {
                 tracing::info!("no other master has the cluster: this one founds it");
                 return None;
             }
-            if Instant::now() >= next_word && !self.founds {
+            if Instant::now() >= next_word {
                 next_word = Instant::now() + JOIN_SAID_EVERY;
                 for (address, error) in &refusals {
                     tracing::warn!("could not join the cluster at {address}: {}", error.text());
@@ -200,10 +211,13 @@ impl Asks<'_> {
         let joined = asked.map_err(Failed::Link)?.end;
         let joined = joined.unwrap_or(Err(JoinError::Refused(Refusal::Failed)));
         let joined = joined.map_err(Failed::Join)?;
-        tracing::info!(
-            "joined the cluster at {address}, taken in by {}",
-            joined.member
-        );
+        let member = joined.member.as_str();
+        tracing::info!("joined the cluster at {address}, taken in by {member}");
+        if member != address.host() {
+            tracing::warn!(
+                "the master at {address} has the `id` {member}: write that in `cluster_peers`"
+            );
+        }
         let failed = Failed::Join(JoinError::Refused(Refusal::Failed));
         Gift::from_value(joined.given).ok_or(failed)
     }
@@ -220,9 +234,10 @@ enum Failed {
 }
 
 impl Failed {
-    /// Whether the peer cannot be of a cluster that is there already.
-    fn is_no_cluster(&self) -> bool {
-        matches!(self, Self::Link(_))
+    /// Whether no master is there that could be of a cluster. One that takes the
+    /// connection and does not answer may be busy.
+    fn is_nobody_there(&self) -> bool {
+        matches!(self, Self::Link(error) if error.is_nobody_there())
     }
 
     fn text(&self) -> String {
@@ -279,7 +294,66 @@ fn keep(gift: &Gift, settings: &ClusterSettings, dir: &ClusterDir) -> Result<(),
     Ok(())
 }
 
+// Each member has a file of its key, which the links read.
+const _: () = assert!(MEMBERS_MAX <= PEERS_MAX);
+
 /// Where it is kept what a joiner was given.
 pub(crate) fn given_path(pki_dir: &Path) -> PathBuf {
     pki_dir.join(REGISTERS_DIR).join(GIVEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn listen() -> (TcpListener, PeerAddress) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        (listener, PeerAddress::parse(&address, 1).unwrap())
+    }
+
+    fn settings(dir: &Path, peer: PeerAddress) -> ClusterSettings {
+        ClusterSettings {
+            id: "c".to_owned(),
+            pki_dir: dir.to_owned(),
+            peers: vec![peer],
+            listen: "127.0.0.1:4520".parse().unwrap(),
+            fingerprint: None,
+            isolated: true,
+            secret: Some(Secret::new("a secret".to_owned())),
+            key_pass: None,
+            session_s: 1,
+            replay_window_s: 1,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cluster_is_founded_only_where_nobody_listens() {
+        let dir = tempfile::tempdir().unwrap();
+        let (listener, peer) = listen().await;
+        let settings = settings(dir.path(), peer);
+        let asks = Asks {
+            me: PeerId::parse("first").unwrap(),
+            key: PrivateKey::generate(2048).unwrap(),
+            secret: shared_secret(&settings).unwrap(),
+            settings: &settings,
+            founds: true,
+        };
+        // A member that closes without a word, for longer than nobody would be
+        // waited for.
+        let begin = Instant::now();
+        let closes = async {
+            while begin.elapsed() < 2 * FOUND_AFTER {
+                drop(listener.accept().await.unwrap());
+            }
+        };
+        tokio::select! {
+            given = asks.until_taken() => panic!("it founds: {}", given.is_none()),
+            () = closes => {}
+        }
+        drop(listener);
+        assert!(asks.until_taken().await.is_none());
+    }
 }

@@ -68,7 +68,10 @@ impl ClusterSettings {
             pki_dir: config.keys_dir().to_owned(),
             peers,
             listen: SocketAddr::new(address, port),
-            fingerprint: config.cluster_pub_fingerprint.clone(),
+            fingerprint: config
+                .cluster_pub_fingerprint
+                .clone()
+                .filter(|text| !text.trim().is_empty()),
             isolated: config.cluster_isolated_filesystem,
             secret: config.cluster_secret.clone().map(Secret::new),
             key_pass: config.cluster_key_pass.clone().map(Secret::new),

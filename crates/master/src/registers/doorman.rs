@@ -33,10 +33,10 @@ impl Doorman {
 }
 
 impl Joins for Doorman {
-    fn begin(&self, from: SocketAddr, link: JoinLink) -> Option<Box<dyn Conversation>> {
+    fn begin(&self, from: SocketAddr, link: JoinLink) -> Box<dyn Conversation> {
         if !lock(&self.gate).begin(Instant::now()) {
             tracing::debug!(%from, "too many masters want to join");
-            return None;
+            return Box::new(TurnedAway);
         }
         let cluster = &self.registers.groups.cluster;
         let link = Link {
@@ -53,13 +53,25 @@ impl Joins for Doorman {
             cluster.settings.id.clone(),
             link,
         );
-        Some(Box::new(Guest {
+        Box::new(Guest {
             from,
             member,
             registers: Arc::clone(&self.registers),
             gate: Arc::clone(&self.gate),
             has_joined: false,
-        }))
+        })
+    }
+}
+
+/// One who wants to join while the gate is shut. Whatever it says costs nothing.
+struct TurnedAway;
+
+impl Conversation for TurnedAway {
+    fn heard(&mut self, _: &[u8]) -> Turn {
+        match Member::refuse(Refusal::Busy) {
+            Heard::Refuse(_, value) => Turn::Last(packed(&value)),
+            Heard::Say(_) | Heard::Proven(_) => Turn::End,
+        }
     }
 }
 
@@ -128,4 +140,37 @@ impl Drop for Guest {
 
 fn lock(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
     gate.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_cluster::PeerId;
+    use halite_cluster::join::{JoinError, Joiner};
+    use halite_crypto::{PrivateKey, Secret};
+
+    use super::*;
+
+    #[test]
+    fn whoever_comes_while_the_gate_is_shut_is_told_so() {
+        let link = Link {
+            joiner_key: "ours".to_owned(),
+            member_key: "theirs".to_owned(),
+            binding: vec![1; 32],
+        };
+        let secret = SharedSecret::new(&Secret::new("a secret".to_owned()), "test");
+        let (mut joiner, hello) = Joiner::begin(
+            PeerId::parse("m4").unwrap(),
+            PrivateKey::generate(2048).unwrap(),
+            secret.unwrap(),
+            "c".to_owned(),
+            "10.0.0.4".to_owned(),
+            None,
+            link,
+        );
+        let Turn::Last(said) = TurnedAway.heard(&packed(&hello)) else {
+            panic!("it is not the last word");
+        };
+        let heard = joiner.heard(unpack_modern(&said).unwrap());
+        assert!(matches!(heard, Err(JoinError::Refused(Refusal::Busy))));
+    }
 }

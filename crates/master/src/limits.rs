@@ -120,6 +120,10 @@ pub const FUNCTION_BYTES_MAX: usize = 255;
 /// stop.
 pub const DRAIN_MAX: Duration = Duration::from_secs(4);
 
+/// How long a master of a cluster that ends waits for its peers to handle what it
+/// has told them.
+pub const PEERS_HANDLE_MAX: Duration = Duration::from_secs(1);
+
 /// How often the drop file is looked for.
 pub const DROP_FILE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -292,6 +296,10 @@ pub const LATE_JOBS_MAX: usize = 10_000;
 /// Grants of sessions that a master of a cluster knows, its own and its peers'. The
 /// oldest are forgotten, and minions with keys of theirs sign in again.
 pub const GRANTS_MAX: usize = 24;
+
+/// Nonces that peers tell of before this master knows the grant. The oldest are
+/// dropped, and their grants are not learnt any more.
+pub const EARLY_NONCES_MAX: usize = 10_000;
 
 /// Minions that one message to a peer says are here or gone.
 pub const SEATS_TOLD_MAX: usize = 1_000_000;

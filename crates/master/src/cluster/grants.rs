@@ -5,17 +5,18 @@
 //! keys of a grant if it was there when the grant began, since it has then heard
 //! of every nonce that was used with them.
 //!
-//! Invariant: a master knows no grant that began before its own life did, and
-//! none longer than `publish_session`.
+//! Invariant: a master knows no grant that began before its own life did, none
+//! that began before it has missed something of a peer, and none longer than
+//! `publish_session`.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::{DerivationRoot, SymmetricKey};
 use halite_mesh::{Incarnation, PeerId};
-use halite_proto::MinionId;
+use halite_proto::{MinionId, Nonce};
 
-use crate::limits::GRANTS_MAX;
+use crate::limits::{EARLY_NONCES_MAX, GRANTS_MAX};
 
 /// The name of a grant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +52,23 @@ struct State {
     current: Grant,
     /// The youngest at the front.
     known: VecDeque<Grant>,
+    /// After something was missed: the peers that have begun a grant since.
+    renewed: Option<HashSet<PeerId>>,
+    /// Uses of keys of grants that are not known yet.
+    early: VecDeque<EarlyUse>,
+    /// Grants of which not all uses are known.
+    spoiled: VecDeque<GrantId>,
+}
+
+/// A request that a peer let through with a key of a grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EarlyUse {
+    /// Whose key.
+    pub(crate) minion: MinionId,
+    /// Of which grant.
+    pub(crate) grant: GrantId,
+    /// The request's nonce and time.
+    pub(crate) nonce: (Nonce, i64),
 }
 
 impl Grants {
@@ -77,6 +95,9 @@ impl Grants {
             state: Mutex::new(State {
                 known: VecDeque::from([current.clone()]),
                 current,
+                renewed: None,
+                early: VecDeque::new(),
+                spoiled: VecDeque::new(),
             }),
         }
     }
@@ -102,15 +123,70 @@ impl Grants {
         grant
     }
 
-    /// A peer has begun a grant; whether this master may open what is sealed with
-    /// its keys.
-    pub(crate) fn learn(&self, from: &PeerId, grant: Grant) -> bool {
+    /// A peer has begun a grant: this master may open what is sealed with its keys.
+    /// The uses of them that it has heard of already; `None` if it may not.
+    pub(crate) fn learn(&self, from: &PeerId, grant: Grant) -> Option<Vec<EarlyUse>> {
+        let mut state = self.state();
         let is_witness = grant.witnesses.contains(&self.own);
-        if grant.id.master != *from || !is_witness {
-            return false;
+        let is_renewed = |renewed: &HashSet<PeerId>| renewed.contains(from);
+        let may_have_missed = !state.renewed.as_ref().is_none_or(is_renewed);
+        let is_spoiled = state.spoiled.contains(&grant.id);
+        if grant.id.master != *from || !is_witness || may_have_missed || is_spoiled {
+            return None;
         }
-        self.state().add(grant);
-        true
+        let (of_grant, others) = std::mem::take(&mut state.early)
+            .into_iter()
+            .partition(|early| early.grant == grant.id);
+        state.early = others;
+        state.add(grant);
+        Some(Vec::from(of_grant))
+    }
+
+    /// As [`learn`](Self::learn), of a grant that was begun because this master has
+    /// asked for it.
+    pub(crate) fn learn_renewed(&self, from: &PeerId, grant: Grant) -> Option<Vec<EarlyUse>> {
+        if let Some(renewed) = &mut self.state().renewed {
+            renewed.insert(from.clone());
+        }
+        self.learn(from, grant)
+    }
+
+    /// Something that peers have told was missed, perhaps uses of keys: no grant
+    /// of before holds. The own one has to be renewed, and peers to be asked for
+    /// theirs.
+    pub(crate) fn forget(&self) {
+        let mut state = self.state();
+        state.known.clear();
+        state.early.clear();
+        state.renewed = Some(HashSet::new());
+    }
+
+    /// Whether a peer has to begin a grant before one of it is learnt.
+    pub(crate) fn needs_renewal(&self, peer: &PeerId) -> bool {
+        let state = self.state();
+        let renewed = state.renewed.as_ref();
+        renewed.is_some_and(|renewed| !renewed.contains(peer))
+    }
+
+    /// Gives a use of a key back if its grant is known, and else keeps it in mind:
+    /// the peer that has begun the grant may be slower to tell than the one that
+    /// let the request through.
+    pub(crate) fn known_or_kept(&self, early: EarlyUse) -> Option<EarlyUse> {
+        let mut state = self.state();
+        if state.known.iter().any(|known| known.id == early.grant) {
+            return Some(early);
+        }
+        state.early.push_back(early);
+        if state.early.len() <= EARLY_NONCES_MAX {
+            return None;
+        }
+        if let Some(EarlyUse { grant, .. }) = state.early.pop_front()
+            && !state.spoiled.contains(&grant)
+        {
+            state.spoiled.push_front(grant);
+            state.spoiled.truncate(GRANTS_MAX);
+        }
+        None
     }
 
     /// Whether keys of a grant hold.
@@ -172,11 +248,11 @@ mod tests {
         let [m1, m2] = [grants(&key, "m1", 1), grants(&key, "m2", 2)];
         let web1 = MinionId::parse("web1").unwrap();
         let before = m1.current();
-        assert!(!m2.learn(&m1.own.0, before.clone()));
+        assert!(m2.learn(&m1.own.0, before.clone()).is_none());
         let grant = m1.renew(vec![m2.own.clone()], NOW + 1);
         // Nobody else speaks for m1.
-        assert!(!m2.learn(&m2.own.0, grant.clone()));
-        assert!(m2.learn(&m1.own.0, grant.clone()));
+        assert!(m2.learn(&m2.own.0, grant.clone()).is_none());
+        assert!(m2.learn(&m1.own.0, grant.clone()).is_some());
         assert!(m2.holds(&grant.id, NOW + 1) && !m2.holds(&before.id, NOW + 1));
         let ours = m1.key(&grant.id, &web1, "mark");
         assert!(ours.is_same(&m2.key(&grant.id, &web1, "mark")));
@@ -184,9 +260,50 @@ mod tests {
         assert!(!ours.is_same(&m2.key(&grant.id, &web1, "other")));
         // After a start m2 has heard of no nonces.
         let again = grants(&key, "m2", 3);
-        assert!(!again.learn(&m1.own.0, grant.clone()));
+        assert!(again.learn(&m1.own.0, grant.clone()).is_none());
         assert!(m1.is_due(NOW + 101) && !m1.is_due(NOW + 100));
         assert!(!m2.holds(&grant.id, NOW + 300));
+    }
+
+    #[test]
+    fn after_a_gap_only_grants_count_that_were_begun_since() {
+        let key = PrivateKey::generate(2048).unwrap();
+        let [m1, m2] = [grants(&key, "m1", 1), grants(&key, "m2", 2)];
+        let before = m1.renew(vec![m2.own.clone()], NOW);
+        assert!(m2.learn(&m1.own.0, before.clone()).is_some());
+        m2.forget();
+        assert!(m2.living(NOW).is_empty() && m2.needs_renewal(&m1.own.0));
+        // It is told again, as whoever comes back is.
+        assert!(m2.learn(&m1.own.0, before.clone()).is_none());
+        let since = m1.renew(vec![m2.own.clone()], NOW);
+        assert!(m2.learn_renewed(&m1.own.0, since.clone()).is_some());
+        assert!(m2.holds(&since.id, NOW) && !m2.holds(&before.id, NOW));
+        assert!(!m2.needs_renewal(&m1.own.0));
+    }
+
+    #[test]
+    fn uses_that_are_heard_of_before_the_grant_count() {
+        let key = PrivateKey::generate(2048).unwrap();
+        let [m1, m2] = [grants(&key, "m1", 1), grants(&key, "m2", 2)];
+        let [first, second] = [NOW, NOW].map(|now| m1.renew(vec![m2.own.clone()], now));
+        let early = |grant: &Grant, ts| EarlyUse {
+            minion: MinionId::parse("web1").unwrap(),
+            grant: grant.id.clone(),
+            nonce: (Nonce::parse("a".repeat(32)).unwrap(), ts),
+        };
+        assert!(m2.known_or_kept(early(&first, 1)).is_none());
+        assert!(m2.known_or_kept(early(&second, 2)).is_none());
+        let uses = m2.learn(&m1.own.0, second.clone()).unwrap();
+        assert_eq!(uses, [early(&second, 2)]);
+        assert!(m2.known_or_kept(early(&second, 3)).is_some());
+        let third = m1.renew(vec![m2.own.clone()], NOW);
+        for _ in 0..EARLY_NONCES_MAX {
+            assert!(m2.known_or_kept(early(&third, 3)).is_none());
+        }
+        // One use of the first is not known any more.
+        assert!(m2.learn(&m1.own.0, first).is_none());
+        let uses = m2.learn(&m1.own.0, third).unwrap();
+        assert_eq!(uses.len(), EARLY_NONCES_MAX);
     }
 
     #[test]

@@ -36,6 +36,10 @@ pub(crate) enum Message {
     },
     /// Asks for the grant and all seats.
     Ask,
+    /// Something of the peers was missed: asks for a grant that begins now.
+    Renew,
+    /// The grant that was asked for so.
+    Renewed(Grant),
     /// There is another publish key.
     PublishKey,
     /// Something for a part of the master that has a channel of its own.
@@ -79,17 +83,8 @@ impl Message {
                 (*ts).into(),
             ],
             Self::Retired(id, grant) => vec!["retired".into(), id.into(), grant_to_value(grant)],
-            Self::Grant(grant) => {
-                let witness = |(peer, life): &(PeerId, Incarnation)| {
-                    Value::List(vec![peer.as_str().into(), life.to_string().into()])
-                };
-                vec![
-                    "grant".into(),
-                    grant_to_value(&grant.id),
-                    grant.born.into(),
-                    Value::List(grant.witnesses.iter().map(witness).collect()),
-                ]
-            }
+            Self::Grant(grant) => grant_fields("grant", grant),
+            Self::Renewed(grant) => grant_fields("renewed", grant),
             Self::Seats { are_all, seats } => {
                 let of = |wanted: bool| {
                     let seats = seats.iter().filter(|(_, is_here)| *is_here == wanted);
@@ -98,6 +93,7 @@ impl Message {
                 vec!["seats".into(), (*are_all).into(), of(true), of(false)]
             }
             Self::Ask => vec!["ask".into()],
+            Self::Renew => vec!["renew".into()],
             Self::PublishKey => vec!["publish_key".into()],
             Self::Channel(name, body) => {
                 vec!["channel".into(), name.as_str().into(), body.clone()]
@@ -145,15 +141,19 @@ impl Message {
                 Self::Nonce(id, grant, nonce, next()?.as_i64()?)
             }
             "retired" => Self::Retired(minion(&next()?)?, grant_of(&next()?)?),
-            "grant" => {
+            kind @ ("grant" | "renewed") => {
                 let (id, born) = (grant_of(&next()?)?, next()?.as_i64()?);
                 let witnesses = next()?;
                 let witnesses = witnesses.as_list()?.iter().map(witness);
-                Self::Grant(Grant {
+                let grant = Grant {
                     id,
                     born,
                     witnesses: witnesses.collect::<Option<_>>()?,
-                })
+                };
+                match kind {
+                    "grant" => Self::Grant(grant),
+                    _ => Self::Renewed(grant),
+                }
             }
             "seats" => {
                 let are_all = next()?.is_true();
@@ -163,6 +163,7 @@ impl Message {
                 Self::Seats { are_all, seats }
             }
             "ask" => Self::Ask,
+            "renew" => Self::Renew,
             "publish_key" => Self::PublishKey,
             "channel" => {
                 let name = next()?.as_str()?.to_owned();
@@ -190,6 +191,18 @@ fn ids(minions: &[MinionId]) -> Value {
 
 fn read_ids(value: &Value) -> Option<Vec<MinionId>> {
     value.as_list()?.iter().map(minion).collect()
+}
+
+fn grant_fields(kind: &str, grant: &Grant) -> Vec<Value> {
+    let witness = |(peer, life): &(PeerId, Incarnation)| {
+        Value::List(vec![peer.as_str().into(), life.to_string().into()])
+    };
+    vec![
+        kind.into(),
+        grant_to_value(&grant.id),
+        grant.born.into(),
+        Value::List(grant.witnesses.iter().map(witness).collect()),
+    ]
 }
 
 fn grant_to_value(grant: &GrantId) -> Value {
@@ -270,11 +283,14 @@ mod tests {
         check_round_trip(Message::Return(web1.clone(), Box::new(job)));
         check_round_trip(Message::Nonce(web1.clone(), grant.clone(), nonce, 5));
         check_round_trip(Message::Retired(web1.clone(), grant.clone()));
-        check_round_trip(Message::Grant(Grant {
+        let grant = Grant {
             id: grant,
             born: 7,
             witnesses: vec![(PeerId::parse("m2").unwrap(), Incarnation(8))],
-        }));
+        };
+        check_round_trip(Message::Grant(grant.clone()));
+        check_round_trip(Message::Renewed(grant));
+        check_round_trip(Message::Renew);
         check_round_trip(Message::Seats {
             are_all: true,
             seats: vec![(web1, true)],

@@ -77,6 +77,25 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
+    /// Joins the cluster, if this master shares no files with the others and has
+    /// not joined yet. It is to listen for nobody before.
+    ///
+    /// # Errors
+    /// When it may never succeed, or the master is told to stop.
+    pub(crate) fn join(
+        general: &General,
+        settings: &ClusterSettings,
+        keys: &MasterKeyOptions<'_>,
+    ) -> Result<(), StartError> {
+        if !settings.isolated {
+            return Ok(());
+        }
+        let pki = PkiDir::open(&general.pki_dir, None)?;
+        let own_keys = MasterKeys::load_or_generate(&pki, keys)?;
+        let dir = ClusterDir::open(settings.pki_dir.clone())?;
+        join_if_new(master_id(&general.id), own_keys.private(), settings, &dir)
+    }
+
     /// Opens the shared files, making those that are missing, and listens for
     /// peers. For a thread of the runtime.
     ///
@@ -95,10 +114,6 @@ impl Cluster {
         let pki = PkiDir::open(&general.pki_dir, None)?;
         let own_keys = MasterKeys::load_or_generate(&pki, keys)?;
         let dir = ClusterDir::open(settings.pki_dir.clone())?;
-        if settings.isolated {
-            // Before it listens: who is no member yet has nothing to say.
-            join_if_new(id, own_keys.private(), &settings, &dir)?;
-        }
         let listener = Listener::bind(settings.listen).map_err(StartError::Mesh)?;
         let options = ClusterKeyOptions {
             passphrase: settings.key_pass.as_ref(),
@@ -143,13 +158,18 @@ impl Cluster {
         })
     }
 
-    /// Whether the peers that are connected use the same cache directory.
+    /// Whether the peers that are connected use the same cache directory; not if
+    /// there are none.
     pub(crate) fn shares_cache(&self) -> bool {
+        let living = self.living();
+        // Those that are away hear of it when they are back.
+        if self.settings.isolated || living.is_empty() {
+            return false;
+        }
         let mut shared = self
             .shared_with
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let living = self.living();
         if shared.0 != living {
             let is_shared = |(peer, life): &(PeerId, Incarnation)| {
                 let path = self.own_dir.with_file_name(peer.as_str()).join(LIFE);

@@ -36,7 +36,7 @@ use self::served_page::ServedPage;
 use self::settings::{Settings, TaskSettings};
 use self::upkeep::Upkeep;
 use crate::batches::adopt;
-use crate::cluster::Channel;
+use crate::cluster::{Channel, Cluster};
 use crate::error::StartError;
 use crate::files::remotes;
 use crate::fleet::attendance::Attendance;
@@ -115,6 +115,10 @@ impl Daemon {
         let ext_jobs = ext_jobs(&settings.general, &waiting)?;
         // Before the sockets: programs read their key when they see them.
         let local_keys = local_keys(&settings)?;
+        if let Some(cluster) = &settings.cluster {
+            let own_keys = settings.keys.master_keys(&settings.general.id);
+            Cluster::join(&settings.general, cluster, &own_keys)?;
+        }
         let attendance = Attendance::begin(settings.cluster.is_some());
         let Bound {
             request_port,
@@ -247,14 +251,15 @@ impl Daemon {
         if let Some(registers) = registers {
             stop(registers).await;
         }
-        if let Some(relay) = relay {
-            relay.stop().await;
-        }
         stop(schedule).await;
         stop(adopter).await;
         master.runners.registry.close();
         master.batches.close();
         drain(server).await;
+        // What the last requests have changed is told to the peers.
+        if let Some(relay) = relay {
+            relay.stop().await;
+        }
         if let Some(returners) = returners {
             returners.finish().await;
         }

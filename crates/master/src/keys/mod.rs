@@ -162,6 +162,15 @@ impl Keys {
         self.bus.fire_under("key", [], data);
     }
 
+    /// Ends the session of a minion, if it is not accepted any more.
+    pub(crate) fn end_session(&self, id: &MinionId) {
+        if self.accepted.is_out(id) {
+            self.accepted.get(id);
+            tracing::info!(minion = %id, "its session ends, it is not accepted any more");
+            self.sessions.drop_session(id);
+        }
+    }
+
     /// Ends the sessions of minions that are not accepted any more.
     pub(crate) fn end_sessions(&self) {
         self.accepted.prune();

@@ -16,7 +16,7 @@ use halite_proto::returns::JobReturn;
 use tokio::task::JoinHandle;
 
 use self::tap::tell_events;
-use crate::cluster::grants::GrantId;
+use crate::cluster::grants::{EarlyUse, GrantId};
 use crate::cluster::message::{Message, Published};
 use crate::cluster::{Channel, Cluster};
 use crate::error::chain;
@@ -24,19 +24,25 @@ use crate::events::bus::Bus;
 use crate::fleet::Fleet;
 use crate::jobs::Jobs;
 use crate::keys::Keys;
+use crate::limits::PEERS_HANDLE_MAX;
 use crate::master::Master;
 use crate::publishing::Publishing;
 
 /// The tag of decisions about keys.
 const KEY_TAG: &str = "salt/key";
 
-/// The tasks of the links.
-pub(crate) struct Relay(Vec<JoinHandle<()>>);
+/// The links, while the master runs.
+pub(crate) struct Relay {
+    cluster: Arc<Cluster>,
+    tasks: Vec<JoinHandle<()>>,
+}
 
 impl Relay {
-    /// Ends the links.
+    /// Ends the links, when the peers that are linked have handled what they were
+    /// told or take too long.
     pub(crate) async fn stop(self) {
-        for task in self.0 {
+        self.cluster.mesh.all_acknowledged(PEERS_HANDLE_MAX).await;
+        for task in self.tasks {
             task.abort();
             let _ = task.await;
         }
@@ -66,10 +72,14 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
         }));
     let events = master.bus.subscribe(String::new());
     let tap = tokio::spawn(tell_events(Arc::clone(&cluster), events));
+    let mesh = cluster.mesh.clone();
     let links = tokio::spawn(async move {
-        cluster.mesh.run(listener, Arc::new(hearer)).await;
+        mesh.run(listener, Arc::new(hearer)).await;
     });
-    Some(Relay(vec![links, tap]))
+    Some(Relay {
+        cluster,
+        tasks: vec![links, tap],
+    })
 }
 
 fn tell_seat(cluster: &Weak<Cluster>, id: &MinionId, is_here: bool) {
@@ -104,6 +114,9 @@ impl Receiver for Hearer {
             self.cluster.renew_grant();
         }
         self.cluster.tell_one(peer, &Message::Ask);
+        if self.cluster.grants.needs_renewal(peer) {
+            self.cluster.tell_one(peer, &Message::Renew);
+        }
         self.channels
             .iter()
             .for_each(|channel| channel.peer_is_up(peer));
@@ -127,12 +140,19 @@ impl Receiver for Hearer {
             Message::Event(packed) => self.event(peer, &packed),
             Message::Publish(published) => self.publish(peer, age, *published),
             Message::Return(id, job) => self.keep_return(&id, &job),
-            Message::Nonce(id, grant, nonce, ts) => {
-                self.session(&id, &grant, Some((&nonce, ts)));
-            }
+            Message::Nonce(minion, grant, nonce, ts) => self.used(EarlyUse {
+                minion,
+                grant,
+                nonce: (nonce, ts),
+            }),
             Message::Retired(id, grant) => self.session(&id, &grant, None),
-            Message::Grant(grant) => {
-                self.cluster.grants.learn(peer, grant);
+            Message::Grant(grant) => self.learnt(self.cluster.grants.learn(peer, grant)),
+            Message::Renewed(grant) => {
+                self.learnt(self.cluster.grants.learn_renewed(peer, grant));
+            }
+            Message::Renew => {
+                let grant = self.cluster.renew_grant();
+                self.cluster.tell_one(peer, &Message::Renewed(grant));
             }
             Message::Seats { are_all, seats } => {
                 self.fleet
@@ -153,19 +173,33 @@ impl Receiver for Hearer {
 
     fn has_missed(&self, peer: &PeerId) {
         tracing::warn!(%peer, "something of the peer was missed: it was away for too long");
+        // What was let through with keys of the grants so far may be among it.
+        self.cluster.grants.forget();
+        self.cluster.renew_grant();
+        self.cluster.tell(&Message::Renew);
         self.keys.end_sessions();
         self.cluster.tell_one(peer, &Message::Ask);
     }
+}
+
+/// The minion that an event says is accepted no more.
+fn revoked_by(event: &Event) -> Option<MinionId> {
+    let text = |name| event.data.get(name)?.as_str();
+    let is_revocation = matches!(text("act")?, "rejected" | "delete");
+    if event.tag.as_str() != KEY_TAG || !is_revocation {
+        return None;
+    }
+    MinionId::parse(text("id")?).ok()
 }
 
 impl Hearer {
     fn event(&self, peer: &PeerId, packed: &[u8]) {
         match Event::unpack(packed) {
             Ok(event) => {
-                let is_about_keys = event.tag.as_str() == KEY_TAG;
+                let revoked = revoked_by(&event);
                 self.bus.relay(event, peer.as_str());
-                if is_about_keys {
-                    self.keys.end_sessions();
+                if let Some(id) = revoked {
+                    self.keys.end_session(&id);
                 }
             }
             Err(error) => tracing::warn!(%peer, "an event of the peer is none: {}", chain(&error)),
@@ -211,6 +245,21 @@ impl Hearer {
         if let Err(error) = self.jobs.cache.save_return(jid, id, job) {
             tracing::error!(minion = %id, %jid, "could not store a return: {}", chain(&error));
         }
+    }
+
+    /// A peer has let a request through.
+    fn used(&self, early: EarlyUse) {
+        if let Some(of) = self.cluster.grants.known_or_kept(early) {
+            let (nonce, ts) = &of.nonce;
+            self.session(&of.minion, &of.grant, Some((nonce, *ts)));
+        }
+    }
+
+    /// A grant was learnt whose keys were used so often before.
+    fn learnt(&self, uses: Option<Vec<EarlyUse>>) {
+        uses.unwrap_or_default()
+            .into_iter()
+            .for_each(|early| self.used(early));
     }
 
     fn session(&self, id: &MinionId, grant: &GrantId, nonce: Option<(&halite_proto::Nonce, i64)>) {

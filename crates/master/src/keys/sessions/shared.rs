@@ -232,7 +232,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let [m1, m2] = ["m1", "m2"].map(|name| cluster(dir.path(), name));
         let grant = m1.grants.renew(vec![own(&m2)], now_s());
-        assert!(m2.grants.learn(&m1.own, grant.clone()));
+        assert!(m2.grants.learn(&m1.own, grant.clone()).is_some());
         let [first, second] = [&m1, &m2].map(|of| Sessions::of_cluster(Arc::clone(of)));
         let id = MinionId::parse("web1").unwrap();
         let accepted = AcceptedKey {
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(second.admit(&id, &there, &nonce, now), Freshness::Replayed);
         // Who has started since knows nothing of that, and opens nothing of it.
         let again = cluster(dir.path(), "m2");
-        assert!(!again.grants.learn(&m1.own, grant));
+        assert!(again.grants.learn(&m1.own, grant).is_none());
         let again = Sessions::of_cluster(again);
         let refused = again.open(&id, &accepted, now, &sealed).err();
         assert_eq!(refused, Some(Cause::NotAuthentic));

@@ -1,8 +1,8 @@
 //! Minions behind the balancer: sign-in at one master, subscription at another,
 //! requests at a third.
 
-use anyhow::{Result, ensure};
-use halite_integration_tests::{Kind, SHORT, until};
+use anyhow::{Context, Result, ensure};
+use halite_integration_tests::{Kind, Master, SHORT, START, until};
 
 use crate::support::Behind;
 
@@ -27,12 +27,10 @@ fn every_minion_answers_every_master() -> Result<()> {
     let [first, others @ ..] = &behind.cluster.masters[..] else {
         unreachable!("three were laid")
     };
-    let said = first.salt(&["--show-jid", "*", "cmd.run", "echo once", "--out=txt"])?;
-    let jid = said
-        .stdout
-        .lines()
-        .find_map(|line| line.strip_prefix("jid: "));
-    let jid = jid.unwrap_or_default().to_owned();
+    let jid = run_echo(first, "once")?;
+    // What the peers tell comes in order: a second copy would be there before the
+    // results of a later job are.
+    let later = run_echo(first, "later")?;
     for master in others {
         let run = master
             .tools(Kind::Ours)
@@ -45,10 +43,13 @@ fn every_minion_answers_every_master() -> Result<()> {
                 run.stdout
             );
         }
-        let tag = |id: &str| format!("salt/job/{jid}/ret/{id}");
+        let events = master.events()?;
         for id in behind.ids() {
-            let tag = tag(id);
-            let events = master.events()?;
+            let tag = format!("salt/job/{later}/ret/{id}");
+            events.wait(&tag, SHORT, |event| event.tag == tag)?;
+        }
+        for id in behind.ids() {
+            let tag = format!("salt/job/{jid}/ret/{id}");
             events.wait(&tag, SHORT, |event| event.tag == tag)?;
             let count = events
                 .events()
@@ -70,6 +71,17 @@ fn every_minion_answers_every_master() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Has every minion say a word; the job's id.
+fn run_echo(master: &Master, word: &str) -> Result<String> {
+    let command = format!("echo {word}");
+    let said = master.salt(&["--show-jid", "*", "cmd.run", &command, "--out=txt"])?;
+    let jid = said
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("jid: "));
+    Ok(jid.context("no job id is shown")?.to_owned())
 }
 
 #[test]
@@ -97,7 +109,7 @@ fn minions_of_salt_cannot_tell_the_difference() -> Result<()> {
 
 #[test]
 fn a_key_that_is_deleted_at_one_master_is_out_at_all() -> Result<()> {
-    let Some(behind) = Behind::with(&OURS[..2], |plan| plan.set("auto_accept", true))? else {
+    let Some(behind) = Behind::with(&OURS[..2], |plan| plan.set("auto_accept", false))? else {
         return Ok(());
     };
     let [first, second, third] = &behind.cluster.masters[..] else {
@@ -105,13 +117,28 @@ fn a_key_that_is_deleted_at_one_master_is_out_at_all() -> Result<()> {
     };
     first.key(&["-y", "-d", "web1"])?.ok()?;
     for master in [second, third] {
-        let tag = "salt/key";
-        let heard = master.events()?.wait(tag, SHORT, |event| event.tag == tag);
-        heard?;
+        master.events()?.wait("the deletion", SHORT, |event| {
+            let is = |field: &str, wanted: &str| event.data[field] == wanted;
+            event.tag == "salt/key" && is("act", "delete") && is("id", "web1")
+        })?;
+    }
+    // It asks again, and is served by nobody until somebody decides.
+    for master in [first, second, third] {
+        until("web1 to wait", START, || {
+            let said = master.key(&["-l", "pre", "--out=json"])?;
+            Ok(said.stdout.contains("web1").then_some(()))
+        })?;
+        let said = master
+            .salt(&["-t", "1", "*", "test.ping", "--out=txt"])?
+            .stdout;
+        ensure!(
+            said.contains("web2: True") && !said.contains("web1: True"),
+            "{said}"
+        );
+        let said = master.salt(&["-t", "1", "-L", "web1", "test.ping", "--out=txt"])?;
+        ensure!(!said.stdout.contains("web1: True"), "{}", said.stdout);
     }
     // A minion that is accepted anew is served by all.
-    until("web1 to be back", SHORT, || {
-        let said = third.salt(&["-t", "1", "web1", "test.ping", "--out=txt"])?;
-        Ok(said.stdout.contains("True").then_some(()))
-    })
+    third.key(&["-y", "-a", "web1"])?.ok()?;
+    behind.wait_all(START)
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::{Fleet, Kind, Master, START, until};
+use serde_json::Value;
 
 const POOL_PORT: u16 = 4521;
 const SECRET: &str = "a secret of this test";
@@ -68,6 +69,25 @@ impl Apart {
         })
     }
 
+    /// The publish key that these masters have; `None` while one has none or they
+    /// differ.
+    fn publish_key(&self, masters: &[usize]) -> Result<Option<Vec<u8>>> {
+        let keys = masters.iter().map(|n| fs::read(self.pki(*n).join(".aes")));
+        let Ok(keys) = keys.collect::<Result<Vec<_>, _>>() else {
+            return Ok(None);
+        };
+        let is_one = keys.windows(2).all(|pair| pair[0] == pair[1]);
+        Ok(keys.into_iter().next().filter(|_| is_one))
+    }
+
+    /// The members as one of the masters shows them, by name.
+    fn members(&self, n: usize) -> Result<Value> {
+        let tools = self.masters[n].tools(Kind::Ours);
+        let shown = tools.runner(&["cluster.members", "--out=json"])?.ok()?;
+        let shown: Value = serde_json::from_str(&shown.stdout)?;
+        Ok(shown["members"].clone())
+    }
+
     /// Waits until the masters say the same about a file below their directories.
     fn wait_file(&self, masters: &[usize], name: &str, is_there: bool) -> Result<()> {
         let what = format!("{name} to be {}", if is_there { "there" } else { "gone" });
@@ -105,12 +125,16 @@ fn what_is_decided_at_one_master_is_so_at_all_and_a_deleted_key_stays_deleted() 
     ensure!(apart.pki(0).join("minions/web1").exists(), "m1 was down");
     apart.masters[0].start()?;
     apart.wait_file(&all, "minions/web1", false)?;
-    // They are of one mind about the publish key too.
+    // They are of one mind about the publish key too, and the key of the minion
+    // does not come back meanwhile.
     until("one publish key", START, || {
-        let keys = all.map(|n| fs::read(apart.pki(n).join(".aes")).unwrap_or_default());
-        Ok(keys.iter().all(|key| *key == keys[0]).then_some(()))
+        for n in all {
+            let key = apart.pki(n).join("minions/web1");
+            ensure!(!key.exists(), "the deleted key is back at m{}", n + 1);
+        }
+        apart.publish_key(&all)
     })?;
-    apart.wait_file(&all, "minions/web1", false)
+    Ok(())
 }
 
 #[test]
@@ -137,8 +161,20 @@ fn a_wrong_secret_is_refused_and_a_removed_master_is_cut_off() -> Result<()> {
     tools.runner(&["cluster.remove", &ip])?.ok()?;
     apart.wait_file(&[0, 1], &file, false)?;
     until("another publish key", START, || {
-        let keys = [0, 1].map(|n| fs::read(apart.pki(n).join(".aes")).unwrap_or_default());
-        Ok((keys[0] != before && keys[0] == keys[1]).then_some(()))
+        let key = apart.publish_key(&[0, 1])?;
+        Ok(key.filter(|key| *key != before).map(|_| ()))
+    })?;
+    // Neither side holds a link to the other.
+    for n in [0, 1] {
+        let members = apart.members(n)?;
+        ensure!(members.get(&ip).is_none(), "m{}: {members:?}", n + 1);
+        let is_linked = |n: usize| members[&apart.ip(n)]["connected"] == true;
+        ensure!(is_linked(0) && is_linked(1), "{members:?}");
+    }
+    until("the removed master to have no link", START, || {
+        let members = apart.members(2)?;
+        let is_linked = |n: usize| members[&apart.ip(n)]["connected"] != false;
+        Ok((!is_linked(0) && !is_linked(1)).then_some(()))
     })?;
     ensure!(
         fs::read(apart.pki(2).join(".aes"))? == before,

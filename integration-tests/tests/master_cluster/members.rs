@@ -14,9 +14,12 @@ const MINIONS: [(&str, Kind); 4] = [
     ("py3008", Kind::Salt3008),
 ];
 
-/// Within this every minion answers after a master was killed; on a machine that
-/// is busy with other tests it may take longer by so much.
-const BACK: Duration = Duration::from_secs(3 + 12);
+/// Every minion answers within 3 s after a master was killed, on a machine that
+/// has nothing else to do.
+const BACK_ALONE: Duration = Duration::from_secs(3);
+
+/// What a machine adds that runs the other tests at the same time.
+const BACK_BUSY: Duration = Duration::from_secs(12);
 
 #[test]
 fn every_minion_answers_again_when_a_master_was_killed() -> Result<()> {
@@ -27,7 +30,7 @@ fn every_minion_answers_again_when_a_master_was_killed() -> Result<()> {
         behind.cluster.masters[killed].kill9()?;
         for other in (0..3).filter(|n| *n != killed) {
             let took = behind.wait_answers(other, START)?;
-            ensure!(took < BACK, "it took {took:?}");
+            ensure!(took < BACK_ALONE + BACK_BUSY, "it took {took:?}");
             println!(
                 "m{} killed: all answer m{} after {took:?}",
                 killed + 1,

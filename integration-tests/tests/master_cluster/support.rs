@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{Fleet, Kind, Master, MasterPlan, Minion, START, until};
 use halite_test_support::have_programs;
 
@@ -62,6 +62,19 @@ impl Cluster {
         self.fleet.path().join("share")
     }
 
+    /// Waits until a minion's key is accepted; the first master accepts it if the
+    /// masters do not by themselves.
+    fn accept(&self, minion: &str) -> Result<()> {
+        let pki = self.shared().join("pki");
+        let master = self.masters.first().context("no master was laid")?;
+        until(&format!("{minion} to be accepted"), START, || {
+            if pki.join("minions_pre").join(minion).exists() {
+                master.key(&["-y", "-a", minion])?;
+            }
+            Ok(pki.join("minions").join(minion).exists().then_some(()))
+        })
+    }
+
     /// Starts all of them at once, and waits until they are ready.
     pub(crate) fn start(&mut self) -> Result<()> {
         std::thread::scope(|scope| {
@@ -108,6 +121,9 @@ impl Behind {
             plan.start()
         });
         let minions = minions.collect::<Result<Vec<_>>>()?;
+        for minion in &minions {
+            cluster.accept(minion.id())?;
+        }
         let behind = Self {
             minions,
             _balancer: balancer,

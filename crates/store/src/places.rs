@@ -15,7 +15,7 @@ use halite_proto::{Map, Value};
 use halite_store_servers::{Address, AddressError, ServerKind};
 use thiserror::Error;
 
-pub use self::named::{cache_place, job_place, returner_place};
+pub use self::named::{cache_place, is_url, job_place, returner_place};
 use crate::backend::{BackendOptions, StoreOptions};
 #[cfg(feature = "redis")]
 use crate::cache::CacheNames;

@@ -50,6 +50,7 @@ pub(crate) fn runner(access: &Access, runners: &Arc<Runners>, request: LowReques
         kwargs: admitted.kwargs,
         jid: admitted.jid,
         timeout: admitted.timeout,
+        is_owner: admitted.is_owner,
         ..runner::Asked::new(&admitted.fun, &admitted.user)
     };
     match runner::start(runners, asked) {
@@ -92,6 +93,8 @@ struct Admitted {
     timeout: Option<Duration>,
     /// They may do everything.
     is_full: bool,
+    /// They may do so by a key file, not by a login.
+    is_owner: bool,
 }
 
 fn admit(access: &Access, request: LowRequest, office: Office) -> Result<Admitted, Answer> {
@@ -142,8 +145,10 @@ fn admit(access: &Access, request: LowRequest, office: Office) -> Result<Admitte
         }
         return Err((denied(kind, user), false));
     }
+    let is_full = caller.rights == Rights::Full;
     Ok(Admitted {
-        is_full: caller.rights == Rights::Full,
+        is_full,
+        is_owner: is_full && caller.name.is_none(),
         user: caller
             .name
             .or_else(|| user.map(str::to_owned))

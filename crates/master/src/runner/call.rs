@@ -42,6 +42,9 @@ pub(crate) struct Call<'a> {
     pub(crate) jid: &'a Jid,
     /// Who asks.
     pub(crate) user: &'a str,
+    /// Whether that is the master's own user, at this machine and without a login,
+    /// and this is what they have asked for themselves.
+    pub(super) is_owner: bool,
     pub(super) runtime: &'a Handle,
     pub(super) stop: &'a Stop,
     /// How long commands wait for minions.
@@ -77,6 +80,7 @@ impl<'a> Call<'a> {
             bound: bound(found, asked.args.clone(), kwargs)?,
             jid: &run.jid,
             user: &asked.user,
+            is_owner: asked.is_owner,
             runtime,
             stop: &run.stop,
             timeout: asked.timeout.unwrap_or(runners.general.timeout),
@@ -93,6 +97,7 @@ impl<'a> Call<'a> {
             bound: Bound::default(),
             jid: &around.jid,
             user: &around.user,
+            is_owner: false,
             runtime: &around.runtime,
             stop: &around.stop,
             timeout: around.timeout,
@@ -101,7 +106,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The call of another function from within this one.
+    /// The call of another function from within this one: the owner may not even
+    /// know of it.
     pub(super) fn nested(
         &self,
         found: &Found,
@@ -110,6 +116,7 @@ impl<'a> Call<'a> {
     ) -> Result<Self, RunnerError> {
         Ok(Self {
             bound: bound(found, args, kwargs)?,
+            is_owner: false,
             retcode: Cell::new(0),
             ..*self
         })

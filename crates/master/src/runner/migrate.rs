@@ -1,7 +1,9 @@
 //! `cache.migrate` and `jobs.migrate`: what is kept, copied to another place.
 //!
-//! Invariant: nothing is removed or overwritten but what minions tell anew, and
-//! what was copied is read back; who is cut off begins again.
+//! Invariants: nothing is removed or overwritten but what minions tell anew, and
+//! what was copied is read back; who is cut off begins again. Who has logged in, and
+//! minions, name only places of the configuration: a URL names files that the master
+//! reads, and where it sends what is in them.
 
 use std::time::Duration;
 
@@ -36,6 +38,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// Banks of the master that are copied if no other is named.
 const BANKS: [&str; 5] = ["grains", "pillar", "mine", "tokens", "keys"];
 
+/// Those of them that only the master's own user copies.
+const SECRET_BANKS: [&str; 3] = ["pillar", "tokens", "keys"];
+
 impl From<PlaceError> for RunnerError {
     fn from(error: PlaceError) -> Self {
         Self::Failed(format!("{}: {}", error.option, error.why))
@@ -46,7 +51,14 @@ fn migrate_jobs(call: &Call<'_>) -> Ran {
     let general = &call.runners.general;
     let place = |name: &str| {
         let text = call.text(name).unwrap_or_default();
-        halite_store::job_place(text, &general.opts, &general.cachedir, general.hash_type)
+        refuse_url(call, text)?;
+        let (opts, cachedir) = (&general.opts, &general.cachedir);
+        Ok::<_, RunnerError>(halite_store::job_place(
+            text,
+            opts,
+            cachedir,
+            general.hash_type,
+        )?)
     };
     let (src, dst) = (place("src")?, place("dst")?);
     refuse_same(&src, &dst)?;
@@ -90,7 +102,14 @@ fn migrate_cache(call: &Call<'_>) -> Ran {
     }
     let general = &call.runners.general;
     let place = |name: &str| {
-        halite_store::cache_place(name, &general.opts, &general.cachedir, general.hash_type)
+        refuse_url(call, name)?;
+        let (opts, cachedir) = (&general.opts, &general.cachedir);
+        Ok::<_, RunnerError>(halite_store::cache_place(
+            name,
+            opts,
+            cachedir,
+            general.hash_type,
+        )?)
     };
     let src = place(call.text("src_driver").unwrap_or("localfs"))?;
     let dst = match call.text("dst_driver") {
@@ -103,6 +122,7 @@ fn migrate_cache(call: &Call<'_>) -> Ran {
         Some(bank) => vec![bank],
         None => BANKS.to_vec(),
     };
+    refuse_secrets(call, &banks)?;
     let mut told = Map::new();
     let mut different = Vec::new();
     for bank in banks {
@@ -187,6 +207,32 @@ fn copy_keys(from: &KeyStore, to: &KeyStore, is_dry: bool) -> Result<Copied, Run
         }
     }
     Ok(copied)
+}
+
+fn refuse_url(call: &Call<'_>, place: &str) -> Result<(), RunnerError> {
+    match call.is_owner || !halite_store::is_url(place) {
+        true => Ok(()),
+        false => Err(RunnerError::Failed(
+            "a URL is taken from the master's own user alone, by salt-run on its machine; name a \
+             place that the configuration describes"
+                .to_owned(),
+        )),
+    }
+}
+
+fn refuse_secrets(call: &Call<'_>, banks: &[&str]) -> Result<(), RunnerError> {
+    let secret: Vec<&str> = SECRET_BANKS
+        .into_iter()
+        .filter(|bank| banks.contains(bank))
+        .collect();
+    match call.is_owner || secret.is_empty() {
+        true => Ok(()),
+        false => Err(RunnerError::Failed(format!(
+            "{} may be copied by the master's own user alone, by salt-run on its machine; name \
+             another bank",
+            secret.join(", ")
+        ))),
+    }
 }
 
 fn refuse_same(src: &BackendOptions, dst: &BackendOptions) -> Result<(), RunnerError> {

@@ -161,6 +161,8 @@ pub(crate) struct Asked {
     pub(crate) timeout: Option<Duration>,
     /// Whether the job cache keeps what it returns.
     pub(crate) is_kept: bool,
+    /// Whether the master's own user asks at this machine, without a login.
+    pub(crate) is_owner: bool,
 }
 
 impl Asked {
@@ -175,6 +177,7 @@ impl Asked {
             jid: None,
             timeout: None,
             is_kept: true,
+            is_owner: false,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use halite_proto::request::{MinionRequest, MinionRunner};
 use halite_proto::{Map, MinionId, Value};
 use halite_store::{BackendOptions, Bank, RedisOptions, StoreOptions};
 use halite_store_servers::Address;
@@ -20,13 +21,25 @@ async fn run(
     fun: &str,
     kwarg: Map,
 ) -> (Value, bool) {
-    let load = Map::from([
-        ("cmd", Value::from("runner")),
-        ("fun", fun.into()),
-        ("kwarg", kwarg.into()),
-        ("user", "root".into()),
+    let proof = Map::from([
+        ("user", Value::from("root")),
         ("key", master.root_key().into()),
     ]);
+    run_as(proof, master, events, fun, kwarg).await
+}
+
+/// The same for whom these fields prove.
+async fn run_as(
+    proof: Map,
+    master: &Master,
+    events: &mut EventSubscriber,
+    fun: &str,
+    kwarg: Map,
+) -> (Value, bool) {
+    let mut load = proof;
+    load.insert("cmd", "runner");
+    load.insert("fun", fun);
+    load.insert("kwarg", kwarg);
     let answer = master.ask_clear(load).await;
     let text = format!("{answer:?}");
     let tag = answer
@@ -119,5 +132,97 @@ async fn all_that_a_master_keeps_is_moved_to_a_server() {
     let jobs = status.get("jobs").unwrap();
     assert_eq!(jobs.get("available"), Some(&false.into()), "{status:?}");
     assert!(jobs.get("away_since").is_some() && jobs.get("reason").is_some());
+    master.stop().await;
+}
+
+/// A URL can name any file that the master may read, and any host.
+#[tokio::test]
+async fn who_has_logged_in_names_no_url_and_copies_no_secrets() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let passwords = dir.path().join("passwords");
+    std::fs::write(&passwords, "bob:right\n").unwrap();
+    // Whoever connects has been sent what is in the file.
+    let evil = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    evil.set_nonblocking(true).unwrap();
+    let address = evil.local_addr().unwrap();
+    let master = Master::start_in(
+        dir,
+        &format!(
+            "external_auth: {{file: {{^filename: {}, bob: ['@jobs', '@cache']}}}}\n\
+             peer_run: {{web1: ['jobs.*']}}\n\
+             cache.redis.host: {}\ncache.redis.port: {}\n",
+            passwords.display(),
+            address.ip(),
+            address.port()
+        ),
+    );
+    let web1 = Minion::signed_in(&master, "web1").await;
+    let mut events = master.events().await;
+    let bob = || {
+        Map::from([
+            ("eauth", "file"),
+            ("username", "bob"),
+            ("password", "right"),
+        ])
+    };
+    let url = format!(
+        "redis://{address}/?timeout=0.5&password_file={}",
+        passwords.display()
+    );
+    let url = || Value::from(url.as_str());
+    let jobs = |src: Value, dst: Value| Map::from([("src", src), ("dst", dst)]);
+    let asked = [
+        ("jobs.migrate", jobs("local_cache".into(), url())),
+        ("jobs.migrate", jobs(url(), "local_cache".into())),
+        (
+            "cache.migrate",
+            Map::from([("dst_driver", url()), ("bank", "grains".into())]),
+        ),
+        (
+            "cache.migrate",
+            Map::from([("src_driver", url()), ("bank", "grains".into())]),
+        ),
+    ];
+    for (fun, kwarg) in asked {
+        let (told, success) = run_as(bob(), &master, &mut events, fun, kwarg).await;
+        let is_refused = format!("{told:?}").contains("a URL is taken from");
+        assert!(!success && is_refused, "{fun}: {told:?}");
+    }
+    let banks = [None, Some("pillar"), Some("tokens"), Some("keys")];
+    for bank in banks {
+        let mut kwarg = Map::from([("dst_driver", "redis")]);
+        if let Some(bank) = bank {
+            kwarg.insert("bank", bank);
+        }
+        let (told, success) = run_as(bob(), &master, &mut events, "cache.migrate", kwarg).await;
+        let is_refused = format!("{told:?}").contains("by the master's own user alone");
+        assert!(!success && is_refused, "{bank:?}: {told:?}");
+    }
+    let by_minion = MinionRequest::MinionRunner(MinionRunner {
+        fun: "jobs.migrate".to_owned(),
+        arg: vec!["local_cache".into(), url()].into(),
+        tmo: None,
+        no_parse: None,
+    });
+    let told = web1.ask(by_minion).await;
+    assert!(
+        format!("{told:?}").contains("a URL is taken from"),
+        "{told:?}"
+    );
+    let nobody = evil.accept().unwrap_err();
+    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
+    // The master's own user may.
+    let (told, _) = run(
+        &master,
+        &mut events,
+        "jobs.migrate",
+        jobs("local_cache".into(), url()),
+    )
+    .await;
+    assert!(
+        !format!("{told:?}").contains("a URL is taken from"),
+        "{told:?}"
+    );
+    evil.accept().unwrap();
     master.stop().await;
 }

@@ -24,6 +24,12 @@ pub fn returner_place(
     Reader { opts }.returner(option, name)
 }
 
+/// Whether a command names a place by a URL. Such a place says by itself which files
+/// are read for it, and where what is in them is sent: not everybody may name one.
+pub fn is_url(name: &str) -> bool {
+    name.contains("://")
+}
+
 /// A place of jobs as a command names it: `local_cache`, a returner of Salt's with
 /// its options, or a URL.
 ///
@@ -80,7 +86,7 @@ impl Reader<'_> {
         what: &'static str,
         text: &str,
     ) -> Result<Option<BackendOptions>, PlaceError> {
-        if !text.contains("://") {
+        if !is_url(text) {
             return Ok(None);
         }
         let address = Address::parse(text).map_err(|source| {

@@ -7,7 +7,10 @@
 //! server refuses although it takes others is set aside and tried again later, so
 //! that it does not hold up the rest.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod state;
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,10 +19,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use halite_spool::{Limits, Moment, Pending, Spool, SpoolError};
 
-use crate::error::StoreError;
+use self::state::{State, Verdict};
+use crate::error::{StoreError, chain};
 use crate::limits::{
-    WAITING_AT_ONCE_BYTES_MAX, WAITING_AT_ONCE_MAX, WAITING_BYTES_MAX, WAITING_END_MAX,
-    WAITING_PAUSE_FIRST, WAITING_PAUSE_MAX, WAITING_REFUSALS_MAX, WAITING_REFUSED_PAUSE,
+    WAITING_BYTES_MAX, WAITING_COUNT_MAX, WAITING_END_MAX, WAITING_PAUSE_FIRST, WAITING_PAUSE_MAX,
 };
 
 /// Nothing grows too old: somebody waits for it.
@@ -36,6 +39,12 @@ pub(crate) trait Destination: Send + Sync + 'static {
 
     /// Something is stored, and waits no longer.
     fn delivered(&self, _sequence: u64) {}
+
+    /// Parts of what is refused, of which the server may take some: they wait in
+    /// its place. `None` for what cannot be parted.
+    fn parted(&self, _payload: &[u8]) -> Option<[Vec<u8>; 2]> {
+        None
+    }
 }
 
 /// What is known of something that waits for a server.
@@ -68,43 +77,6 @@ struct Shared {
     place: String,
 }
 
-#[derive(Debug)]
-struct State {
-    spool: Spool,
-    since: Option<(SystemTime, Instant)>,
-    /// What was refused while others were taken, and how often.
-    strikes: BTreeMap<u64, usize>,
-    refused: BTreeSet<u64>,
-    stored: u64,
-    reason: Option<String>,
-    is_closing: bool,
-}
-
-impl State {
-    /// Whether something waits that is not set aside.
-    fn has_next(&self) -> bool {
-        self.spool.len() > self.refused.len()
-    }
-
-    /// The next that wait, oldest first.
-    fn next(&mut self) -> Vec<Pending> {
-        let mut found = Vec::new();
-        let mut bytes = 0;
-        let mut after = 0;
-        while found.len() < WAITING_AT_ONCE_MAX && bytes < WAITING_AT_ONCE_BYTES_MAX {
-            let Some(pending) = self.spool.pending(Moment::now(), after, 1).pop() else {
-                break;
-            };
-            after = pending.sequence;
-            if !self.refused.contains(&after) {
-                bytes += pending.payload.len();
-                found.push(pending);
-            }
-        }
-        found
-    }
-}
-
 impl Backlog {
     /// Opens what waits in a directory. `found` is shown all of it; the thread
     /// that stores it ends when this is dropped.
@@ -129,15 +101,7 @@ impl Backlog {
             found(&pending);
         }
         let shared = Arc::new(Shared {
-            state: Mutex::new(State {
-                spool,
-                since,
-                strikes: BTreeMap::new(),
-                refused: BTreeSet::new(),
-                stored: 0,
-                reason: None,
-                is_closing: false,
-            }),
+            state: Mutex::new(State::new(spool, since, WAITING_COUNT_MAX)),
             changed: Condvar::new(),
             place: destination.place(),
         });
@@ -167,7 +131,7 @@ impl Backlog {
     /// the disk does not take it.
     pub(crate) fn push(&self, payload: &[u8], why: &str) -> Option<u64> {
         let mut state = self.shared.lock();
-        if !state.spool.has_room(payload.len()) {
+        if !state.has_room(payload.len()) {
             return None;
         }
         let pushed = state.spool.append(Moment::now(), payload);
@@ -200,7 +164,7 @@ impl Backlog {
             count: state.spool.len(),
             bytes: state.spool.bytes(),
             since: state.since.map(|(wall, _)| wall),
-            refused: state.refused.len(),
+            refused: state.refused(),
             reason: state.reason.clone(),
         }
     }
@@ -245,56 +209,66 @@ impl Shared {
                 }
                 return None;
             }
+            let until_retry = state.retry_refused();
             let left = pause.saturating_sub(begun.elapsed());
             if left.is_zero() && state.has_next() {
                 return Some(state.next());
             }
             let limit = match left.is_zero() {
                 false => left,
-                true => WAITING_REFUSED_PAUSE,
+                true => until_retry,
             };
-            let (again, waited) = self
+            let (again, _) = self
                 .changed
                 .wait_timeout(state, limit)
                 .unwrap_or_else(PoisonError::into_inner);
             state = again;
-            if waited.timed_out() && left.is_zero() {
-                // What was refused is tried again.
-                state.refused.clear();
-                state.strikes.clear();
-            }
         }
     }
 
-    /// Forgets what is stored. Whether anything is.
+    /// Forgets what is stored. Whether the next can follow at once: something was
+    /// stored, or refused by a server that takes others.
     fn settle(
         &self,
         to: &impl Destination,
         waiting: &[Pending],
         outcomes: Vec<Result<(), StoreError>>,
     ) -> bool {
-        let any = outcomes.iter().any(Result::is_ok);
+        let taken = outcomes.iter().filter(|outcome| outcome.is_ok()).count() as u64;
+        let mut goes_on = taken > 0;
         let mut stored = Vec::new();
         let mut state = self.lock();
+        state.pass(waiting, &outcomes);
         for (pending, outcome) in waiting.iter().zip(outcomes) {
             let sequence = pending.sequence;
             match outcome {
                 Ok(()) => {
-                    state.strikes.remove(&sequence);
+                    state.forgive(sequence);
                     state.stored += 1;
-                    if let Err(error) = state.spool.acknowledge_untidily(sequence) {
-                        tracing::warn!(%error, "something may be stored twice after a restart");
-                    }
+                    acknowledge(&mut state, sequence);
                     stored.push(sequence);
                 }
                 Err(error) => {
-                    state.reason = Some(crate::error::chain(&error));
-                    if any && error.is_answer() {
-                        self.strike(&mut state, sequence, &error);
+                    state.reason = Some(chain(&error));
+                    if error.may_be_its_own_fault() {
+                        let verdict = state.refuse(sequence, taken, !error.is_answer());
+                        goes_on |= verdict != Verdict::Unproven;
+                        if verdict == Verdict::Hopeless {
+                            self.give_up(&mut state, to, pending, &error);
+                        }
                     }
                 }
             }
         }
+        self.tidy(&mut state);
+        drop(state);
+        for sequence in stored {
+            to.delivered(sequence);
+        }
+        goes_on
+    }
+
+    fn tidy(&self, state: &mut State) {
         if let Err(error) = state.spool.tidy() {
             tracing::warn!(%error, "the spool of the store cannot be tidied");
         }
@@ -307,25 +281,41 @@ impl Shared {
         } else if let Err(error) = state.spool.sync() {
             tracing::warn!(%error, "what waits for the store may not survive a power cut");
         }
-        drop(state);
-        for sequence in stored {
-            to.delivered(sequence);
-        }
-        any
     }
 
-    fn strike(&self, state: &mut State, sequence: u64, error: &StoreError) {
-        let strikes = state.strikes.entry(sequence).or_default();
-        *strikes += 1;
-        if *strikes >= WAITING_REFUSALS_MAX {
-            state.strikes.remove(&sequence);
-            state.refused.insert(sequence);
-            tracing::error!(
-                store = %self.place,
-                sequence,
-                "it takes others and refuses this, which is set aside: {}",
-                crate::error::chain(error)
-            );
+    /// Parts what the server refuses although it takes others, or sets it aside.
+    fn give_up(
+        &self,
+        state: &mut State,
+        to: &impl Destination,
+        pending: &Pending,
+        error: &StoreError,
+    ) {
+        let sequence = pending.sequence;
+        if let Some(parts) = to.parted(&pending.payload) {
+            // Both are on disk before the whole is not: the server knows parts that
+            // come twice.
+            let are_there = parts.iter().all(|part| {
+                state.has_room(part.len()) && state.spool.append(Moment::now(), part).is_ok()
+            });
+            if are_there {
+                state.forgive(sequence);
+                acknowledge(state, sequence);
+                return;
+            }
         }
+        state.set_aside(sequence);
+        tracing::error!(
+            store = %self.place,
+            sequence,
+            "it takes others and refuses this, which is set aside: {}",
+            chain(error)
+        );
+    }
+}
+
+fn acknowledge(state: &mut State, sequence: u64) {
+    if let Err(error) = state.spool.acknowledge_untidily(sequence) {
+        tracing::warn!(%error, "something may be stored twice after a restart");
     }
 }

@@ -8,7 +8,7 @@ use halite_crypto::files::FileError;
 use halite_proto::Value;
 use halite_proto::json::Unwritable;
 use halite_proto::msgpack::{PackError, UnpackError};
-use halite_store_servers::ServerError;
+use halite_store_servers::{Failure, ServerError};
 use thiserror::Error;
 
 /// Why something was not stored, found or removed. The text is one line and
@@ -106,6 +106,14 @@ impl StoreError {
             Self::Server(error) => error.failure.is_answer(),
             _ => true,
         }
+    }
+
+    /// Whether what was asked may be to blame, and not the server: it was there, and
+    /// has answered that it does not do this, or nothing at all.
+    pub(crate) fn may_be_its_own_fault(&self) -> bool {
+        let is_slow = matches!(self, Self::Server(error)
+            if matches!(error.failure, Failure::TimedOut { .. }));
+        is_slow || self.is_answer()
     }
 
     pub(crate) fn pack(place: impl Display, source: PackError) -> Self {

@@ -1,6 +1,6 @@
 //! Events on their way to a database, as they wait and as they are stored.
 
-use halite_crypto::random_bytes;
+use halite_crypto::{HashType, hash_hex, random_bytes};
 use halite_proto::{Map, Value};
 
 /// Events as a table has them.
@@ -25,6 +25,28 @@ impl Batch {
             data: Vec::new(),
             times: Vec::new(),
         }
+    }
+
+    /// Both halves; `None` for one event. Their ids follow from that of the whole, so
+    /// that they are the same if it is halved again.
+    pub(crate) fn halves(mut self) -> Option<[Self; 2]> {
+        let count = self.tags.len();
+        if count < 2 {
+            return None;
+        }
+        let id = |half: &str| {
+            let name = format!("{} {half}", self.id);
+            hash_hex(HashType::Sha256, name.as_bytes())
+        };
+        let (first, second) = (id("first"), id("second"));
+        let second = Self {
+            id: second,
+            tags: self.tags.split_off(count / 2),
+            data: self.data.split_off(count / 2),
+            times: self.times.split_off(count / 2),
+        };
+        self.id = first;
+        Some([self, second])
     }
 
     /// As it waits.

@@ -206,6 +206,18 @@ impl Destination for Database {
         }
         outcomes
     }
+
+    fn parted(&self, payload: &[u8]) -> Option<[Vec<u8>; 2]> {
+        let Ok(Value::Map(map)) = unpack_modern(payload) else {
+            return None;
+        };
+        let halves = Batch::from_map(&map)?.halves()?;
+        let packed = halves.map(|half| pack_map(&half.to_map(), Packing::Modern));
+        let [Ok(first), Ok(second)] = packed else {
+            return None;
+        };
+        Some([first, second])
+    }
 }
 
 #[cfg(test)]
@@ -236,6 +248,21 @@ mod tests {
         let mut short = batch.to_map();
         short.insert("times", Value::List(Vec::new()));
         assert_eq!(Batch::from_map(&short), None);
+    }
+
+    #[test]
+    fn a_batch_is_halved_down_to_single_events() {
+        let events: Vec<_> = (0..3).map(|n| event(&n.to_string(), 1)).collect();
+        let batch = batches(&events, &mut Ok(())).remove(0);
+        let [first, second] = batch.clone().halves().unwrap();
+        assert_eq!(
+            (first.tags.join(""), second.tags.join("")),
+            ("0".into(), "12".into())
+        );
+        assert_eq!((second.data.len(), second.times.len()), (2, 2));
+        assert!(first.id != second.id && first.id != batch.id);
+        assert_eq!(batch.halves(), Some([first.clone(), second]));
+        assert_eq!(first.halves(), None);
     }
 
     #[test]

@@ -68,6 +68,9 @@ pub const STAMP_SETTLED_S: i64 = 2;
 /// kept.
 pub const WAITING_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
+/// Most entries of what waits so: each is also known in memory.
+pub const WAITING_COUNT_MAX: usize = 500_000;
+
 /// Writes that have waited and are given to a server at once.
 pub const WAITING_AT_ONCE_MAX: usize = 64;
 
@@ -84,10 +87,11 @@ pub const WAITING_PAUSE_FIRST: Duration = Duration::from_millis(100);
 /// The longest such pause.
 pub const WAITING_PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// How often something is refused while others are taken until it is set aside.
+/// How often something is refused, or not answered, although others were taken since
+/// the time before, until it is set aside.
 pub const WAITING_REFUSALS_MAX: usize = 3;
 
-/// After how long without work what was set aside is tried again.
+/// After how long what was set aside is tried again.
 pub const WAITING_REFUSED_PAUSE: Duration = Duration::from_secs(3600);
 
 /// Most events that are stored in one statement.

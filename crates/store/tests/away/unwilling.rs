@@ -151,7 +151,7 @@ fn one_return_that_is_refused_is_set_aside() {
     let subject = Subject::on(&mariadb.url("salt"));
     let store = subject.open();
     let job = jid(1);
-    let large = ret(&job, Value::from("x".repeat(2 << 20)));
+    let large = ret(&job, Value::from("x".repeat(17 << 20)));
     let saved = store.jobs.save_return(&job, &id("large"), &large);
     assert_eq!(saved.unwrap(), Saved::Stored);
     for number in 0.. {

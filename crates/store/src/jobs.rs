@@ -55,8 +55,7 @@ impl Jobs {
         nocache: bool,
         mut next: impl FnMut() -> Jid,
     ) -> Result<Jid, StoreError> {
-        let allocated: Result<Jid, StoreError> =
-            on!(self.backend, jobs.allocate(nocache, &mut next));
+        let allocated = self.allocate_now(nocache, &mut next);
         match (allocated, &self.waiting) {
             (Err(error), Some(waiting)) if error.is_of_server() => {
                 let jid = next();
@@ -69,6 +68,19 @@ impl Jobs {
             }
             (allocated, _) => allocated,
         }
+    }
+
+    /// Takes a new job id for a job that somebody brings again until it is kept: while
+    /// the server is away nothing of it waits.
+    ///
+    /// # Errors
+    /// When the store cannot be written, or too many ids are taken.
+    pub fn allocate_now(
+        &self,
+        nocache: bool,
+        mut next: impl FnMut() -> Jid,
+    ) -> Result<Jid, StoreError> {
+        on!(self.backend, jobs.allocate(nocache, &mut next))
     }
 
     /// Takes the id that a minion has given to a job of its own, or the next

@@ -43,8 +43,8 @@ struct JobServer {
 struct Index {
     /// The numbers of loads and returns that wait.
     jobs: HashMap<Jid, Vec<u64>>,
-    /// What a return that waits says, as a hash.
-    returns: HashMap<(Jid, MinionId), u64>,
+    /// The number of a return that waits, and what it says, as a hash.
+    returns: HashMap<(Jid, MinionId), (u64, u64)>,
     /// Whose entries these are.
     numbers: HashMap<u64, (Jid, Option<MinionId>)>,
 }
@@ -54,7 +54,8 @@ impl Index {
         let (jid, id) = match write {
             Write::Load { jid, .. } => (jid.clone(), None),
             Write::Return { jid, id, ret } => {
-                self.returns.insert((jid.clone(), id.clone()), hash(ret));
+                let of = (jid.clone(), id.clone());
+                self.returns.insert(of, (sequence, hash(ret)));
                 (jid.clone(), Some(id.clone()))
             }
             _ => return,
@@ -74,8 +75,17 @@ impl Index {
             }
         }
         if let Some(id) = id {
-            self.returns.remove(&(jid, id));
+            let of = (jid, id);
+            if self.returns.get(&of).is_some_and(|it| it.0 == sequence) {
+                self.returns.remove(&of);
+            }
         }
+    }
+
+    /// Whether what a return that waits says differs from this; `None` if none does.
+    fn differs(&self, jid: &Jid, id: &MinionId, ret: &JobReturn) -> Option<bool> {
+        let (_, known) = self.returns.get(&(jid.clone(), id.clone()))?;
+        Some(*known != hash(ret))
     }
 }
 
@@ -119,14 +129,14 @@ impl Waiting {
         if !self.backlog.is_idle() {
             // The disk is full, too.
             return match self.push(&write(), "others wait") {
-                true => Ok(()),
-                false => now(),
+                Pushed::NoRoom => now(),
+                Pushed::Waits | Pushed::Waited { .. } => Ok(()),
             };
         }
         match now() {
             Err(error) if error.is_of_server() => match self.push(&write(), &chain(&error)) {
-                true => Ok(()),
-                false => Err(error),
+                Pushed::NoRoom => Err(error),
+                Pushed::Waits | Pushed::Waited { .. } => Ok(()),
             },
             done => done,
         }
@@ -140,27 +150,27 @@ impl Waiting {
         ret: &JobReturn,
         now: impl Fn() -> Result<Saved, StoreError>,
     ) -> Result<Saved, StoreError> {
-        let known = self
-            .server
-            .index()
-            .returns
-            .get(&(jid.clone(), id.clone()))
-            .copied();
-        if let Some(known) = known {
-            let differs = known != hash(ret);
+        if let Some(differs) = self.server.index().differs(jid, id, ret) {
             return Ok(Saved::Duplicate { differs });
         }
-        let mut saved = None;
-        let write = || Write::Return {
-            jid: jid.clone(),
-            id: id.clone(),
-            ret: Box::new(ret.clone()),
+        let push = |why: &str| {
+            let (jid, id, ret) = (jid.clone(), id.clone(), Box::new(ret.clone()));
+            self.push(&Write::Return { jid, id, ret }, why)
         };
-        self.write(write, || {
-            saved = Some(now()?);
-            Ok(())
-        })?;
-        Ok(saved.unwrap_or(Saved::Stored))
+        let (pushed, error) = match self.backlog.is_idle() {
+            false => (push("others wait"), None),
+            true => match now() {
+                Err(error) if error.is_of_server() => (push(&chain(&error)), Some(error)),
+                done => return done,
+            },
+        };
+        match (pushed, error) {
+            (Pushed::Waits, _) => Ok(Saved::Stored),
+            (Pushed::Waited { differs }, _) => Ok(Saved::Duplicate { differs }),
+            (Pushed::NoRoom, Some(error)) => Err(error),
+            // The disk is full, too.
+            (Pushed::NoRoom, None) => now(),
+        }
     }
 
     /// What was published as a job, if that waits.
@@ -214,21 +224,39 @@ impl Waiting {
             .collect()
     }
 
-    /// Whether it waits now.
-    fn push(&self, write: &Write, why: &str) -> bool {
+    fn push(&self, write: &Write, why: &str) -> Pushed {
         let packed = write.pack();
         let packed = packed.inspect_err(|error| tracing::error!("{}", chain(error)));
         let Ok(packed) = packed else {
-            return false;
+            return Pushed::NoRoom;
         };
-        // Held, so that it is not taken out before it is in.
+        // Held, so that it is not taken out before it is in, and that the same
+        // return is not put in by two.
         let mut index = self.server.index();
-        let pushed = self.backlog.push(&packed, why);
-        if let Some(sequence) = pushed {
-            index.add(sequence, write);
+        if let Write::Return { jid, id, ret } = write
+            && let Some(differs) = index.differs(jid, id, ret)
+        {
+            return Pushed::Waited { differs };
         }
-        pushed.is_some()
+        match self.backlog.push(&packed, why) {
+            Some(sequence) => {
+                index.add(sequence, write);
+                Pushed::Waits
+            }
+            None => Pushed::NoRoom,
+        }
     }
+}
+
+/// What has become of something that is to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pushed {
+    /// It waits now.
+    Waits,
+    /// A return of the same minion to the same job does already.
+    Waited { differs: bool },
+    /// It cannot wait.
+    NoRoom,
 }
 
 fn stored(ret: &JobReturn) -> StoredReturn {

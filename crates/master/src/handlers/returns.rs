@@ -61,7 +61,9 @@ impl Returns<'_> {
                 Ok(jid) => job.jid = ReturnJid::Jid(jid),
                 Err(error) => {
                     room.release(jobs, sender);
-                    tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
+                    if caller.may_log("own job") {
+                        tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
+                    }
                     return Handled::failed();
                 }
             }
@@ -216,7 +218,7 @@ fn own_job(
     }
     let jid = match mark.filter(is_past) {
         Some(mark) => jobs.cache.allocate_own(id, &mark)?,
-        None => jobs.allocate(false)?,
+        None => jobs.allocate_now()?,
     };
     if jobs.settings.stores_returns && !jobs.cache.has_load(&jid)? {
         let load = load_of_return(&jid, id, job);

@@ -25,7 +25,9 @@ impl Jobs {
         match self.cache.load(jid) {
             Ok(load) => load.is_some_and(|own| is_of_another(&own, drawn_by, job)),
             Err(error) => {
-                tracing::error!(%jid, "could not read who published it: {}", chain(&error));
+                if self.telemetry.may_log("job cache", "who published") {
+                    tracing::error!(%jid, "could not read who published it: {}", chain(&error));
+                }
                 false
             }
         }

@@ -36,7 +36,10 @@ impl Jobs {
             }
             // Nobody is remembered for ids that somebody has thought of.
             Ok(None) => {}
-            Err(error) => tracing::warn!(%jid, "could not read who was meant: {}", chain(&error)),
+            Err(error) if self.telemetry.may_log("job cache", "who was meant") => {
+                tracing::warn!(%jid, "could not read who was meant: {}", chain(&error));
+            }
+            Err(_) => {}
         }
     }
 

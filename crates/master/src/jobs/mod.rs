@@ -110,6 +110,14 @@ impl Jobs {
         self.cache.allocate(nocache, || self.next_id())
     }
 
+    /// The same for the job of a return that its minion brings again if this fails.
+    ///
+    /// # Errors
+    /// When the job cache cannot be used.
+    pub(crate) fn allocate_now(&self) -> Result<Jid, StoreError> {
+        self.cache.allocate_now(false, || self.next_id())
+    }
+
     /// Stores what was published where `ext_job_cache` says.
     pub(crate) fn save_in_ext(&self, jid: &Jid, load: &Map, minions: Option<&[MinionId]>) {
         let Some(ext) = &self.ext else {

@@ -78,6 +78,53 @@ fn what_a_dead_mariadb_misses_is_stored_when_it_is_back() {
     }
 }
 
+/// A minion that is not heard brings a job of its own again and again.
+#[test]
+fn an_id_that_is_asked_for_again_leaves_nothing_behind() {
+    let Some(redis) = Redis::for_test(&Wanted::default()) else {
+        return;
+    };
+    let subject = Subject::on(&redis.url());
+    let store = subject.open();
+    let mut next = (1..).map(jid);
+    let mut allocate = || store.jobs.allocate_now(false, || next.next().unwrap());
+    allocate().unwrap();
+    redis.server.kill();
+    for _ in 0..3 {
+        allocate().unwrap_err();
+    }
+    assert_eq!(waits(&store).count, 0);
+}
+
+/// Two workers have got the same return at once.
+#[test]
+fn a_return_that_comes_twice_at_once_waits_once() {
+    let Some(redis) = Redis::for_test(&Wanted::default()) else {
+        return;
+    };
+    let subject = Subject::on(&redis.url());
+    let store = subject.open();
+    job_with_returns(&store, &jid(1), &[id("web1")]);
+    redis.server.kill();
+    let begin = std::sync::Barrier::new(8);
+    for (number, job) in (10..30).map(jid).enumerate() {
+        let save = || {
+            begin.wait();
+            store
+                .jobs
+                .save_return(&job, &id("web1"), &ret(&job, 1))
+                .unwrap()
+        };
+        let saved: Vec<Saved> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(save)).collect();
+            threads.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        let stored = saved.iter().filter(|it| **it == Saved::Stored).count();
+        assert_eq!(stored, 1, "{saved:?}");
+        assert_eq!(waits(&store).count, number + 1);
+    }
+}
+
 /// The backup does not know the job that minions still return to.
 #[test]
 fn a_server_with_the_data_of_yesterday_is_filled_again() {

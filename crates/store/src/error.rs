@@ -108,6 +108,11 @@ impl StoreError {
         }
     }
 
+    /// Whether it is about what was read or stored, and not about the place as a whole.
+    pub(crate) fn is_of_entry(&self) -> bool {
+        !matches!(self, Self::File(_)) && self.is_answer()
+    }
+
     /// Whether what was asked may be to blame, and not the server: it was there, and
     /// has answered that it does not do this, or nothing at all.
     pub(crate) fn may_be_its_own_fault(&self) -> bool {

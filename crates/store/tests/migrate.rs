@@ -190,3 +190,30 @@ fn a_job_that_differs_is_told_of() {
     let kept = two.jobs.return_of(&jid(1), &id("web1")).unwrap().unwrap();
     assert_eq!(kept.ret(), &Value::from(2));
 }
+
+/// A job that is larger than the server takes is named, and holds up no other.
+#[test]
+fn a_job_that_is_refused_is_told_of() {
+    let args = ["--max-allowed-packet=1M"];
+    let Some(mariadb) = MariaDb::for_test(&Wanted::default().args(&args)) else {
+        return;
+    };
+    let address = Address::parse(&mariadb.url("salt")).unwrap();
+    let place = BackendOptions::Mysql(Box::new(MysqlOptions::new(address)));
+    let there = halite_store::open(&StoreOptions::all(place));
+    let dir = tempfile::tempdir().unwrap();
+    let files = halite_store::open(&StoreOptions::local_fs(dir.path(), HashType::Sha256));
+    for number in 0..20 {
+        let size = if number == 10 { 2 << 20 } else { 1 };
+        let fun = FunSpec::One("test.ping".to_owned());
+        let job = ReturnJid::Jid(jid(number));
+        let ret = JobReturn::new(job, fun, Vec::new(), "x".repeat(size).into(), 0);
+        let saved = files.jobs.save_return(&jid(number), &id("web1"), &ret);
+        assert_eq!(saved.unwrap(), Saved::Stored);
+    }
+    let copied = copy_jobs(&files.jobs, &there.jobs, false, |_, _| true).unwrap();
+    assert_eq!((copied.jobs, copied.copied), (20, 19));
+    assert_eq!(copied.different, [jid(10)]);
+    assert_ne!(copied.hash, copied.hash_there);
+    assert!(copied.reason.unwrap().contains("mysql://"));
+}

@@ -77,10 +77,13 @@ fn migrate_jobs(call: &Call<'_>) -> Ran {
 fn told_jobs(copied: &JobsCopied, is_dry: bool) -> Ran {
     if !is_dry && copied.hash != copied.hash_there {
         let jids: Vec<&str> = copied.different.iter().map(|jid| jid.as_str()).collect();
+        let why = copied.reason.as_ref();
+        let why = why.map_or_else(String::new, |why| format!(" (the first: {why})"));
         return Err(RunnerError::Failed(format!(
-            "{} jobs were looked at, and some are not the same there: {}",
+            "{} jobs were looked at, and some are not the same there: {}{}",
             copied.jobs,
-            jids.join(", ")
+            jids.join(", "),
+            why
         )));
     }
     Ok(Map::from([

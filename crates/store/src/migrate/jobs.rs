@@ -10,7 +10,7 @@ use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value, python};
 
 use super::{DIFFERENT_MAX, Outcome};
-use crate::error::StoreError;
+use crate::error::{StoreError, chain};
 use crate::job_filter::JobFilter;
 use crate::jobs::Jobs;
 use crate::kept::StoredReturn;
@@ -37,8 +37,10 @@ pub struct JobsCopied {
     pub hash: String,
     /// The hash over the same jobs where they were copied to.
     pub hash_there: String,
-    /// Jobs that are not the same there, at most `DIFFERENT_MAX`.
+    /// Jobs that are not the same there, or cannot be copied, at most `DIFFERENT_MAX`.
     pub different: Vec<Jid>,
+    /// Why the first of those that cannot be copied cannot.
+    pub reason: Option<String>,
 }
 
 /// What is kept of a job.
@@ -56,6 +58,22 @@ struct Done {
     hash: String,
     hash_there: String,
     returns: usize,
+    /// Why it cannot be copied.
+    reason: Option<String>,
+}
+
+impl Done {
+    /// A job that one of the places does not read or take, although it does others.
+    fn refused(jid: &Jid, error: &StoreError) -> Self {
+        Self {
+            outcome: Outcome::Different,
+            // It is the same nowhere.
+            hash: jid.to_string(),
+            hash_there: String::new(),
+            returns: 0,
+            reason: Some(chain(error)),
+        }
+    }
 }
 
 /// Copies all jobs that have been published or returned, the newest first. After
@@ -63,14 +81,16 @@ struct Done {
 /// on.
 ///
 /// # Errors
-/// When one of the places cannot be used, or a job cannot be written as JSON. What
-/// is copied by then is not copied again.
+/// When one of the places cannot be used. What is copied by then is not copied again.
+/// A job that cannot be read, or that the other place refuses, is one that differs.
 pub fn copy_jobs(
     from: &Jobs,
     to: &Jobs,
     is_dry: bool,
     mut go_on: impl FnMut(usize, usize) -> bool,
 ) -> Result<JobsCopied, StoreError> {
+    // A place that refuses everything is not one that refuses each job.
+    to.newest(1)?;
     let mut jids = Vec::new();
     from.newest_fitting(JOBS_LISTED_MAX, &JobFilter::default(), |jid, _| {
         jids.push(jid.clone());
@@ -85,6 +105,9 @@ pub fn copy_jobs(
         for (jid, done) in together(from, to, step, is_dry)? {
             copied.jobs += 1;
             copied.returns += done.returns;
+            if copied.reason.is_none() {
+                copied.reason = done.reason;
+            }
             match done.outcome {
                 Outcome::Copied => copied.copied += 1,
                 Outcome::Known => copied.known += 1,
@@ -121,8 +144,10 @@ fn together(
             && let Some(jid) = jids.get(next.fetch_add(1, Ordering::Relaxed))
         {
             // One that was cleaned away meanwhile is none.
-            let done = copy(from, to, jid, is_dry)
-                .inspect_err(|_| has_failed.store(true, Ordering::Relaxed));
+            let done = match copy(from, to, jid, is_dry) {
+                Err(error) if error.is_of_entry() => Ok(Some(Done::refused(jid, &error))),
+                done => done.inspect_err(|_| has_failed.store(true, Ordering::Relaxed)),
+            };
             if let Some(done) = done.transpose() {
                 let mut all = all
                     .lock()
@@ -157,6 +182,7 @@ fn copy(from: &Jobs, to: &Jobs, jid: &Jid, is_dry: bool) -> Result<Option<Done>,
         hash: hash.clone(),
         hash_there,
         returns: job.returns.len(),
+        reason: None,
     };
     let hash_there = hash_of_there()?;
     if hash_there == hash {

@@ -22,6 +22,16 @@ impl fmt::Display for ServerError {
     }
 }
 
+impl ServerError {
+    /// The same, for somebody else who has waited for the same answer.
+    pub fn again(&self) -> Self {
+        Self {
+            server: self.server.clone(),
+            failure: self.failure.again(),
+        }
+    }
+}
+
 impl Error for ServerError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.failure.source()
@@ -78,6 +88,18 @@ impl Failure {
         Self::Broken(source.into())
     }
 
+    fn again(&self) -> Self {
+        match self {
+            Self::Away { since } => Self::Away { since: *since },
+            Self::Busy { limit } => Self::Busy { limit: *limit },
+            Self::TimedOut { limit } => Self::TimedOut { limit: *limit },
+            Self::Unreached { limit } => Self::Unreached { limit: *limit },
+            Self::Broken(source) => Self::broken(with_causes(&**source)),
+            Self::Refused(text) => Self::Refused(text.clone()),
+            Self::Answer(text) => Self::Answer(text.clone()),
+        }
+    }
+
     /// Whether the connection is of no use any more.
     pub(crate) fn breaks(&self) -> bool {
         matches!(
@@ -85,6 +107,17 @@ impl Failure {
             Self::TimedOut { .. } | Self::Unreached { .. } | Self::Broken(_)
         )
     }
+}
+
+/// An error with its causes, as one line.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
 
 use crate::address::Address;
-use crate::error::{Failure, ServerError};
+use crate::error::{Failure, ServerError, with_causes};
 use crate::health::{Health, Status};
 use crate::io;
 use crate::limits::{PAUSE_FIRST, PAUSE_MAX, THREAD_LATE, UNANSWERED_MAX};
@@ -220,16 +220,6 @@ impl<D: Driver> fmt::Debug for Server<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Server({})", self.address)
     }
-}
-
-fn with_causes(failure: &Failure) -> String {
-    let mut text = failure.to_string();
-    let mut cause = std::error::Error::source(failure);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, MinionId};
+use halite_store_servers::ServerError;
 
 use crate::error::StoreError;
 use crate::packing::{load_of_return, pack_load, pack_return};
@@ -63,7 +64,7 @@ struct State {
     tickets: u64,
     leaders: usize,
     waiting: Vec<Entry>,
-    outcomes: HashMap<u64, Outcome>,
+    outcomes: HashMap<u64, Result<Outcome, ServerError>>,
 }
 
 impl State {
@@ -94,7 +95,7 @@ impl State {
 impl Queue {
     /// Stores a return together with others. `save` stores several, and gives
     /// by their tickets what has become of them; it may be called by several
-    /// threads at once.
+    /// threads at once. A server that is away is away for all of them.
     pub(crate) fn save(
         &self,
         mut entry: Entry,
@@ -111,13 +112,13 @@ impl Queue {
                 drop(state);
                 return match outcome {
                     // Alone it fails for reasons of its own, if at all.
-                    Outcome::Failed => {
+                    Ok(Outcome::Failed) => {
                         let outcomes = save(vec![alone])?;
                         Ok(outcomes
                             .first()
                             .map_or(Outcome::Failed, |(_, outcome)| *outcome))
                     }
-                    outcome => Ok(outcome),
+                    outcome => Ok(outcome?),
                 };
             }
             if state.leaders == LEADERS_MAX || state.waiting.is_empty() {
@@ -129,12 +130,21 @@ impl Queue {
             state.leaders += 1;
             drop(state);
             let tickets: Vec<u64> = entries.iter().map(|entry| entry.ticket).collect();
-            let outcomes = save(entries).unwrap_or_default();
+            let (outcomes, away) = match save(entries) {
+                Ok(outcomes) => (outcomes, None),
+                Err(StoreError::Server(error)) if !error.failure.is_answer() => {
+                    (Vec::new(), Some(error))
+                }
+                Err(_) => (Vec::new(), None),
+            };
             let mut outcomes: HashMap<u64, Outcome> = outcomes.into_iter().collect();
             state = self.lock();
             state.leaders -= 1;
             for ticket in tickets {
-                let outcome = outcomes.remove(&ticket).unwrap_or(Outcome::Failed);
+                let outcome = match &away {
+                    Some(error) => Err(error.again()),
+                    None => Ok(outcomes.remove(&ticket).unwrap_or(Outcome::Failed)),
+                };
                 state.outcomes.insert(ticket, outcome);
             }
             self.changed.notify_all();
@@ -218,6 +228,40 @@ mod tests {
         assert_eq!(ids(), ["1", "2"]);
         assert_eq!(ids(), ["3"]);
         assert!(ids().is_empty());
+    }
+
+    #[test]
+    fn a_server_that_is_away_is_away_for_all_who_wait() {
+        use halite_store_servers::Failure;
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        use std::thread;
+
+        let (queue, tried) = (Queue::default(), AtomicUsize::new(0));
+        let count = 40;
+        let save = |_: Vec<Entry>| {
+            tried.fetch_add(1, Ordering::Relaxed);
+            // Until all the others wait.
+            while queue.lock().tickets < count {
+                thread::yield_now();
+            }
+            let failure = Failure::broken("it is gone");
+            let server = "a server".to_owned();
+            Err(ServerError { server, failure }.into())
+        };
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..count)
+                .map(|number| {
+                    let (queue, save) = (&queue, &save);
+                    scope.spawn(move || queue.save(entry(&number.to_string(), 1), save))
+                })
+                .collect();
+            for thread in threads {
+                let error = thread.join().unwrap().unwrap_err();
+                assert!(!error.is_answer(), "{error}");
+            }
+        });
+        let tried = tried.into_inner();
+        assert!(tried <= 2 * LEADERS_MAX, "{tried}");
     }
 
     #[test]

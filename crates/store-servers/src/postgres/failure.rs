@@ -16,9 +16,16 @@ impl From<Error> for Failure {
                 false => Self::broken(error),
             };
         };
+        // Its details and hints have values of rows in them.
+        let text = format!(
+            "{}: {} ({})",
+            said.severity(),
+            said.message(),
+            said.code().code()
+        );
         match is_leaving(said.code()) {
-            true => Self::broken(error),
-            false => Self::Refused(said.to_string()),
+            true => Self::broken(text),
+            false => Self::Refused(text),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{BufReader, split};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
@@ -20,10 +20,31 @@ use crate::limits::{
     BATCH_MESSAGES_MAX, FRAME_BYTES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, PING_EVERY, REDIAL_MIN,
     SILENCE_MAX,
 };
-use crate::mesh::{Listener, Mesh};
 use crate::peer::{Incarnation, PeerAddress, PeerId};
+use crate::shared::Shared;
 use crate::tls::Secured;
 use crate::wire::{Receiver, read_frame, write_frame};
+
+/// The bound address for peers.
+pub struct Listener(TcpListener);
+
+impl Listener {
+    /// Listens for peers.
+    ///
+    /// # Errors
+    /// When the address is not ours or in use.
+    pub fn bind(address: SocketAddr) -> Result<Self, MeshError> {
+        let listen = |source| MeshError::Listen { address, source };
+        let listener = std::net::TcpListener::bind(address).map_err(listen)?;
+        listener.set_nonblocking(true).map_err(listen)?;
+        TcpListener::from_std(listener).map(Self).map_err(listen)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.0.local_addr().ok()
+    }
+}
 
 /// A peer that has proven itself and said hello.
 struct Inbound {
@@ -50,7 +71,11 @@ enum Work {
 }
 
 /// Takes connections, for as long as it is polled.
-pub(crate) async fn accept_peers(mesh: Mesh, listener: Listener, receiver: Arc<dyn Receiver>) {
+pub(crate) async fn accept_peers(
+    mesh: Arc<Shared>,
+    listener: Listener,
+    receiver: Arc<dyn Receiver>,
+) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
@@ -62,8 +87,8 @@ pub(crate) async fn accept_peers(mesh: Mesh, listener: Listener, receiver: Arc<d
                 continue;
             }
         };
-        let place = mesh.0.handshakes.begin(from.ip());
-        let (mesh, receiver) = (mesh.clone(), Arc::clone(&receiver));
+        let place = mesh.handshakes.begin(from.ip());
+        let (mesh, receiver) = (Arc::clone(&mesh), Arc::clone(&receiver));
         connections.spawn(async move {
             match prove(&mesh, stream, from, place).await {
                 Ok(Some(inbound)) => serve(&mesh, inbound, receiver).await,
@@ -78,7 +103,7 @@ pub(crate) async fn accept_peers(mesh: Mesh, listener: Listener, receiver: Arc<d
 /// Lets a peer prove itself, or hears out a master that wants to join, unless the
 /// place is needed.
 async fn prove(
-    mesh: &Mesh,
+    mesh: &Arc<Shared>,
     stream: TcpStream,
     from: SocketAddr,
     mut place: Handshake,
@@ -88,7 +113,7 @@ async fn prove(
         match greeted.map_err(|_| MeshError::Silent)?? {
             Greeted::Peer(inbound) => Ok(Some(inbound)),
             Greeted::Joins(secured, joins, first) => {
-                answer(&mesh.0.tls, joins, secured, from, first).await?;
+                answer(&mesh.tls, joins, secured, from, first).await?;
                 Ok(None)
             }
         }
@@ -100,13 +125,17 @@ async fn prove(
 }
 
 /// Hears who a peer is.
-async fn greet(mesh: &Mesh, stream: TcpStream, from: SocketAddr) -> Result<Greeted, MeshError> {
-    let mut secured = mesh.0.tls.accept(stream).await?;
-    if secured.key == mesh.0.tls.own() {
+async fn greet(
+    mesh: &Arc<Shared>,
+    stream: TcpStream,
+    from: SocketAddr,
+) -> Result<Greeted, MeshError> {
+    let mut secured = mesh.tls.accept(stream).await?;
+    if secured.key == mesh.tls.own() {
         return Err(MeshError::Own);
     }
-    let owner = mesh.0.owner(&secured.key).await;
-    let joins = mesh.0.joins.get();
+    let owner = mesh.owner(&secured.key).await;
+    let joins = mesh.joins.get();
     let owner = match (owner, joins) {
         (Err(error), None) => return Err(error),
         (owner, _) => owner,
@@ -124,7 +153,7 @@ async fn greet(mesh: &Mesh, stream: TcpStream, from: SocketAddr) -> Result<Greet
             what: "no greeting",
         });
     };
-    if hello.cluster != mesh.0.cluster {
+    if hello.cluster != mesh.cluster {
         let cluster: String = hello.cluster.chars().take(80).collect();
         tracing::error!(%peer, "refused a peer: its cluster_id is {cluster:?}");
         return Err(MeshError::OtherCluster { peer, cluster });
@@ -150,21 +179,21 @@ fn place_of(hello: &Hello, from: SocketAddr) -> Option<PeerAddress> {
 }
 
 /// Hears a peer until its connection ends.
-async fn serve(mesh: &Mesh, inbound: Inbound, receiver: Arc<dyn Receiver>) {
+async fn serve(mesh: &Arc<Shared>, inbound: Inbound, receiver: Arc<dyn Receiver>) {
     let peer = inbound.peer.clone();
     let ended = hear_out(mesh, inbound, &receiver).await;
     if let Err(error) = ended {
         tracing::info!(%peer, "the peer has disconnected: {}", chain(&error));
     }
-    if !mesh.0.hears_no_more(&peer) {
+    if !mesh.hears_no_more(&peer) {
         return;
     }
-    let mesh = mesh.clone();
+    let mesh = Arc::clone(mesh);
     let told = spawn_blocking(move || {
-        let turn = mesh.0.turn(&peer);
+        let turn = mesh.turn(&peer);
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         // A connection that was made meanwhile says that it is up, or will.
-        if !mesh.0.is_heard(&peer) {
+        if !mesh.is_heard(&peer) {
             receiver.peer_is_down(&peer);
         }
     });
@@ -173,7 +202,7 @@ async fn serve(mesh: &Mesh, inbound: Inbound, receiver: Arc<dyn Receiver>) {
 
 /// Welcomes a peer, and hands on what it tells.
 async fn hear_out(
-    mesh: &Mesh,
+    mesh: &Arc<Shared>,
     inbound: Inbound,
     receiver: &Arc<dyn Receiver>,
 ) -> Result<(), MeshError> {
@@ -184,8 +213,8 @@ async fn hear_out(
         secured: Secured { mut stream, key },
     } = inbound;
     let welcome = Frame::Welcome(Welcome {
-        incarnation: mesh.0.incarnation,
-        heard: mesh.0.hears(&peer, life, listens),
+        incarnation: mesh.incarnation,
+        heard: mesh.hears(&peer, life, listens),
     });
     let written = timeout(HANDSHAKE_MAX, write_frame(&mut stream, &welcome)).await;
     written.map_err(|_| MeshError::Silent)??;
@@ -193,7 +222,7 @@ async fn hear_out(
     let (work, queue) = mpsc::channel(BATCH_MESSAGES_MAX);
     let (handled, mut changes) = watch::channel(0);
     let handler = tokio::spawn(handle_all(
-        mesh.clone(),
+        Arc::clone(mesh),
         (peer.clone(), life),
         Arc::clone(receiver),
         queue,
@@ -219,16 +248,16 @@ async fn hear_out(
 
 /// Reads what the peer tells.
 async fn hear(
-    mesh: &Mesh,
+    mesh: &Arc<Shared>,
     (peer, key): (&PeerId, &str),
     mut reader: impl tokio::io::AsyncRead + Unpin,
     work: &mpsc::Sender<Work>,
 ) -> Result<(), MeshError> {
     loop {
         let frame = read_frame(&mut reader, FRAME_BYTES_MAX, SILENCE_MAX).await?;
-        if !mesh.0.is_pinned(key, peer) {
+        if !mesh.is_pinned(key, peer) {
             return Err(MeshError::Unpinned {
-                dir: mesh.0.pins.dir().to_owned(),
+                dir: mesh.pins.dir().to_owned(),
             });
         }
         let next = match frame {
@@ -249,25 +278,25 @@ async fn hear(
 
 /// Hands on what a peer tells, in its order.
 async fn handle_all(
-    mesh: Mesh,
+    mesh: Arc<Shared>,
     (peer, life): (PeerId, Incarnation),
     receiver: Arc<dyn Receiver>,
     mut queue: mpsc::Receiver<Work>,
     handled: watch::Sender<u64>,
 ) {
-    let (up, to, of) = (Arc::clone(&receiver), peer.clone(), mesh.clone());
+    let (up, to, of) = (Arc::clone(&receiver), peer.clone(), Arc::clone(&mesh));
     let told = spawn_blocking(move || {
-        let turn = of.0.turn(&to);
+        let turn = of.turn(&to);
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         up.peer_is_up(&to, life);
     });
     let _ = told.await;
     let mut batch = Vec::new();
     while queue.recv_many(&mut batch, BATCH_MESSAGES_MAX).await > 0 {
-        let (mesh, receiver, peer) = (mesh.clone(), Arc::clone(&receiver), peer.clone());
+        let (mesh, receiver, peer) = (Arc::clone(&mesh), Arc::clone(&receiver), peer.clone());
         let messages = std::mem::take(&mut batch);
         let done = spawn_blocking(move || {
-            let turn = mesh.0.turn(&peer);
+            let turn = mesh.turn(&peer);
             let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
             let mut last = 0;
             for work in messages {
@@ -284,26 +313,26 @@ async fn handle_all(
 }
 
 fn handle(
-    mesh: &Mesh,
+    mesh: &Arc<Shared>,
     (peer, life): (&PeerId, Incarnation),
     receiver: &dyn Receiver,
     work: Work,
 ) -> u64 {
     let number = match work {
         Work::Message(number, age, message) => {
-            if mesh.0.is_new(peer, life, number) {
+            if mesh.is_new(peer, life, number) {
                 receiver.told(peer, age, &message);
             }
             number
         }
         Work::Missed(number) => {
-            if mesh.0.is_new(peer, life, number) {
+            if mesh.is_new(peer, life, number) {
                 receiver.has_missed(peer);
             }
             number
         }
         Work::Skip(number) => number,
     };
-    mesh.0.is_handled(peer, life, number);
+    mesh.record_handled(peer, life, number);
     number
 }

@@ -2,9 +2,9 @@
 //! what it has handled.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter, split};
-use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use crate::error::MeshError;
@@ -13,10 +13,10 @@ use crate::limits::{
     BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, PING_EVERY, REDIAL_MAX,
     REDIAL_MIN, SILENCE_MAX,
 };
-use crate::mesh::Mesh;
 use crate::peer::{PeerAddress, PeerId};
+use crate::shared::Shared;
 use crate::tls::Secured;
-use crate::wire::{read_frame, write_frame};
+use crate::wire::{connect, read_frame, write_frame};
 
 /// A peer that is ready to be told.
 struct Link {
@@ -34,24 +34,28 @@ enum Dialled {
 }
 
 /// Dials an address again and again.
-pub(crate) async fn keep_dialling(mesh: Mesh, address: PeerAddress, listens: Option<SocketAddr>) {
+pub(crate) async fn keep_dialling(
+    mesh: Arc<Shared>,
+    address: PeerAddress,
+    listens: Option<SocketAddr>,
+) {
     let mut pause = REDIAL_MIN;
     let mut was_said = false;
     loop {
         let error = match dial(&mesh, &address, listens).await {
-            Ok(Dialled::Link(link)) if mesh.0.is_dialled(&link.peer, &address, link.heard) => {
+            Ok(Dialled::Link(link)) if mesh.link_up(&link.peer, &address, link.heard) => {
                 pause = REDIAL_MIN;
                 was_said = false;
                 tracing::info!(peer = %link.peer, "linked to the peer at {address}");
                 let peer = link.peer.clone();
                 let error = tell_all(&mesh, link).await;
-                mesh.0.is_hung_up(&peer);
+                mesh.link_down(&peer);
                 tracing::warn!(%peer, "the link to the peer at {address} has ended: {error}");
                 error
             }
             // It is linked by another of its addresses, as long as that holds.
             Ok(Dialled::Link(Link { peer, .. }) | Dialled::IsLinked(peer)) => {
-                while mesh.0.is_linked(&peer) {
+                while mesh.is_linked(&peer) {
                     sleep(REDIAL_MAX).await;
                 }
                 continue;
@@ -69,20 +73,20 @@ pub(crate) async fn keep_dialling(mesh: Mesh, address: PeerAddress, listens: Opt
 }
 
 async fn dial(
-    mesh: &Mesh,
+    mesh: &Arc<Shared>,
     address: &PeerAddress,
     listens: Option<SocketAddr>,
 ) -> Result<Dialled, MeshError> {
     let done = timeout(HANDSHAKE_MAX, async {
         let stream = connect(address).await?;
-        let mut secured = mesh.0.tls.connect(stream).await?;
+        let mut secured = mesh.tls.connect(stream).await?;
         let peer = owner(mesh, &secured).await?;
-        if mesh.0.is_linked(&peer) {
+        if mesh.is_linked(&peer) {
             return Ok(Dialled::IsLinked(peer));
         }
         let hello = Hello {
-            cluster: mesh.0.cluster.clone(),
-            incarnation: mesh.0.incarnation,
+            cluster: mesh.cluster.clone(),
+            incarnation: mesh.incarnation,
             listens: listens.and_then(|at| PeerAddress::parse(&at.to_string(), 0).ok()),
         };
         write_frame(&mut secured.stream, &Frame::Hello(hello)).await?;
@@ -101,22 +105,16 @@ async fn dial(
     done.await.map_err(|_| MeshError::Silent)?
 }
 
-/// Makes a connection.
-pub(crate) async fn connect(address: &PeerAddress) -> Result<TcpStream, MeshError> {
-    let made = TcpStream::connect((address.host(), address.port()));
-    made.await.map_err(MeshError::Connect)
-}
-
 /// Whose connection it is.
-async fn owner(mesh: &Mesh, secured: &Secured) -> Result<PeerId, MeshError> {
-    if secured.key == mesh.0.tls.own() {
+async fn owner(mesh: &Arc<Shared>, secured: &Secured) -> Result<PeerId, MeshError> {
+    if secured.key == mesh.tls.own() {
         return Err(MeshError::Own);
     }
-    mesh.0.owner(&secured.key).await
+    mesh.owner(&secured.key).await
 }
 
 /// Tells the peer what there is to tell, until the link ends.
-async fn tell_all(mesh: &Mesh, link: Link) -> MeshError {
+async fn tell_all(mesh: &Arc<Shared>, link: Link) -> MeshError {
     let Link {
         peer,
         secured: Secured { stream, key },
@@ -131,13 +129,13 @@ async fn tell_all(mesh: &Mesh, link: Link) -> MeshError {
 }
 
 async fn hear_acknowledgements(
-    mesh: &Mesh,
+    mesh: &Arc<Shared>,
     peer: &PeerId,
     mut reader: impl AsyncRead + Unpin,
 ) -> Result<(), MeshError> {
     loop {
         match read_frame(&mut reader, HELLO_BYTES_MAX, SILENCE_MAX).await? {
-            Frame::Ack(number) => mesh.0.is_acknowledged(peer, number),
+            Frame::Ack(number) => mesh.record_acknowledged(peer, number),
             _ => {
                 return Err(MeshError::Frame {
                     what: "something else than an acknowledgement",
@@ -148,20 +146,20 @@ async fn hear_acknowledgements(
 }
 
 async fn tell(
-    mesh: &Mesh,
+    mesh: &Arc<Shared>,
     peer: &PeerId,
     key: &str,
     heard: u64,
     mut writer: impl AsyncWrite + Unpin,
 ) -> Result<(), MeshError> {
-    let mut last = mesh.0.last();
+    let mut last = mesh.last();
     let mut told = heard;
     loop {
         last.borrow_and_update();
-        let (messages, is_gap) = mesh.0.after(told, BATCH_MESSAGES_MAX, BATCH_BYTES_MAX);
-        if !mesh.0.is_pinned(key, peer) {
+        let (messages, is_gap) = mesh.after(told, BATCH_MESSAGES_MAX, BATCH_BYTES_MAX);
+        if !mesh.is_pinned(key, peer) {
             return Err(MeshError::Unpinned {
-                dir: mesh.0.pins.dir().to_owned(),
+                dir: mesh.pins.dir().to_owned(),
             });
         }
         let Some(first) = messages.first() else {

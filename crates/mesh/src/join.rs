@@ -9,13 +9,12 @@ use halite_crypto::PrivateKey;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use crate::dial::connect;
 use crate::error::MeshError;
 use crate::frame::Frame;
 use crate::limits::{JOIN_BYTES_MAX, JOIN_MAX, JOIN_TURNS_MAX};
 use crate::peer::PeerAddress;
 use crate::tls::{Secured, Tls};
-use crate::wire::{read_frame, write_frame};
+use crate::wire::{connect, read_frame, write_frame};
 
 /// What both ends know of a connection, and nobody else has.
 #[derive(Debug, Clone)]

@@ -25,12 +25,15 @@ mod log;
 mod mesh;
 mod peer;
 mod pins;
+mod shared;
 mod tls;
 mod wire;
 
+pub use accept::Listener;
 pub use error::MeshError;
 pub use join::{Conversation, JoinLink, Joins, Turn, converse};
-pub use mesh::{Listener, Mesh, MeshOptions, PeerStatus};
+pub use mesh::Mesh;
 pub use peer::{Incarnation, PeerAddress, PeerId};
 pub use pins::Pins;
+pub use shared::{MeshOptions, PeerStatus};
 pub use wire::Receiver;

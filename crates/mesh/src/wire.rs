@@ -4,11 +4,12 @@ use std::io::{Error, ErrorKind};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::error::MeshError;
 use crate::frame::Frame;
-use crate::peer::{Incarnation, PeerId};
+use crate::peer::{Incarnation, PeerAddress, PeerId};
 
 /// What a master does with what its peers tell. Called on threads that may wait;
 /// for one peer never twice at a time.
@@ -26,6 +27,12 @@ pub trait Receiver: Send + Sync + 'static {
     /// A peer has told something that it has forgotten since: it was away for
     /// longer than the replay window, or we were.
     fn has_missed(&self, peer: &PeerId);
+}
+
+/// Makes a connection.
+pub(crate) async fn connect(address: &PeerAddress) -> Result<TcpStream, MeshError> {
+    let made = TcpStream::connect((address.host(), address.port()));
+    made.await.map_err(MeshError::Connect)
 }
 
 /// Reads one frame of at most `bytes_max` bytes from a peer that may not be silent

@@ -1,9 +1,11 @@
 //! A hybrid clock: moments that are close to the time of day, never go back, and
-//! are later than everything that was heard before.
+//! are later than everything that was heard before and is not far ahead.
+
+use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::limits::CLOCK_LEAD_MAX;
+use crate::limits::{CLOCK_ADOPTED_MAX, CLOCK_LEAD_MAX};
 
 /// A moment of a hybrid clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,6 +14,18 @@ pub struct Stamp {
     pub micros: u64,
     /// Tells moments within a microsecond apart.
     pub count: u32,
+}
+
+impl Stamp {
+    fn successor(self) -> Self {
+        match self.count.checked_add(1) {
+            Some(count) => Self { count, ..self },
+            None => Self {
+                micros: self.micros.saturating_add(1),
+                count: 0,
+            },
+        }
+    }
 }
 
 /// A stamp that lies too far ahead of this master's clock.
@@ -42,19 +56,28 @@ impl HybridClock {
                 count: 0,
             }
         } else {
-            match self.last.count.checked_add(1) {
-                Some(count) => Stamp { count, ..self.last },
-                None => Stamp {
-                    micros: self.last.micros + 1,
-                    count: 0,
-                },
-            }
+            self.last.successor()
         };
         self.last
     }
 
-    /// Every moment from now on is later than `stamp` too, which was checked.
-    pub fn hear(&mut self, stamp: Stamp) {
+    /// A moment later than `known` too, which may lie further ahead than the clock
+    /// follows.
+    pub fn next_after(&mut self, known: Stamp, wall_micros: u64) -> Stamp {
+        self.next(wall_micros).max(known.successor())
+    }
+
+    /// Every moment from now on is later than `stamp` too, unless that lies further
+    /// ahead of the time of day than [`CLOCK_ADOPTED_MAX`].
+    pub fn hear(&mut self, stamp: Stamp, wall_micros: u64) {
+        if lead(stamp, wall_micros) <= CLOCK_ADOPTED_MAX {
+            self.restore(stamp);
+        }
+    }
+
+    /// Every moment from now on is later than `stamp`, which this clock gave or
+    /// heard in an earlier life.
+    pub fn restore(&mut self, stamp: Stamp) {
         self.last = self.last.max(stamp);
     }
 
@@ -70,13 +93,17 @@ impl HybridClock {
 /// # Errors
 /// When it is.
 pub fn check(stamp: Stamp, wall_micros: u64) -> Result<(), ClockAhead> {
-    let lead = std::time::Duration::from_micros(stamp.micros.saturating_sub(wall_micros));
+    let lead = lead(stamp, wall_micros);
     match lead > CLOCK_LEAD_MAX {
         true => Err(ClockAhead {
             lead_s: lead.as_secs(),
         }),
         false => Ok(()),
     }
+}
+
+fn lead(stamp: Stamp, wall_micros: u64) -> Duration {
+    Duration::from_micros(stamp.micros.saturating_sub(wall_micros))
 }
 
 #[cfg(test)]
@@ -98,8 +125,24 @@ mod tests {
             micros: NOW + 9,
             count: u32::MAX,
         };
-        clock.hear(heard);
+        clock.hear(heard, NOW);
         assert!(clock.next(NOW) > heard);
+    }
+
+    #[test]
+    fn a_clock_follows_no_stamp_that_is_far_ahead_and_still_gives_later_ones() {
+        let mut clock = HybridClock::default();
+        let adopted = u64::try_from(CLOCK_ADOPTED_MAX.as_micros()).unwrap();
+        let ahead = |micros| Stamp {
+            micros: NOW + micros,
+            count: 7,
+        };
+        clock.hear(ahead(adopted), NOW);
+        assert!(clock.next(NOW) > ahead(adopted));
+        clock.hear(ahead(adopted + 1), NOW);
+        assert!(clock.next(NOW) < ahead(adopted + 1));
+        assert!(clock.next_after(ahead(adopted + 1), NOW) > ahead(adopted + 1));
+        assert!(clock.next(NOW) < ahead(adopted + 1));
     }
 
     #[test]

@@ -93,7 +93,17 @@ impl Items {
     }
 
     pub(crate) fn minion(&mut self) -> Result<MinionId, DecodeError> {
-        Ok(MinionId::parse(self.text("minion id", NAME_BYTES_MAX)?)?)
+        let text = self.text("minion id", NAME_BYTES_MAX)?;
+        // No key store has a file for it: whoever has it in the registers could
+        // never show it.
+        if text.starts_with('.') {
+            return Err(DecodeError::Name(IdError {
+                what: "minion id",
+                text: text.chars().take(80).collect(),
+                why: "it begins with a dot",
+            }));
+        }
+        Ok(MinionId::parse(text)?)
     }
 
     pub(crate) fn stamp(&mut self) -> Result<Stamp, DecodeError> {
@@ -145,7 +155,9 @@ impl Entry {
         let revoked = self.revoked.iter().map(|(peer, revocation)| {
             let [micros, count] = stamp_items(revocation.at);
             let rejected = revocation.rejected.clone().into();
-            Value::List(vec![peer.into(), micros, count, rejected])
+            let [cut_micros, cut_count] = stamp_items(revocation.cut);
+            let items = vec![peer.into(), micros, count, rejected, cut_micros, cut_count];
+            Value::List(items)
         });
         let grant = self.grant.as_ref().map(|grant| {
             let [micros, count] = stamp_items(grant.at);
@@ -176,7 +188,8 @@ impl Entry {
             let peer = items.peer()?;
             let at = items.stamp()?;
             let rejected = items.optional_key()?;
-            Ok((peer, Revocation { at, rejected }))
+            let cut = items.stamp()?;
+            Ok((peer, Revocation { at, rejected, cut }))
         };
         let revoked = Items::at_most(items.value("revocations")?, "revocations", MEMBERS_MAX)?;
         let revoked = revoked

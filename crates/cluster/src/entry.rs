@@ -18,6 +18,9 @@ pub(crate) struct Revocation {
     pub(crate) at: Stamp,
     /// The key's text where it was rejected, none where it was deleted.
     pub(crate) rejected: Option<String>,
+    /// When this master last ended an accepted grant of the name; never, if it is
+    /// the zero moment. Who was accepted may have the publish key.
+    pub(crate) cut: Stamp,
 }
 
 /// What a grant allows. The order is that of precedence.
@@ -188,6 +191,7 @@ mod tests {
         let revocation = (0..4_u64, rejected.clone()).prop_map(|(micros, rejected)| Revocation {
             at: at(micros),
             rejected,
+            cut: at(micros),
         });
         let revoked = prop::collection::btree_map((0..3_u8).prop_map(peer), revocation, 0..3);
         let kind = prop::sample::select(vec![GrantKind::Pending, GrantKind::Accepted]);
@@ -237,6 +241,7 @@ mod tests {
                 Revocation {
                     at: at(5),
                     rejected: None,
+                    cut: at(5),
                 },
             )]),
             ..Entry::default()
@@ -257,6 +262,7 @@ mod tests {
                 Revocation {
                     at: at(micros),
                     rejected: rejected.map(str::to_owned),
+                    cut: at(micros),
                 },
             )]),
             ..Entry::default()

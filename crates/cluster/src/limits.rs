@@ -6,6 +6,11 @@ use std::time::Duration;
 /// ahead is refused: it would win over every decision until that time has come.
 pub const CLOCK_LEAD_MAX: Duration = Duration::from_secs(60);
 
+/// How far this master's own clock follows stamps of others that lie ahead. It is
+/// less than [`CLOCK_LEAD_MAX`], so that one master with a wrong clock does not
+/// have all the others stamp what a third one has to refuse.
+pub const CLOCK_ADOPTED_MAX: Duration = Duration::from_secs(30);
+
 /// Masters of one cluster, with those that were removed from it.
 pub const MEMBERS_MAX: usize = 256;
 
@@ -13,8 +18,9 @@ pub const MEMBERS_MAX: usize = 256;
 /// heard of included. Beyond it new ids are refused, and nothing is forgotten.
 pub const ENTRIES_MAX: usize = 200_000;
 
-/// Longest text of a public key, in bytes.
-pub const KEY_TEXT_BYTES_MAX: usize = 16 * 1024;
+/// Longest text of a public key, in bytes. One of 16,384 bits, the largest that
+/// signs in anywhere, takes 2.9 KiB.
+pub const KEY_TEXT_BYTES_MAX: usize = 8 * 1024;
 
 /// Longest address of a member, in bytes.
 pub const ADDRESS_BYTES_MAX: usize = 255;
@@ -22,9 +28,14 @@ pub const ADDRESS_BYTES_MAX: usize = 255;
 /// Groups of entries that digests compare. A group that differs is sent whole.
 pub const BUCKETS: usize = 1024;
 
-/// Bytes of entries after which a delta goes in another message. A group is not
-/// divided, so that a message may be longer by one group.
+/// Bytes of entries after which a delta goes in another message, or in another
+/// record on disk. A group is not divided in messages, so that one may be longer
+/// by a group; a record may be longer by an entry.
 pub const DELTA_BYTES_SOFT_MAX: usize = 1024 * 1024;
+
+/// Ids of which others are told as soon as something is decided. More of them, as
+/// when a master with many keys founds a cluster, wait for the next digest.
+pub const TOLD_AT_ONCE_MAX: usize = 1000;
 
 /// How often a master sends its digest to each peer. What it decides itself goes
 /// at once.

@@ -128,6 +128,13 @@ impl Registers {
         !self.is_member(id) && self.members.get(id).is_some()
     }
 
+    /// The masters that were members and are none any more.
+    pub fn removed(&self) -> impl Iterator<Item = &PeerId> {
+        let members = self.members.iter();
+        let gone = members.filter(|(_, entry)| entry.grant.is_none());
+        gone.map(|(id, _)| id)
+    }
+
     /// The publish key of the cluster.
     pub fn publish_key(&self) -> Option<&PublishKey> {
         self.publish.as_ref()
@@ -140,7 +147,7 @@ impl Registers {
         let is_covered = |(peer, at): (&PeerId, &Stamp)| {
             covers.is_some_and(|covers| covers.get(peer).is_some_and(|covered| covered >= at))
         };
-        self.publish.is_none() || !self.last_revocations().iter().all(is_covered)
+        self.publish.is_none() || !self.last_cuts().iter().all(is_covered)
     }
 
     /// Tombstones up to this moment are forgotten.
@@ -199,12 +206,52 @@ impl Registers {
         delta
     }
 
-    /// Everything, in parts, as it is kept on disk and given to a new member.
-    pub fn all(&self) -> Vec<Delta> {
+    /// Everything, in parts of a bounded size, as it is kept on disk: the parts
+    /// hold no whole groups.
+    pub fn all(&self) -> impl Iterator<Item = Delta> {
         let mut first = self.empty_delta();
         first.members = self.all_members();
         first.publish.clone_from(&self.publish);
-        self.parts(first, 0..BUCKETS)
+        self.pieces(first, self.keys.iter())
+    }
+
+    /// What [`some`](Self::some) says, in parts of a bounded size.
+    pub fn some_in_parts<'a>(
+        &'a self,
+        minions: impl IntoIterator<Item = &'a MinionId>,
+        masters: impl IntoIterator<Item = &'a PeerId>,
+        with_publish_key: bool,
+    ) -> impl Iterator<Item = Delta> {
+        let first = self.some([], masters, with_publish_key);
+        let minions = minions.into_iter();
+        self.pieces(
+            first,
+            minions.filter_map(|id| Some((id, self.keys.get(id)?))),
+        )
+    }
+
+    /// `first` with as many keys as a part may have, and the rest behind it.
+    fn pieces<'a>(
+        &self,
+        first: Delta,
+        keys: impl Iterator<Item = (&'a MinionId, &'a Entry)>,
+    ) -> impl Iterator<Item = Delta> {
+        let mut keys = keys.peekable();
+        let mut first = Some(first);
+        std::iter::from_fn(move || {
+            if first.is_none() && keys.peek().is_none() {
+                return None;
+            }
+            let mut piece = first.take().unwrap_or_else(|| self.empty_delta());
+            let mut bytes = 0;
+            while bytes < DELTA_BYTES_SOFT_MAX
+                && let Some((id, entry)) = keys.next()
+            {
+                bytes += id.as_str().len() + weight(entry);
+                piece.keys.push((id.clone(), entry.clone()));
+            }
+            Some(piece)
+        })
     }
 
     /// What is known of some minions and masters, to tell others what is new.
@@ -237,7 +284,7 @@ impl Registers {
             floor: Stamp::default(),
             ..kept
         };
-        self.clock.hear(kept.latest());
+        self.clock.restore(kept.latest());
         self.take(kept);
     }
 
@@ -245,7 +292,7 @@ impl Registers {
     /// forgotten up to `floor` remains so. They are what [`now`](Self::now) and
     /// [`floor`](Self::floor) said.
     pub fn restored(&mut self, last: Stamp, floor: Stamp) {
-        self.clock.hear(last);
+        self.clock.restore(last);
         self.raise_floor(floor);
     }
 
@@ -285,14 +332,17 @@ impl Registers {
         parts
     }
 
-    /// The last revocation of each master, of minions and of masters.
-    fn last_revocations(&self) -> BTreeMap<PeerId, Stamp> {
+    /// When each master last ended a grant of somebody who may have the publish
+    /// key: a minion that was accepted, or a member.
+    fn last_cuts(&self) -> BTreeMap<PeerId, Stamp> {
         let mut last = BTreeMap::new();
         let keys = self.keys.iter().map(|(_, entry)| entry);
         let members = self.members.iter().map(|(_, entry)| entry);
         for (peer, revocation) in keys.chain(members).flat_map(|entry| &entry.revoked) {
-            let at: &mut Stamp = last.entry(peer.clone()).or_default();
-            *at = revocation.at.max(*at);
+            if revocation.cut > Stamp::default() {
+                let at: &mut Stamp = last.entry(peer.clone()).or_default();
+                *at = revocation.cut.max(*at);
+            }
         }
         last
     }
@@ -306,8 +356,8 @@ impl Registers {
         }
     }
 
-    pub(crate) fn hear(&mut self, stamp: Stamp) {
-        self.clock.hear(stamp);
+    pub(crate) fn hear(&mut self, stamp: Stamp, wall: u64) {
+        self.clock.hear(stamp, wall);
     }
 
     fn has_room_for(&self, id: &MinionId) -> bool {

@@ -12,7 +12,7 @@ use halite_proto::{MinionId, Value};
 use crate::clock::{Stamp, check};
 use crate::delta::{Delta, Digest};
 use crate::encoding::{DecodeError, Items, expected};
-use crate::limits::DIGEST_EVERY;
+use crate::limits::{DIGEST_EVERY, TOLD_AT_ONCE_MAX};
 use crate::peer::PeerId;
 use crate::registers::{MergeError, Merged, Registers};
 
@@ -176,7 +176,7 @@ impl Sync {
     }
 
     fn compare(&mut self, registers: &mut Registers, from: &PeerId, theirs: &Digest, wall: u64) {
-        registers.hear(theirs.latest());
+        registers.hear(theirs.latest(), wall);
         self.seen.insert(from.clone(), theirs.seen.clone());
         let ours = self.digest(registers, wall);
         if !ours.is_same(theirs) {
@@ -213,12 +213,12 @@ impl Sync {
         self.outputs.push_back(Output::Send(to.clone(), message));
     }
 
-    /// The ids for which something is told at once.
-    pub fn tell_keys<'a>(
-        &mut self,
-        registers: &Registers,
-        ids: impl IntoIterator<Item = &'a MinionId>,
-    ) {
+    /// Tells what is new of these ids at once. More than [`TOLD_AT_ONCE_MAX`] are
+    /// left to the next digest, which sends them in parts.
+    pub fn tell_keys(&mut self, registers: &Registers, ids: &[MinionId]) {
+        if ids.len() > TOLD_AT_ONCE_MAX {
+            return;
+        }
         let delta = registers.some(ids, [], false);
         if !delta.is_empty() {
             self.tell(&delta);

@@ -73,6 +73,10 @@ impl ClusterDir {
     ) -> Result<MasterKeys, KeyStoreError> {
         let path = key_path(&self.dir, CLUSTER, "pem")?;
         if !path.exists() {
+            if wanted(options.fingerprint).is_some() {
+                // A new key would not be the one that is meant, and in its way.
+                return Err(KeyStoreError::NoCluster { path });
+            }
             tracing::info!(path = %path.display(), "generating the key of the cluster");
             let failed = |source| KeyStoreError::Generate {
                 path: path.clone(),
@@ -220,10 +224,14 @@ fn put_text(path: &Path, text: &str) -> Result<(), KeyStoreError> {
     )?)
 }
 
+fn wanted(fingerprint: Option<&str>) -> Option<&str> {
+    fingerprint.filter(|fingerprint| !fingerprint.is_empty())
+}
+
 /// `cluster_pub_fingerprint`: the hash of the file as Salt writes it, or of the
 /// same text without the line break at its end; with or without colons.
 fn check_fingerprint(path: &Path, text: &str, wanted: Option<&str>) -> Result<(), KeyStoreError> {
-    let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
+    let Some(wanted) = self::wanted(wanted) else {
         return Ok(());
     };
     let plain = |text: &str| text.trim().replace(':', "").to_ascii_lowercase();
@@ -300,6 +308,13 @@ mod tests {
     fn another_fingerprint_or_passphrase_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let (cluster, own) = open(&dir);
+        let meant = ClusterKeyOptions {
+            fingerprint: Some("aa:bb"),
+            ..PLAIN
+        };
+        let error = cluster.identity(&own, &own_options(), &meant).unwrap_err();
+        assert!(matches!(error, KeyStoreError::NoCluster { .. }), "{error}");
+        assert!(!cluster.has_identity());
         let secret = Secret::new("a passphrase".to_owned());
         let sealed = ClusterKeyOptions {
             passphrase: Some(&secret),

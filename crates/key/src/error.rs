@@ -100,6 +100,16 @@ pub enum KeyStoreError {
         /// The fingerprint of its public half.
         found: String,
     },
+    /// There is no key that could have the fingerprint of the option.
+    #[error(
+        "there is no {}, and a new key would not have the fingerprint of the option \
+         cluster_pub_fingerprint",
+        path.display()
+    )]
+    NoCluster {
+        /// The file of the private key.
+        path: PathBuf,
+    },
     /// The file of the publish key holds none.
     #[error("{} holds no key for publications: remove it to have a new one made", path.display())]
     NoPublishKey {

@@ -37,6 +37,9 @@ pub const REQUESTS_WAITING_MAX: usize = 20_000;
 /// Bytes of the requests that may wait in one lane; same behaviour.
 pub const REQUEST_BYTES_WAITING_MAX: usize = 256 * 1024 * 1024;
 
+/// Longest text of a key that signs in, in bytes: all registers of a cluster hold it.
+pub const SIGN_IN_KEY_BYTES_MAX: usize = halite_cluster::limits::KEY_TEXT_BYTES_MAX;
+
 /// How long a sign-in may wait before it is dropped. Minions ask again after
 /// `auth_timeout` (5 s): with more than that, a herd that asks faster than it is
 /// served is only ever answered when it has given up, and none of it signs in.
@@ -346,8 +349,16 @@ pub const REGISTERS_EVERY: Duration = Duration::from_millis(200);
 /// Looks at the key store in a row that go by the times of its directories alone.
 pub const REGISTERS_LOOKS_SKIPPED_MAX: u32 = 25;
 
-/// Largest file of the registers of a cluster that is read, in bytes: 200,000
-/// minions with keys of 4096 bits take a quarter of it. A larger one is an error.
+/// Keys whose trouble is logged by name at one look; the others are counted.
+pub const REGISTERS_LEFT_OUT_LOGGED_MAX: usize = 10;
+
+/// How long a new publish key is waited for that follows a revocation, before it is
+/// tried again.
+pub const REGISTERS_ROTATION_PAUSE: Duration = Duration::from_secs(30);
+
+/// Largest file of the registers of a cluster that is read and written, in bytes:
+/// 200,000 minions with keys of 4096 bits take a quarter of it. What does not
+/// fit is an error, and is tried again.
 pub const REGISTERS_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// Bytes of the log of the registers from which on it may be folded into the

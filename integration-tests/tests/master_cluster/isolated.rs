@@ -119,21 +119,56 @@ fn what_is_decided_at_one_master_is_so_at_all_and_a_deleted_key_stays_deleted() 
         })?;
     }
     minion.stop()?;
+    let before = fs::read(apart.pki(0).join(".aes"))?;
     apart.masters[0].kill9()?;
     apart.masters[2].key(&["-y", "-d", "web1"])?.ok()?;
     apart.wait_file(&[1, 2], "minions/web1", false)?;
+    until("another publish key", START, || {
+        let key = apart.publish_key(&[1, 2])?;
+        Ok(key.filter(|key| *key != before))
+    })?;
     ensure!(apart.pki(0).join("minions/web1").exists(), "m1 was down");
     apart.masters[0].start()?;
     apart.wait_file(&all, "minions/web1", false)?;
-    // They are of one mind about the publish key too, and the key of the minion
-    // does not come back meanwhile.
+    // They are of one mind about the publish key too, which is a new one, and the key
+    // of the minion does not come back meanwhile.
     until("one publish key", START, || {
         for n in all {
             let key = apart.pki(n).join("minions/web1");
             ensure!(!key.exists(), "the deleted key is back at m{}", n + 1);
         }
-        apart.publish_key(&all)
+        let key = apart.publish_key(&all)?;
+        Ok(key.filter(|key| *key != before))
     })?;
+    Ok(())
+}
+
+#[test]
+fn an_old_publish_key_in_a_file_does_not_become_that_of_the_cluster() -> Result<()> {
+    let mut apart = Apart::lay(2)?;
+    apart.start(2)?;
+    let old = fs::read(apart.pki(0).join(".aes"))?;
+    let tools = apart.masters[1].tools(Kind::Ours);
+    tools.runner(&["cluster.rotate_keys"])?.ok()?;
+    let new = until("the new publish key", START, || {
+        let key = apart.publish_key(&[0, 1])?;
+        Ok(key.filter(|key| *key != old))
+    })?;
+    // As after a crash, or a full disk, between the registers and the file.
+    apart.masters[0].kill9()?;
+    let file = apart.pki(0).join(".aes");
+    fs::write(&file, &old)?;
+    apart.masters[0].start()?;
+    ensure!(fs::read(&file)? == new, "the registers have the new key");
+    // What m2 hears of a minion at m1 comes behind all that m1 has to say.
+    let minion = apart.fleet.minion("web1", Kind::Ours).of(&apart.masters[0]);
+    let mut minion = minion.start()?;
+    apart.wait_file(&[0, 1], "minions_pre/web1", true)?;
+    minion.stop()?;
+    for n in [0, 1] {
+        let found = fs::read(apart.pki(n).join(".aes"))?;
+        ensure!(found == new, "m{} has another publish key", n + 1);
+    }
     Ok(())
 }
 

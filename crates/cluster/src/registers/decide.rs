@@ -4,7 +4,6 @@ use halite_crypto::SymmetricKey;
 use halite_proto::MinionId;
 
 use super::{RegisterError, Registers};
-use crate::clock::Stamp;
 use crate::entry::{Denied, Entry, Grant, GrantKind, Revocation, Standing};
 use crate::limits::{ADDRESS_BYTES_MAX, ENTRIES_MAX, KEY_TEXT_BYTES_MAX, MEMBERS_MAX};
 use crate::peer::PeerId;
@@ -28,8 +27,8 @@ pub enum Decision<'a> {
 }
 
 impl Registers {
-    /// Keeps a decision about a minion's key, with knowledge of all that is known
-    /// here. What changes nothing is not kept.
+    /// Takes a decision about a minion's key, with knowledge of all that is known
+    /// here. Whether it changes anything.
     ///
     /// # Errors
     /// When there is no room for another minion, or the key is too long.
@@ -38,7 +37,7 @@ impl Registers {
         id: &MinionId,
         decision: Decision<'_>,
         wall: u64,
-    ) -> Result<(), RegisterError> {
+    ) -> Result<bool, RegisterError> {
         if let Decision::Accept(key)
         | Decision::Pend(key)
         | Decision::Reject(key)
@@ -66,22 +65,23 @@ impl Registers {
             Decision::Delete if !entry.is_tombstone() => {
                 self.revoke(&mut entry, None, wall);
                 if entry.denied.is_some() {
-                    let at = self.clock.next(wall);
+                    let at = self.clock.next_after(entry.latest(), wall);
                     entry.denied = Some(Denied { at, key: None });
                 }
             }
             Decision::Deny(key) if entry.denied_key() != Some(key) => {
-                let (at, key) = (self.clock.next(wall), Some(key.to_owned()));
+                let at = self.clock.next_after(entry.latest(), wall);
+                let key = Some(key.to_owned());
                 entry.denied = Some(Denied { at, key });
             }
             Decision::ClearDenied if entry.denied_key().is_some() => {
-                let at = self.clock.next(wall);
+                let at = self.clock.next_after(entry.latest(), wall);
                 entry.denied = Some(Denied { at, key: None });
             }
-            _ => return Ok(()),
+            _ => return Ok(false),
         }
         self.keys.set(id, entry);
-        Ok(())
+        Ok(true)
     }
 
     /// Takes a master into the cluster, also one that was removed.
@@ -136,7 +136,7 @@ impl Registers {
             at: self.clock.next(wall),
             by: self.me.clone(),
             key,
-            covers: self.last_revocations(),
+            covers: self.last_cuts(),
         });
     }
 
@@ -159,7 +159,7 @@ impl Registers {
         }
         entry.grant = Some(Grant {
             kind,
-            at: self.clock.next(wall),
+            at: self.clock.next_after(entry.latest(), wall),
             by: self.me.clone(),
             key: key.to_owned(),
             address: address.to_owned(),
@@ -167,8 +167,14 @@ impl Registers {
     }
 
     fn revoke(&mut self, entry: &mut Entry, rejected: Option<String>, wall: u64) {
-        let at: Stamp = self.clock.next(wall);
-        let revocation = Revocation { at, rejected };
+        let at = self.clock.next_after(entry.latest(), wall);
+        let before = entry.revoked.get(&self.me).map(|before| before.cut);
+        let grant = entry.grant.as_ref();
+        let cut = match grant.is_some_and(|grant| grant.kind == GrantKind::Accepted) {
+            true => at,
+            false => before.unwrap_or_default(),
+        };
+        let revocation = Revocation { at, rejected, cut };
         entry.revoked.insert(self.me.clone(), revocation);
         entry.grant = None;
     }

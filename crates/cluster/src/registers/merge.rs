@@ -42,7 +42,7 @@ impl Registers {
     pub fn merge(&mut self, delta: Delta, wall: u64) -> Result<Merged, MergeError> {
         let latest = delta.latest();
         check(latest, wall)?;
-        self.clock.hear(latest);
+        self.clock.hear(latest, wall);
         Ok(self.take(delta))
     }
 

@@ -249,8 +249,7 @@ pub(super) fn assemble(
     });
     let registers = registers
         .transpose()
-        .map_err(|error| StartError::Registers(Box::new(error)))?
-        .map(Arc::new);
+        .map_err(|error| StartError::Registers(Box::new(error)))?;
     let batches = Arc::new(Batches::new(
         Arc::clone(&general),
         Arc::clone(&bus),

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use halite_crypto::files::FileError;
 use halite_crypto::{EncAlgo, KeyError, PublicKey, SigAlgo};
-use halite_key::{KeyState, KeyStoreError};
+use halite_key::{KeyState, KeyStoreError, StoredKey};
 use halite_proto::auth::{
     AuthAnswer, AuthGrant, AuthRefusal, AuthReply, AuthRequest, SignedAuthReply,
 };
@@ -26,6 +26,7 @@ use crate::files::Files;
 use crate::fleet::Fleet;
 use crate::jobs::Jobs;
 use crate::keys::{KEY_MARK, Keys};
+use crate::limits::SIGN_IN_KEY_BYTES_MAX;
 use crate::publishing::publisher::Publisher;
 use crate::telemetry::Telemetry;
 
@@ -101,9 +102,17 @@ impl SignIns<'_> {
     }
 }
 
-/// Whether the text of a key has no place for the character.
-fn is_no_pem(c: char) -> bool {
-    !(c.is_ascii_graphic() || matches!(c, ' ' | '\t' | '\r' | '\n'))
+/// Whether the text is a key and nothing else, as minions send it. It is kept as it
+/// came, shown by `salt-key -p`, and told to other masters.
+fn is_plain_pem(text: &str) -> bool {
+    let is_pem = |c: char| c.is_ascii_graphic() || matches!(c, ' ' | '\t' | '\r' | '\n');
+    let text = text.trim();
+    text.len() <= SIGN_IN_KEY_BYTES_MAX
+        && text.starts_with("-----BEGIN ")
+        && text.ends_with("-----")
+        && text.matches("-----BEGIN ").count() == 1
+        && text.matches("-----END ").count() == 1
+        && text.chars().all(is_pem)
 }
 
 /// One sign-in on its way.
@@ -122,10 +131,9 @@ impl<'a> SignIn<'a> {
             parts,
             request,
             version,
-            // Its text is kept as it came, and shown by `salt-key -p`.
-            key: PublicKey::from_pem(&request.public_key)
-                .ok()
-                .filter(|_| !request.public_key.contains(is_no_pem)),
+            key: Some(&request.public_key)
+                .filter(|text| is_plain_pem(text))
+                .and_then(|text| PublicKey::from_pem(text).ok()),
             enc_algo: EncAlgo::parse(&request.enc_algo).ok(),
             sig_algo: SigAlgo::parse(&request.sig_algo).ok(),
         }
@@ -175,7 +183,7 @@ impl<'a> SignIn<'a> {
         let known = match known {
             None => KnownKey::None,
             Some(key) => {
-                let same = key.is_same_key(&self.request.public_key);
+                let same = self.is_known(&key);
                 match key.state {
                     KeyState::Accepted => KnownKey::Accepted { same },
                     KeyState::Pending => KnownKey::Pending { same },
@@ -199,6 +207,16 @@ impl<'a> SignIn<'a> {
             enc_algo_known: self.enc_algo.is_some(),
             sig_algo_known: self.sig_algo.is_some(),
         })
+    }
+
+    /// Whether it is the key that signs in. What another master of a cluster has
+    /// filed has the one text that each key has.
+    fn is_known(&self, key: &StoredKey) -> bool {
+        let offered = self.key.as_ref();
+        key.is_same_key(&self.request.public_key)
+            || offered
+                .and_then(|offered| offered.clean_pem().ok())
+                .is_some_and(|pem| key.is_same_key(&pem))
     }
 
     fn grain(&self, name: &str) -> Option<String> {

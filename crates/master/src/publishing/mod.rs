@@ -10,7 +10,7 @@ pub(crate) mod pushed;
 mod send;
 pub(crate) mod settings;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use halite_crypto::SymmetricKey;
 use halite_proto::Map;
@@ -39,6 +39,14 @@ pub(crate) struct Publishing {
     pub(crate) peer_turns: Turns,
     settings: PublishingSettings,
     groups: PublishingGroups,
+    /// Set once where the masters of a cluster share no files.
+    agreed: OnceLock<Weak<dyn AgreedKey>>,
+}
+
+/// Where the masters of a cluster that share no files agree on the publish key.
+pub(crate) trait AgreedKey: Send + Sync {
+    /// Makes another key that of the cluster, and tells the other masters.
+    fn rotate(&self) -> SymmetricKey;
 }
 
 /// The parts of the master that publishing uses.
@@ -65,7 +73,14 @@ impl Publishing {
             peer_turns: Turns::new(PEER_WAITING_PER_MINION_MAX, usize::MAX),
             settings,
             groups,
+            agreed: OnceLock::new(),
         }
+    }
+
+    /// From now on the publish key is what the masters agree on there.
+    pub(crate) fn agree_by(&self, agreed: Weak<dyn AgreedKey>) {
+        // There is one such place in a master.
+        let _ = self.agreed.set(agreed);
     }
 
     /// What is wrong with the store, for who commands.
@@ -103,26 +118,39 @@ impl Publishing {
         let Some(cluster) = &self.groups.cluster else {
             return Ok(self.publisher.rotate()?);
         };
-        let key = SymmetricKey::generate();
-        cluster.dir.put_publish_key(&key)?;
+        let key = match self.agreed.get().and_then(Weak::upgrade) {
+            Some(agreed) => agreed.rotate(),
+            None => {
+                let key = SymmetricKey::generate();
+                cluster.dir.put_publish_key(&key)?;
+                key
+            }
+        };
         cluster.wait_for(cluster.tell(&Message::PublishKey), PUBLISH_KEY_TOLD_MAX);
         Ok(self.publisher.adopt(key)?)
     }
 
-    /// Takes the key that another master of the cluster has made, if there is one.
+    /// Takes the key that another master of the cluster has put into the shared
+    /// file, if there is one.
     pub(crate) fn reload_key(&self) {
         let Some(cluster) = &self.groups.cluster else {
             return;
         };
+        if self.agreed.get().is_some() {
+            return;
+        }
         match cluster.dir.publish_key() {
             Ok(key) if key.is_same(&self.publisher.key().key) => {}
-            Ok(key) => match self.publisher.adopt(key) {
-                Ok(()) => tracing::info!("took the new publish key of the cluster"),
-                Err(error) => {
-                    tracing::error!("could not use a new publish key: {}", chain(&error));
-                }
-            },
+            Ok(key) => self.adopt(key),
             Err(error) => tracing::error!("could not read the publish key: {}", chain(&error)),
+        }
+    }
+
+    /// Publishes with the key that another master of the cluster has made.
+    pub(crate) fn adopt(&self, key: SymmetricKey) {
+        match self.publisher.adopt(key) {
+            Ok(()) => tracing::info!("took the new publish key of the cluster"),
+            Err(error) => tracing::error!("could not use a new publish key: {}", chain(&error)),
         }
     }
 }

@@ -6,7 +6,7 @@ use halite_cluster::{DecodeError, MergeError, RegisterError};
 use halite_crypto::KeyError;
 use halite_crypto::files::FileError;
 use halite_key::KeyStoreError;
-use halite_proto::{IdError, PackError};
+use halite_proto::{IdError, MinionId, PackError};
 use thiserror::Error;
 
 /// Why the registers cannot be kept, or what a peer says not be taken.
@@ -33,10 +33,43 @@ pub(crate) enum RegistersError {
         source: std::io::Error,
     },
     /// A file holds something else.
-    #[error("{} is damaged; without its directory the master has the keys that are here", path.display())]
+    #[error(
+        "{} is damaged: remove its directory and cluster.pem, and the master joins the cluster \
+         again",
+        path.display()
+    )]
     Damaged {
         /// The file.
         path: PathBuf,
+    },
+    /// The registers do not fit into what is read again.
+    #[error("what is to be kept in {} is larger than {max} bytes", dir.display())]
+    TooLarge {
+        /// The directory of the registers.
+        dir: PathBuf,
+        /// How large it may be.
+        max: u64,
+    },
+    /// This master's clock is behind what it has written itself.
+    #[error(
+        "the clock is {lead_s} s behind what this master has written into {}: set the clock, or \
+         wait for that time; if the clock is right, remove that directory and cluster.pem, and \
+         the master joins the cluster again",
+        dir.display()
+    )]
+    ClockBehind {
+        /// By how many seconds.
+        lead_s: u64,
+        /// The directory of the registers.
+        dir: PathBuf,
+    },
+    /// The key store cannot show what is known of a minion.
+    #[error("the key store cannot show what is decided about {id}")]
+    Show {
+        /// The minion.
+        id: MinionId,
+        /// What the store says.
+        source: KeyStoreError,
     },
     /// The files are not there any more.
     #[error("the directory of the keys is gone, nothing is taken for deleted")]
@@ -44,13 +77,19 @@ pub(crate) enum RegistersError {
     /// Something cannot be packed.
     #[error("could not pack the registers")]
     Pack(#[from] PackError),
+    /// What the key store holds is not a key.
+    #[error("it is no public key of a minion")]
+    Unusable(#[source] KeyError),
     /// What a peer says is not understood.
     #[error("it is not understood")]
     Unreadable(#[source] DecodeError),
     /// What a peer says is refused.
     #[error("it is refused")]
     Peer(#[from] MergeError),
-    /// There is no room for a decision.
-    #[error("a decision cannot be kept")]
+    /// Somebody who was removed, or never taken in, talks.
+    #[error("it is no member of the cluster")]
+    NoMember,
+    /// What is decided about a minion is not taken into the registers.
+    #[error("what is decided about a key cannot be told to the cluster")]
     Register(#[from] RegisterError),
 }

@@ -1,9 +1,11 @@
 //! The registers on disk: a snapshot, and behind it a log of what changed since.
+//! Both are records, each of a part of the registers.
 //!
-//! Both are merged when they are read, so that a record that is read twice does
+//! They are merged when they are read, so that a record that is read twice does
 //! no harm. Invariants: what [`Kept::append`] has written survives a power cut; a
 //! record that was torn is left out with what follows it.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,6 +16,7 @@ use halite_crypto::files::{
     MODE_SECRET, WriteOptions, ensure_private_dir, read_limited, sync_dir, write_atomic,
 };
 use halite_crypto::{HashType, hash_hex};
+use halite_proto::limits::MESSAGE_BYTES_MAX;
 use halite_proto::msgpack::{pack_modern, unpack_modern};
 use halite_proto::{MinionId, Value};
 
@@ -24,7 +27,7 @@ const SNAPSHOT: &str = "snapshot";
 const LOG: &str = "log";
 
 /// The version of both files.
-const VERSION: i128 = 1;
+const VERSION: i128 = 2;
 
 /// Bytes of a record's length and of its checksum.
 const LENGTH_BYTES: usize = 8;
@@ -43,7 +46,7 @@ pub(super) struct Restored {
     pub(super) registers: Registers,
     /// Minions of whose keys something was heard that the key store may not show
     /// yet.
-    pub(super) unapplied: Vec<MinionId>,
+    pub(super) unapplied: BTreeSet<MinionId>,
     /// There was nothing.
     pub(super) is_new: bool,
 }
@@ -52,20 +55,20 @@ impl Kept {
     /// Opens the files of the master `me`, and reads what they hold.
     ///
     /// # Errors
-    /// When a file cannot be used, or the snapshot is none.
+    /// When a file cannot be used, or the snapshot is not whole.
     pub(super) fn open(dir: PathBuf, me: &PeerId) -> Result<(Self, Restored), RegistersError> {
         ensure_private_dir(&dir, None)?;
         let mut restored = Restored {
             registers: Registers::new(me.clone()),
-            unapplied: Vec::new(),
+            unapplied: BTreeSet::new(),
             is_new: true,
         };
         let path = dir.join(SNAPSHOT);
         let snapshot_bytes = match read_limited(&path, REGISTERS_BYTES_MAX) {
             Ok(bytes) => {
-                restored.is_new = false;
-                read_record(&bytes, &mut restored)
-                    .ok_or_else(|| RegistersError::Damaged { path: path.clone() })?;
+                if bytes.is_empty() || read_records(&bytes, &path, &mut restored)? < bytes.len() {
+                    return Err(RegistersError::Damaged { path });
+                }
                 bytes.len() as u64
             }
             Err(error) if error.kind() == Some(ErrorKind::NotFound) => 0,
@@ -96,23 +99,36 @@ impl Kept {
         self.dir.join(SNAPSHOT).exists()
     }
 
-    /// Writes down what is new of the registers. `unapplied` are the minions that
-    /// the key store is to be told of next.
+    /// Writes down what is new of the registers, and, where it has changed, which
+    /// minions the key store is to be told of (`unapplied`).
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written; a part may be.
     pub(super) fn append(
         &mut self,
         registers: &Registers,
-        new: &Delta,
-        unapplied: &[MinionId],
+        new: impl Iterator<Item = Delta>,
+        mut unapplied: Option<&BTreeSet<MinionId>>,
     ) -> Result<(), RegistersError> {
-        self.write(registers, new, unapplied)?;
-        self.log.sync_data().map_err(|source| self.failed(source))?;
-        if self.log_bytes > self.snapshot_bytes.max(REGISTERS_LOG_BYTES_MIN) {
-            self.snapshot(registers, unapplied)?;
+        for part in new {
+            self.write(registers, &part, unapplied.take())?;
         }
-        Ok(())
+        self.log.sync_data().map_err(|source| self.failed(source))
+    }
+
+    /// Folds the log into the snapshot where it has become larger than that.
+    ///
+    /// # Errors
+    /// When it cannot be written; what was there holds then.
+    pub(super) fn fold(
+        &mut self,
+        registers: &Registers,
+        unapplied: &BTreeSet<MinionId>,
+    ) -> Result<(), RegistersError> {
+        match self.log_bytes > self.snapshot_bytes.max(REGISTERS_LOG_BYTES_MIN) {
+            true => self.snapshot(registers, unapplied),
+            false => Ok(()),
+        }
     }
 
     /// Writes down that the key store shows everything. It need not survive a
@@ -121,24 +137,16 @@ impl Kept {
     /// # Errors
     /// When it cannot be written.
     pub(super) fn applied(&mut self, registers: &Registers) -> Result<(), RegistersError> {
-        self.write(registers, &Delta::default(), &[])
+        self.write(registers, &Delta::default(), Some(&BTreeSet::new()))
     }
 
     fn write(
         &mut self,
         registers: &Registers,
         new: &Delta,
-        unapplied: &[MinionId],
+        unapplied: Option<&BTreeSet<MinionId>>,
     ) -> Result<(), RegistersError> {
-        let bytes = record(registers, std::slice::from_ref(new), unapplied)?;
-        let length = bytes.len() as u64;
-        let sum = hash_hex(HashType::Sha256, &bytes);
-        let framed = [
-            &length.to_be_bytes()[..],
-            &sum.as_bytes()[..SUM_BYTES],
-            &bytes,
-        ]
-        .concat();
+        let framed = self.framed(registers, new, unapplied)?;
         if let Err(source) = self.log.write_all(&framed) {
             // What was written of it must not stand before the next record.
             let _ = self.log.set_len(self.log_bytes);
@@ -146,6 +154,35 @@ impl Kept {
         }
         self.log_bytes += framed.len() as u64;
         Ok(())
+    }
+
+    /// A record behind its length and checksum.
+    fn framed(
+        &self,
+        registers: &Registers,
+        part: &Delta,
+        unapplied: Option<&BTreeSet<MinionId>>,
+    ) -> Result<Vec<u8>, RegistersError> {
+        let bytes = record(registers, part, unapplied)?;
+        self.check_size(bytes.len() as u64, MESSAGE_BYTES_MAX as u64)?;
+        let sum = hash_hex(HashType::Sha256, &bytes);
+        Ok([
+            &(bytes.len() as u64).to_be_bytes()[..],
+            &sum.as_bytes()[..SUM_BYTES],
+            &bytes,
+        ]
+        .concat())
+    }
+
+    /// What could not be read again is not written.
+    fn check_size(&self, bytes: u64, max: u64) -> Result<(), RegistersError> {
+        match bytes > max {
+            true => Err(RegistersError::TooLarge {
+                dir: self.dir.clone(),
+                max,
+            }),
+            false => Ok(()),
+        }
     }
 
     fn failed(&self, source: Error) -> RegistersError {
@@ -162,9 +199,14 @@ impl Kept {
     pub(super) fn snapshot(
         &mut self,
         registers: &Registers,
-        unapplied: &[MinionId],
+        unapplied: &BTreeSet<MinionId>,
     ) -> Result<(), RegistersError> {
-        let bytes = record(registers, &registers.all(), unapplied)?;
+        let mut unapplied = Some(unapplied);
+        let mut bytes = Vec::new();
+        for part in registers.all() {
+            bytes.extend(self.framed(registers, &part, unapplied.take())?);
+        }
+        self.check_size(bytes.len() as u64, REGISTERS_BYTES_MAX)?;
         let path = self.dir.join(SNAPSHOT);
         write_atomic(&path, WriteOptions::new(MODE_SECRET), &bytes)?;
         self.snapshot_bytes = bytes.len() as u64;
@@ -175,18 +217,20 @@ impl Kept {
     }
 }
 
+/// A record; without `unapplied` that of an earlier one holds.
 fn record(
     registers: &Registers,
-    deltas: &[Delta],
-    unapplied: &[MinionId],
+    part: &Delta,
+    unapplied: Option<&BTreeSet<MinionId>>,
 ) -> Result<Vec<u8>, RegistersError> {
     let stamp = |stamp: Stamp| Value::List(vec![stamp.micros.into(), stamp.count.into()]);
+    let unapplied = unapplied.map(|ids| Value::List(ids.iter().map(Value::from).collect()));
     let record = Value::List(vec![
         Value::Int(VERSION),
         stamp(registers.now()),
         stamp(registers.floor()),
-        Value::List(unapplied.iter().map(Value::from).collect()),
-        Value::List(deltas.iter().map(Delta::to_value).collect()),
+        unapplied.unwrap_or_default(),
+        part.to_value(),
     ]);
     Ok(pack_modern(&record)?)
 }
@@ -196,20 +240,17 @@ fn read_record(bytes: &[u8], restored: &mut Restored) -> Option<()> {
     let Value::List(items) = unpack_modern(bytes).ok()? else {
         return None;
     };
-    let [version, last, floor, unapplied, deltas] = items.try_into().ok()?;
+    let [version, last, floor, unapplied, part] = items.try_into().ok()?;
     if version.as_int() != Some(VERSION) {
         return None;
     }
     let (last, floor) = (read_stamp(&last)?, read_stamp(&floor)?);
-    let ids = unapplied.as_list()?.iter();
-    let ids = ids.map(|id| MinionId::parse(id.as_str()?).ok());
-    restored.unapplied = ids.collect::<Option<_>>()?;
-    let Value::List(deltas) = deltas else {
-        return None;
-    };
-    for delta in deltas {
-        restored.registers.restore(Delta::from_value(delta).ok()?);
+    if unapplied != Value::Nil {
+        let ids = unapplied.as_list()?.iter();
+        let ids = ids.map(|id| MinionId::parse(id.as_str()?).ok());
+        restored.unapplied = ids.collect::<Option<_>>()?;
     }
+    restored.registers.restore(Delta::from_value(part).ok()?);
     restored.registers.restored(last, floor);
     Some(())
 }
@@ -231,7 +272,23 @@ fn read_log(path: &Path, restored: &mut Restored) -> Result<u64, RegistersError>
         Err(error) if error.kind() == Some(ErrorKind::NotFound) => return Ok(0),
         Err(error) => return Err(error.into()),
     };
-    let mut rest = &bytes[..];
+    let whole = read_records(&bytes, path, restored)?;
+    if whole < bytes.len() {
+        tracing::warn!(
+            "{}: the last record was not written to its end and is left out",
+            path.display()
+        );
+    }
+    Ok(whole as u64)
+}
+
+/// Takes in the records of a file; how many of its bytes they are.
+fn read_records(
+    bytes: &[u8],
+    path: &Path,
+    restored: &mut Restored,
+) -> Result<usize, RegistersError> {
+    let mut rest = bytes;
     while let Some((record, after)) = split_record(rest) {
         if read_record(record, restored).is_none() {
             return Err(RegistersError::Damaged {
@@ -241,13 +298,7 @@ fn read_log(path: &Path, restored: &mut Restored) -> Result<u64, RegistersError>
         restored.is_new = false;
         rest = after;
     }
-    if !rest.is_empty() {
-        tracing::warn!(
-            "{}: the last record was not written to its end and is left out",
-            path.display()
-        );
-    }
-    Ok((bytes.len() - rest.len()) as u64)
+    Ok(bytes.len() - rest.len())
 }
 
 fn split_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {

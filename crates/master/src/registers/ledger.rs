@@ -3,24 +3,30 @@
 //! store.
 //!
 //! Decisions are found by looking, whoever has made them: a handler, `salt-key`,
-//! or a person with a copy of a file. Invariant: what was heard is on disk before
-//! the store shows it, and what the store may not show yet is on disk beside it.
+//! or a person with a copy of a file. What cannot be written or shown now is tried
+//! again ([`settle`](Ledger::settle)). Invariant: access that was granted elsewhere
+//! is on disk before the store shows it, and what the store may not show yet is on
+//! disk beside it.
 
 mod look;
+mod settle;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use halite_cluster::{Delta, Merged, Message, PeerId, Registers, Standing, Sync};
-use halite_crypto::clean_key;
+use halite_cluster::limits::CLOCK_LEAD_MAX;
+use halite_cluster::{Delta, Message, PeerId, Registers, Standing, Sync};
+use halite_crypto::SymmetricKey;
 use halite_crypto::files::{FileError, read_limited};
 use halite_key::cluster::ClusterDir;
 use halite_key::{KeyState, KeyStore, KeyVersion};
 use halite_proto::MinionId;
 use halite_proto::msgpack::unpack_modern;
 
+use self::settle::Unsettled;
 use super::RegistersError;
 use super::kept::Kept;
 use crate::cluster::joining::GIVEN;
@@ -41,6 +47,9 @@ pub(super) struct Taken {
     pub(super) publish_key: bool,
 }
 
+/// Keys of the store, each with its version.
+type Looked = BTreeMap<(KeyState, MinionId), Option<KeyVersion>>;
+
 /// The registers, their files, and the key store.
 pub(super) struct Ledger {
     pub(super) registers: Registers,
@@ -51,8 +60,13 @@ pub(super) struct Ledger {
     /// What a joiner was given, until it has what the others have. Before that
     /// nothing in the store is taken for a decision.
     given: Option<PathBuf>,
+    /// What is not on disk yet, and what the store does not show yet.
+    unsettled: Unsettled,
+    /// Minions of whose keys the registers cannot hold what the store says; the log
+    /// says so once.
+    left_out: BTreeSet<MinionId>,
     /// The keys of the store as they were when they were last looked at.
-    looked: BTreeMap<(KeyState, MinionId), Option<KeyVersion>>,
+    looked: Looked,
     /// The versions of the lists of keys then.
     lists: Vec<Option<KeyVersion>>,
     /// Looks that took these for proof that nothing has changed.
@@ -60,21 +74,32 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the registers in `dir`. Where the last life of this master ended
-    /// before the store showed what was heard, it does now.
+    /// Opens the registers in `files`, at `wall` microseconds since 1970. Where the
+    /// last life of this master ended before the store showed what was heard, it
+    /// does now.
     ///
     /// # Errors
-    /// When a file cannot be used.
+    /// When a file cannot be used, or the clock is behind what was written.
     pub(super) fn open(
         files: PathBuf,
         me: &PeerId,
         store: KeyStore,
         dir: ClusterDir,
+        wall: u64,
     ) -> Result<Self, RegistersError> {
         let given = files.join(GIVEN);
-        let (mut kept, restored) = Kept::open(files, me)?;
+        let (mut kept, restored) = Kept::open(files.clone(), me)?;
+        let ahead = restored.registers.now().micros.saturating_sub(wall);
+        let lead = Duration::from_micros(ahead);
+        if lead > CLOCK_LEAD_MAX {
+            // What it would decide now, all others would refuse.
+            return Err(RegistersError::ClockBehind {
+                lead_s: lead.as_secs(),
+                dir: files,
+            });
+        }
         if restored.is_new {
-            kept.snapshot(&restored.registers, &[])?;
+            kept.snapshot(&restored.registers, &restored.unapplied)?;
         }
         let mut ledger = Self {
             registers: restored.registers,
@@ -82,36 +107,81 @@ impl Ledger {
             store,
             dir,
             given: given.exists().then_some(given),
+            unsettled: Unsettled::of_last_life(restored.unapplied),
+            left_out: BTreeSet::new(),
             looked: BTreeMap::new(),
             lists: Vec::new(),
             skipped: 0,
         };
-        for id in &restored.unapplied {
-            ledger.show(id, &mut Taken::default())?;
-        }
-        ledger.kept.applied(&ledger.registers)?;
         ledger.take_given()?;
+        // What does not succeed is tried again, and logged then.
+        let _ = ledger.settle(&mut Taken::default());
         Ok(ledger)
     }
 
-    /// Takes what a peer says.
+    /// Takes what a peer says; `taken` is what has changed by it. What was decided
+    /// here counts as such only if it was looked for before.
     ///
     /// # Errors
-    /// When it is refused, or a file cannot be used.
+    /// When it is refused. What cannot be written or shown is settled later.
     pub(super) fn hear(
         &mut self,
         sync: &mut Sync,
         from: &PeerId,
         message: Message,
         wall: u64,
-    ) -> Result<Taken, RegistersError> {
-        // What was decided here counts as such before anything is merged.
-        self.look(wall)?;
-        let merged = sync.heard(&mut self.registers, from, message, wall)?;
-        if merged.is_empty() {
-            return Ok(Taken::default());
+        taken: &mut Taken,
+    ) -> Result<(), RegistersError> {
+        if !self.registers.is_member(from) {
+            return Err(RegistersError::NoMember);
         }
-        self.apply(merged)
+        if !self.kept.is_there() {
+            return Err(RegistersError::Gone);
+        }
+        let merged = sync.heard(&mut self.registers, from, message, wall)?;
+        if !merged.is_empty() {
+            self.take(merged, taken);
+            // What does not succeed is tried again, and logged then.
+            let _ = self.settle(taken);
+        }
+        Ok(())
+    }
+
+    /// Takes a master in, also one that was removed.
+    ///
+    /// # Errors
+    /// When there is no room for it, or a file cannot be written.
+    pub(super) fn admit(
+        &mut self,
+        peer: &PeerId,
+        key: &str,
+        address: &str,
+        wall: u64,
+    ) -> Result<(), RegistersError> {
+        self.registers.admit(peer, key, address, wall)?;
+        self.unsettled.masters.insert(peer.clone());
+        self.keep()
+    }
+
+    /// Takes a master out. Whether it was a member. It is on disk after
+    /// [`settle`](Self::settle).
+    pub(super) fn remove_member(&mut self, peer: &PeerId, wall: u64) -> bool {
+        let is_removed = self.registers.remove_member(peer, wall);
+        if is_removed {
+            self.unsettled.masters.insert(peer.clone());
+        }
+        is_removed
+    }
+
+    /// Makes `key` the publish key of the cluster, in the registers. It is so even
+    /// where it cannot be written down yet.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn rotate(&mut self, key: SymmetricKey, wall: u64) -> Result<(), RegistersError> {
+        self.registers.rotate(key, wall);
+        self.unsettled.publish_key = true;
+        self.keep()
     }
 
     /// Whether this master has joined and does not have yet what the others have.
@@ -154,8 +224,12 @@ impl Ledger {
         let delta = delta.and_then(|value| Delta::from_value(value).ok());
         let delta = delta.ok_or_else(|| RegistersError::Damaged { path: path.clone() })?;
         self.registers.restore(delta);
-        self.kept.snapshot(&self.registers, &[])?;
-        self.show_members()
+        self.kept
+            .snapshot(&self.registers, &self.unsettled.pending)?;
+        for (id, key, _) in self.registers.members() {
+            self.dir.put_peer(id.as_str(), key)?;
+        }
+        Ok(())
     }
 
     /// The members whose files a person has removed, which removes them.
@@ -167,139 +241,17 @@ impl Ledger {
             return Err(RegistersError::Gone);
         }
         let members = self.registers.members().map(|(id, ..)| id.clone());
-        let gone = |id: &PeerId| id != self.registers.me() && !self.dir.has_peer(id.as_str());
+        let gone = |id: &PeerId| {
+            let is_new = self.unsettled.masters.contains(id);
+            id != self.registers.me() && !is_new && !self.dir.has_peer(id.as_str())
+        };
         let gone: Vec<PeerId> = members.filter(gone).collect();
         for id in &gone {
             tracing::warn!(peer = %id, "its key was removed from the peers: it is no member any more");
-            self.registers.remove_member(id, wall);
+            self.remove_member(id, wall);
         }
-        self.keep(&[], &gone, false, &[])?;
+        self.keep()?;
         Ok(gone)
-    }
-
-    /// The directory of the peers shows who is a member.
-    pub(super) fn show_members(&self) -> Result<(), RegistersError> {
-        for (id, key, _) in self.registers.members() {
-            self.dir.put_peer(id.as_str(), key)?;
-        }
-        Ok(())
-    }
-
-    /// Writes down what was changed of members or the publish key by this master.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub(super) fn keep(
-        &mut self,
-        minions: &[MinionId],
-        members: &[PeerId],
-        publish_key: bool,
-        unapplied: &[MinionId],
-    ) -> Result<(), RegistersError> {
-        let new = self.registers.some(minions, members, publish_key);
-        if new.is_empty() {
-            return Ok(());
-        }
-        self.kept.append(&self.registers, &new, unapplied)
-    }
-
-    fn apply(&mut self, merged: Merged) -> Result<Taken, RegistersError> {
-        if merged.without_room > 0 {
-            tracing::error!(
-                "the registers are full: {} names of other masters are not kept",
-                merged.without_room
-            );
-        }
-        // A member without a file would be taken for removed by hand.
-        if !merged.members.is_empty() {
-            self.show_members()?;
-        }
-        self.keep(
-            &merged.keys,
-            &merged.members,
-            merged.publish_key,
-            &merged.keys,
-        )?;
-        let mut taken = Taken {
-            undone: merged.undone,
-            members: merged.members,
-            publish_key: merged.publish_key,
-            ..Taken::default()
-        };
-        for id in &taken.members {
-            if self.registers.was_removed(id) && id != self.registers.me() {
-                self.dir.remove_peer(id.as_str())?;
-            }
-        }
-        for id in &merged.keys {
-            self.show(id, &mut taken)?;
-        }
-        self.kept.applied(&self.registers)?;
-        Ok(taken)
-    }
-
-    /// Has the store show what is known of a minion.
-    fn show(&mut self, id: &MinionId, taken: &mut Taken) -> Result<(), RegistersError> {
-        let stored = self.store.lookup(id)?;
-        let was_accepted = stored
-            .as_ref()
-            .is_some_and(|key| key.state == KeyState::Accepted);
-        let wanted = match self.registers.key(id) {
-            Standing::Absent => None,
-            Standing::Pending(key) => Some((KeyState::Pending, key)),
-            Standing::Accepted(key) => Some((KeyState::Accepted, key)),
-            Standing::Rejected(key) => Some((KeyState::Rejected, key)),
-        };
-        match wanted {
-            Some((state, pem)) => {
-                let is_so = stored.is_some_and(|key| key.state == state && key.is_same_key(pem));
-                if !is_so {
-                    self.store.put(id, state, pem)?;
-                }
-                if was_accepted && state != KeyState::Accepted {
-                    taken.lost.push(id.clone());
-                }
-            }
-            None if stored.is_some() => {
-                self.store.delete(id)?;
-                taken.deleted.push(id.clone());
-                if was_accepted {
-                    taken.lost.push(id.clone());
-                }
-            }
-            None => {}
-        }
-        self.show_denied(id)?;
-        self.remember(id)
-    }
-
-    fn show_denied(&self, id: &MinionId) -> Result<(), RegistersError> {
-        let stored = self.store.get(KeyState::Denied, id)?;
-        match (self.registers.denied_key(id), stored) {
-            (Some(key), stored) if stored.as_deref().map(clean_key) != Some(clean_key(key)) => {
-                self.store.put(id, KeyState::Denied, key)?;
-            }
-            (None, Some(_)) => {
-                let own = self.store.lookup(id)?;
-                self.store.delete(id)?;
-                if let Some(own) = own {
-                    self.store.put(id, own.state, &own.pem)?;
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// What was shown is not found as a decision at the next look.
-    fn remember(&mut self, id: &MinionId) -> Result<(), RegistersError> {
-        for state in KeyState::ALL {
-            match self.store.version(state, id)? {
-                None => self.looked.remove(&(state, id.clone())),
-                version => self.looked.insert((state, id.clone()), version),
-            };
-        }
-        Ok(())
     }
 }
 

@@ -9,9 +9,10 @@ mod doorman;
 mod error;
 mod kept;
 mod ledger;
+mod publish_key;
 mod status;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use halite_cluster::join::{Asks, Refusal};
@@ -23,6 +24,7 @@ use halite_proto::Value;
 pub(crate) use self::doorman::Doorman;
 pub(crate) use self::error::RegistersError;
 use self::ledger::{Ledger, Taken};
+use self::publish_key::InUse;
 use crate::cluster::joining::{Gift, REGISTERS_DIR};
 use crate::cluster::message::Message as ToPeers;
 use crate::cluster::{Channel, Cluster};
@@ -52,39 +54,49 @@ pub(crate) struct KeyRegisters {
 struct State {
     ledger: Ledger,
     sync: Sync,
+    in_use: InUse,
     /// Why the last look failed, which was logged.
     trouble: Option<String>,
 }
 
 impl KeyRegisters {
     /// Opens the registers. A master that founds the cluster is its first member,
-    /// and what it has decided about keys so far counts.
+    /// and what it has decided about keys so far counts, as does its publish key.
+    /// From then on the publish key is that of the registers.
     ///
     /// # Errors
-    /// When a file cannot be used.
-    pub(crate) fn open(groups: RegisterGroups) -> Result<Self, RegistersError> {
+    /// When a file cannot be used, or the clock is wrong.
+    pub(crate) fn open(groups: RegisterGroups) -> Result<Arc<Self>, RegistersError> {
         let cluster = &groups.cluster;
         let me = PeerId::parse(cluster.own.as_str()).map_err(RegistersError::Id)?;
         let files = cluster.settings.pki_dir.join(REGISTERS_DIR);
-        let mut ledger = Ledger::open(files, &me, groups.keys.store.clone(), cluster.dir.clone())?;
+        let (store, dir) = (groups.keys.store.clone(), cluster.dir.clone());
+        let wall = wall();
+        let mut ledger = Ledger::open(files, &me, store, dir, wall)?;
+        let used = groups.publishing.publisher.key().key.clone();
         if !ledger.is_joining() && !ledger.registers.was_removed(&me) {
             let address = cluster.settings.address(me.as_str());
-            let wall = wall();
-            ledger
-                .registers
-                .admit(&me, &cluster.own_key, &address, wall)?;
-            ledger.keep(&[], std::slice::from_ref(&me), false, &[])?;
+            ledger.admit(&me, &cluster.own_key, &address, wall)?;
         }
-        let this = Self {
+        if !ledger.is_joining() && ledger.registers.publish_key().is_none() {
+            ledger.rotate(used.clone(), wall)?;
+        }
+        let this = Arc::new(Self {
             me,
             groups,
             state: Mutex::new(State {
                 ledger,
                 sync: Sync::new(),
+                in_use: InUse::of_file(used),
                 trouble: None,
             }),
-        };
-        this.dial_members(&this.state());
+        });
+        let agreed: Weak<Self> = Arc::downgrade(&this);
+        this.groups.publishing.agree_by(agreed);
+        let mut state = this.state();
+        this.use_publish_key(&mut state)?;
+        this.dial_members(&state);
+        drop(state);
         Ok(this)
     }
 
@@ -98,9 +110,21 @@ impl KeyRegisters {
                 Err(error) => tracing::error!("{}", chain(&error)),
             }
         }
-        let looked = self.look(&mut state);
-        self.note_trouble(&mut state, looked);
+        let mut taken = Taken::default();
+        let looked = {
+            let _one = self.groups.keys.lock_filing();
+            let looked = self.look(&mut state);
+            let settled = state.ledger.settle(&mut taken);
+            looked.and(settled)
+        };
+        let followed = self.follow(&mut state, &taken);
+        self.note_trouble(&mut state, looked.and(followed));
         self.send(&mut state);
+        let rotates = self.has_to_rotate(&mut state);
+        drop(state);
+        if rotates {
+            self.groups.publishing.rotate();
+        }
     }
 
     /// Takes a master in that has proven that it may join.
@@ -138,29 +162,30 @@ impl KeyRegisters {
     pub(crate) fn remove(&self, peer: &PeerId) -> Result<bool, RegistersError> {
         let mut state = self.state();
         let State { ledger, sync, .. } = &mut *state;
-        if !ledger.registers.remove_member(peer, wall()) {
+        if !ledger.remove_member(peer, wall()) {
             return Ok(false);
         }
-        let peers = std::slice::from_ref(peer);
-        ledger.keep(&[], peers, false, &[])?;
-        self.groups.cluster.dir.remove_peer(peer.as_str())?;
+        let mut taken = Taken::default();
+        let kept = {
+            let _one = self.groups.keys.lock_filing();
+            ledger.settle(&mut taken)
+        };
         sync.disconnected(peer);
+        let peers = std::slice::from_ref(peer);
         sync.tell(&ledger.registers.some([], peers, false));
+        // What fails here is tried again by the next tick.
+        let _ = self.follow(&mut state, &taken);
         self.send(&mut state);
         drop(state);
         self.refresh_pins();
         // It knows the publish key.
         self.groups.publishing.rotate();
-        self.tick();
-        Ok(true)
+        kept.map(|()| true)
     }
 
     fn take_in(&self, state: &mut State, asks: &Asks) -> Result<Gift, RegistersError> {
         let State { ledger, sync, .. } = state;
-        let registers = &mut ledger.registers;
-        registers.admit(&asks.id, &asks.key, &asks.address, wall())?;
-        ledger.show_members()?;
-        ledger.keep(&[], std::slice::from_ref(&asks.id), false, &[])?;
+        ledger.admit(&asks.id, &asks.key, &asks.address, wall())?;
         let registers = &ledger.registers;
         let members: Vec<PeerId> = registers.members().map(|(id, ..)| id.clone()).collect();
         sync.tell(&registers.some([], std::slice::from_ref(&asks.id), false));
@@ -172,13 +197,12 @@ impl KeyRegisters {
         })
     }
 
+    /// Looks for what was decided here, and tells the others. For who has locked
+    /// the filing of keys.
     fn look(&self, state: &mut State) -> Result<(), RegistersError> {
         let State { ledger, sync, .. } = state;
         let wall = wall();
-        let decided = {
-            let _one = self.groups.keys.lock_filing();
-            ledger.look(wall)?
-        };
+        let decided = ledger.look(wall)?;
         sync.tell_keys(&ledger.registers, &decided);
         if ledger.is_joining() {
             return Ok(());
@@ -187,26 +211,6 @@ impl KeyRegisters {
         if !removed.is_empty() {
             sync.tell(&ledger.registers.some([], &removed, false));
         }
-        self.look_at_publish_key(state)
-    }
-
-    /// A key that this master has made is everybody's; one that somebody may have
-    /// who was revoked since is replaced, by one master.
-    fn look_at_publish_key(&self, state: &mut State) -> Result<(), RegistersError> {
-        let State { ledger, sync, .. } = state;
-        let publishing = &self.groups.publishing;
-        let used = &publishing.publisher.key().key;
-        let registers = &mut ledger.registers;
-        let is_known = registers
-            .publish_key()
-            .is_some_and(|known| known.key.is_same(used));
-        if !is_known {
-            registers.rotate(used.clone(), wall());
-            ledger.keep(&[], &[], true, &[])?;
-            sync.tell(&ledger.registers.some([], [], true));
-        } else if registers.is_publish_key_stale() && self.groups.cluster.is_first() {
-            publishing.rotate();
-        }
         Ok(())
     }
 
@@ -214,25 +218,24 @@ impl KeyRegisters {
     fn hear(&self, peer: &PeerId, body: Value) -> Result<(), RegistersError> {
         let message = Message::from_value(body).map_err(RegistersError::Unreadable)?;
         let mut state = self.state();
-        self.look(&mut state)?;
-        let State { ledger, sync, .. } = &mut *state;
-        let taken = {
+        let mut taken = Taken::default();
+        let heard = {
             let _one = self.groups.keys.lock_filing();
-            ledger.hear(sync, peer, message, wall())?
+            // What was decided here counts as such before anything is merged. What
+            // is wrong with that is no reason not to hear the others: the next tick
+            // says it.
+            let _ = self.look(&mut state);
+            let State { ledger, sync, .. } = &mut *state;
+            ledger.hear(sync, peer, message, wall(), &mut taken)
         };
-        self.follow(&mut state, &taken)?;
+        let _ = self.follow(&mut state, &taken);
         self.send(&mut state);
-        Ok(())
+        heard
     }
 
     /// Does what follows from what was heard.
     fn follow(&self, state: &mut State, taken: &Taken) -> Result<(), RegistersError> {
-        let RegisterGroups {
-            cluster,
-            keys,
-            fleet,
-            publishing,
-        } = &self.groups;
+        let RegisterGroups { keys, fleet, .. } = &self.groups;
         if !taken.lost.is_empty() {
             keys.end_sessions();
         }
@@ -246,17 +249,14 @@ impl KeyRegisters {
                  it is not accepted"
             );
         }
-        if let Some(key) = state.ledger.registers.publish_key()
-            && taken.publish_key
-        {
-            cluster.dir.put_publish_key(&key.key)?;
-            publishing.reload_key();
-        }
+        // Who has revoked them did not know that they were accepted and may have the
+        // publish key.
+        state.in_use.is_spent |= !taken.undone.is_empty();
         if !taken.members.is_empty() {
             self.refresh_pins();
             self.dial_members(state);
         }
-        Ok(())
+        self.use_publish_key(state)
     }
 
     fn refresh_pins(&self) {

@@ -1,12 +1,24 @@
+mod faults;
+
 use std::fs;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use halite_cluster::Output;
+use halite_crypto::PrivateKey;
 use tempfile::TempDir;
 
 use super::*;
 
 const WALL: u64 = 1_800_000_000_000_000;
+
+/// Keys of minions.
+static KEYS: LazyLock<[String; 2]> = LazyLock::new(|| {
+    [(); 2].map(|()| {
+        let key = PrivateKey::generate(1024).unwrap();
+        key.public().unwrap().clean_pem().unwrap()
+    })
+});
 
 fn id(text: &str) -> MinionId {
     MinionId::parse(text).unwrap()
@@ -47,7 +59,15 @@ fn open(dir: &TempDir, number: usize) -> Ledger {
     let pki = dir.path().join("pki");
     let store = KeyStore::open(&pki, None).unwrap();
     let cluster = ClusterDir::open(pki.clone()).unwrap();
-    Ledger::open(pki.join("registers"), &peer(number), store, cluster).unwrap()
+    // Fleets go on in time; the clock has tests of its own.
+    Ledger::open(
+        pki.join("registers"),
+        &peer(number),
+        store,
+        cluster,
+        u64::MAX,
+    )
+    .unwrap()
 }
 
 /// Masters with directories of their own.
@@ -61,9 +81,11 @@ struct Fleet {
 impl Fleet {
     fn new(count: usize) -> Self {
         let mut masters: Vec<Master> = (0..count).map(Master::new).collect();
-        for number in 0..count {
-            let registers = &mut masters[0].ledger.registers;
-            registers.admit(&peer(number), "key", "", WALL).unwrap();
+        for master in &mut masters {
+            for number in 0..count {
+                let ledger = &mut master.ledger;
+                ledger.admit(&peer(number), "key", "", WALL).unwrap();
+            }
         }
         let mut fleet = Self {
             masters,
@@ -126,7 +148,10 @@ impl Fleet {
                 let to: usize = to.as_str()[1..].parse().unwrap();
                 if !self.down.contains(&to) {
                     let Master { ledger, sync, .. } = &mut self.masters[to];
-                    ledger.hear(sync, &peer(number), message, wall).unwrap();
+                    let taken = &mut Taken::default();
+                    ledger
+                        .hear(sync, &peer(number), message, wall, taken)
+                        .unwrap();
                 }
             }
         }
@@ -146,7 +171,7 @@ fn what_is_decided_in_one_store_is_shown_by_all() {
     let web = id("web1");
     fleet.masters[0]
         .store()
-        .put(&web, KeyState::Pending, "key")
+        .put(&web, KeyState::Pending, &KEYS[0])
         .unwrap();
     fleet.meet();
     assert_eq!(fleet.states("web1"), [Some(KeyState::Pending); 3]);
@@ -160,7 +185,7 @@ fn what_is_decided_in_one_store_is_shown_by_all() {
     assert_eq!(fleet.states("web1"), [Some(KeyState::Accepted); 3]);
     fleet.masters[2]
         .store()
-        .put(&web, KeyState::Denied, "other")
+        .put(&web, KeyState::Denied, &KEYS[1])
         .unwrap();
     fleet.meet();
     let denied = |master: &Master| master.store().get(KeyState::Denied, &web).unwrap();
@@ -184,7 +209,7 @@ fn a_key_that_was_deleted_while_a_master_was_down_stays_deleted() {
     let web = id("web1");
     fleet.masters[1]
         .store()
-        .put(&web, KeyState::Accepted, "key")
+        .put(&web, KeyState::Accepted, &KEYS[0])
         .unwrap();
     fleet.meet();
     fleet.down = vec![0];
@@ -200,7 +225,7 @@ fn a_key_that_was_deleted_while_a_master_was_down_stays_deleted() {
     // It may ask again, everywhere.
     fleet.masters[0]
         .store()
-        .put(&web, KeyState::Pending, "key")
+        .put(&web, KeyState::Pending, &KEYS[0])
         .unwrap();
     fleet.meet();
     assert_eq!(fleet.states("web1"), [Some(KeyState::Pending); 3]);
@@ -212,7 +237,7 @@ fn a_master_that_died_before_its_store_showed_what_was_heard_shows_it() {
     let web = id("web1");
     fleet.masters[0]
         .store()
-        .put(&web, KeyState::Accepted, "key")
+        .put(&web, KeyState::Accepted, &KEYS[0])
         .unwrap();
     fleet.meet();
     fleet.masters[0].store().delete(&web).unwrap();
@@ -221,8 +246,8 @@ fn a_master_that_died_before_its_store_showed_what_was_heard_shows_it() {
     let wall = fleet.wall();
     let m1 = &mut fleet.masters[1];
     let merged = m1.ledger.registers.merge(delta, wall).unwrap();
-    let keys = merged.keys;
-    m1.ledger.keep(&keys, &[], false, &keys).unwrap();
+    m1.ledger.take(merged, &mut Taken::default());
+    m1.ledger.keep().unwrap();
     assert_eq!(m1.state("web1"), Some(KeyState::Accepted));
     m1.ledger = open(&m1.dir, 1);
     assert_eq!(m1.state("web1"), None);
@@ -234,9 +259,13 @@ fn a_master_that_died_before_its_store_showed_what_was_heard_shows_it() {
 fn a_torn_record_is_left_out_and_a_directory_that_is_gone_deletes_nothing() {
     let mut fleet = Fleet::new(2);
     let store = fleet.masters[0].store();
-    store.put(&id("web1"), KeyState::Accepted, "key").unwrap();
+    store
+        .put(&id("web1"), KeyState::Accepted, &KEYS[0])
+        .unwrap();
     fleet.meet();
-    store.put(&id("web2"), KeyState::Accepted, "key").unwrap();
+    store
+        .put(&id("web2"), KeyState::Accepted, &KEYS[0])
+        .unwrap();
     fleet.look();
     let m0 = &mut fleet.masters[0];
     let log = m0.dir.path().join("pki/registers/log");
@@ -256,8 +285,12 @@ fn a_torn_record_is_left_out_and_a_directory_that_is_gone_deletes_nothing() {
 fn a_master_that_joins_with_old_keys_brings_none_of_them_back() {
     let mut fleet = Fleet::new(2);
     let store = fleet.masters[0].store();
-    store.put(&id("web1"), KeyState::Accepted, "key").unwrap();
-    store.put(&id("web2"), KeyState::Accepted, "key").unwrap();
+    store
+        .put(&id("web1"), KeyState::Accepted, &KEYS[0])
+        .unwrap();
+    store
+        .put(&id("web2"), KeyState::Accepted, &KEYS[0])
+        .unwrap();
     fleet.meet();
     store.delete(&id("web2")).unwrap();
     fleet.meet();
@@ -265,7 +298,7 @@ fn a_master_that_joins_with_old_keys_brings_none_of_them_back() {
     for minion in ["web2", "web3"] {
         joiner
             .store()
-            .put(&id(minion), KeyState::Accepted, "key")
+            .put(&id(minion), KeyState::Accepted, &KEYS[0])
             .unwrap();
     }
     let given = fleet.masters[0].ledger.registers.some([], &[peer(0)], true);
@@ -281,7 +314,13 @@ fn a_master_that_joins_with_old_keys_brings_none_of_them_back() {
         let wall = fleet.wall();
         joiner
             .ledger
-            .hear(&mut joiner.sync, &peer(0), message, wall)
+            .hear(
+                &mut joiner.sync,
+                &peer(0),
+                message,
+                wall,
+                &mut Taken::default(),
+            )
             .unwrap();
     }
     joiner.ledger.has_joined().unwrap();

@@ -1,0 +1,108 @@
+//! The publish key of a cluster without shared files: the registers say which it
+//! is, the file and the publisher follow.
+//!
+//! Invariant: a key becomes the cluster's in [`rotate`](AgreedKey::rotate) alone, or
+//! when the cluster is founded. A key that a file or the publisher still has is
+//! therefore never taken for a new one.
+
+use std::time::Instant;
+
+use halite_crypto::SymmetricKey;
+
+use super::{KeyRegisters, RegistersError, State, wall};
+use crate::error::chain;
+use crate::limits::{PUBLISH_KEY_TOLD_MAX, REGISTERS_ROTATION_PAUSE};
+use crate::publishing::AgreedKey;
+
+/// How far the file and the publisher have followed.
+pub(super) struct InUse {
+    /// The key in the file, as it was read or written last.
+    in_file: SymmetricKey,
+    /// Until then the publisher is left its key: the other masters are being told
+    /// the new one.
+    told_until: Option<Instant>,
+    /// Somebody may have the key who is not accepted any more, which only this
+    /// master knows.
+    pub(super) is_spent: bool,
+    /// A revocation is not answered with a new key before.
+    rotates_next: Option<Instant>,
+}
+
+impl InUse {
+    /// The file and the publisher have this key.
+    pub(super) fn of_file(key: SymmetricKey) -> Self {
+        Self {
+            in_file: key,
+            told_until: None,
+            is_spent: false,
+            rotates_next: None,
+        }
+    }
+}
+
+impl KeyRegisters {
+    /// Has the publisher and the file have the key of the registers.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(super) fn use_publish_key(&self, state: &mut State) -> Result<(), RegistersError> {
+        let State { ledger, in_use, .. } = state;
+        let Some(known) = ledger.registers.publish_key() else {
+            return Ok(());
+        };
+        let publishing = &self.groups.publishing;
+        let is_told = in_use.told_until.is_none_or(|end| end <= Instant::now());
+        if is_told && !publishing.publisher.key().key.is_same(&known.key) {
+            publishing.adopt(known.key.clone());
+        }
+        if !in_use.in_file.is_same(&known.key) {
+            self.groups.cluster.dir.put_publish_key(&known.key)?;
+            in_use.in_file = known.key.clone();
+        }
+        Ok(())
+    }
+
+    /// Whether somebody may have the publish key who was revoked since, and this
+    /// master is the one to make another one.
+    pub(super) fn has_to_rotate(&self, state: &mut State) -> bool {
+        let State { ledger, in_use, .. } = state;
+        let is_stale = ledger.registers.is_publish_key_stale();
+        let is_due = in_use.is_spent || (is_stale && self.groups.cluster.is_first());
+        let now = Instant::now();
+        if !is_due || ledger.is_joining() || in_use.rotates_next.is_some_and(|next| now < next) {
+            return false;
+        }
+        in_use.rotates_next = Some(now + REGISTERS_ROTATION_PAUSE);
+        true
+    }
+}
+
+impl AgreedKey for KeyRegisters {
+    fn rotate(&self) -> SymmetricKey {
+        let mut state = self.state();
+        {
+            let _one = self.groups.keys.lock_filing();
+            // The new key is for whoever is left by what was decided until now. What
+            // is wrong with the look, the next tick says.
+            let _ = self.look(&mut state);
+        }
+        let key = SymmetricKey::generate();
+        let State {
+            ledger,
+            sync,
+            in_use,
+            ..
+        } = &mut *state;
+        let kept = ledger.rotate(key.clone(), wall());
+        in_use.told_until = Some(Instant::now() + PUBLISH_KEY_TOLD_MAX);
+        in_use.is_spent = false;
+        sync.tell(&ledger.registers.some([], [], true));
+        let used = self.use_publish_key(&mut state);
+        self.send(&mut state);
+        // The key holds all the same: others have heard of it.
+        if let Err(error) = kept.and(used) {
+            tracing::error!("a new publish key is not on disk yet: {}", chain(&error));
+        }
+        key
+    }
+}

@@ -110,6 +110,8 @@ fn what_is_decided_at_one_master_is_so_at_all_and_a_deleted_key_stays_deleted() 
     let minion = apart.fleet.minion("web1", Kind::Ours).of(&apart.masters[2]);
     let mut minion = minion.start()?;
     apart.wait_file(&all, "minions_pre/web1", true)?;
+    // A master that has not caught up yet has its own decisions wait.
+    apart.wait_file(&all, "registers/given", false)?;
     apart.masters[1].key(&["-y", "-a", "web1"])?.ok()?;
     apart.wait_file(&all, "minions/web1", true)?;
     for master in &apart.masters {

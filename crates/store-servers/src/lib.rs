@@ -17,6 +17,7 @@ pub mod limits;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod open;
+mod patience;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
@@ -30,6 +31,7 @@ pub use health::Status;
 #[cfg(feature = "mysql")]
 pub use mysql::{MysqlConnection, MysqlDriver, MysqlServer, MysqlValue, mysql_server};
 pub use open::OpenServers;
+pub use patience::with_patience;
 #[cfg(feature = "postgres")]
 pub use postgres::{
     PostgresConnection, PostgresDriver, PostgresRow, PostgresServer, postgres_server,

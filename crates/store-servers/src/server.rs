@@ -13,6 +13,7 @@ use crate::error::{Failure, ServerError, with_causes};
 use crate::health::{Health, Status};
 use crate::io;
 use crate::limits::{PAUSE_FIRST, PAUSE_MAX, THREAD_LATE, UNANSWERED_MAX};
+use crate::patience;
 
 /// How servers of one kind are spoken to. All of it runs on the one background
 /// thread.
@@ -90,13 +91,14 @@ impl<D: Driver> Server<D> {
         }
         let server = Arc::clone(self);
         let limit = self.address.limit / 2;
-        let all = limit + self.time_max() + THREAD_LATE;
+        let time_max = self.time_max().max(patience::limit());
+        let all = limit + time_max + THREAD_LATE;
         io::wait(all, move || async move {
             // Who waits for others says nothing of the server.
             let slot = timeout(limit, server.slots.acquire()).await;
             let slot = slot.map_err(|_| Failure::Busy { limit })?;
             let _slot = slot.map_err(Failure::broken)?;
-            let done = server.with_connection(operation).await;
+            let done = server.with_connection(time_max, operation).await;
             match &done {
                 Err(failure @ Failure::TimedOut { .. }) => server.doubt(failure),
                 Err(failure) if failure.breaks() => server.leave(failure),
@@ -118,9 +120,9 @@ impl<D: Driver> Server<D> {
 
     async fn with_connection<T>(
         &self,
+        limit: Duration,
         operation: impl AsyncFnOnce(&mut D::Connection) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let limit = self.time_max();
         let until = tokio::time::Instant::now() + limit;
         let mut connection = match self.rested() {
             Some(connection) => connection,

@@ -11,12 +11,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use halite_proto::msgpack::{Packing, pack_map, unpack_modern};
 use halite_proto::{Map, Value};
 use halite_spool::{Pending, SpoolError};
+use halite_store_servers::with_patience;
 
 use crate::backend::BackendOptions;
 use crate::backlog::{Backlog, Destination, Waits};
 use crate::error::{StoreError, chain};
 use crate::event_batch::Batch;
-use crate::limits::{EVENTS_AT_ONCE_MAX, EVENTS_BYTES_AT_ONCE_MAX};
+use crate::limits::{EVENTS_AT_ONCE_MAX, EVENTS_BYTES_AT_ONCE_MAX, WAITING_OPERATION_TIME};
 use crate::salt_json;
 
 /// Longest tag in Salt's column, in characters.
@@ -189,7 +190,7 @@ impl Destination for Database {
                 _ => None,
             };
             let outcome = match batch {
-                Some(batch) => self.store(&batch),
+                Some(batch) => with_patience(WAITING_OPERATION_TIME, || self.store(&batch)),
                 None => {
                     tracing::error!(
                         sequence = pending.sequence,

@@ -80,6 +80,9 @@ pub const WAITING_AT_ONCE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Threads that give a server returns that have waited.
 pub const WAITING_THREADS: usize = 32;
 
+/// How long a server may take for one write that has waited: nobody waits for it.
+pub const WAITING_OPERATION_TIME: Duration = Duration::from_secs(30);
+
 /// The first pause after a server has taken nothing of what waits; each further
 /// one is twice as long.
 pub const WAITING_PAUSE_FIRST: Duration = Duration::from_millis(100);

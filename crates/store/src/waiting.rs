@@ -14,13 +14,14 @@ use std::thread;
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_spool::{Pending, SpoolError};
+use halite_store_servers::with_patience;
 
 pub(crate) use self::write::Write;
 use crate::backend::{Backend, on};
 use crate::backlog::{Backlog, Destination, Waits};
 use crate::error::{StoreError, chain};
 use crate::kept::{Saved, StoredReturn};
-use crate::limits::WAITING_THREADS;
+use crate::limits::{WAITING_OPERATION_TIME, WAITING_THREADS};
 use crate::packing::{load_of_return, pack_return};
 
 /// What waits for the server of the jobs.
@@ -279,6 +280,10 @@ impl JobServer {
     }
 
     fn store(&self, pending: &Pending) -> Result<(), StoreError> {
+        with_patience(WAITING_OPERATION_TIME, || self.store_patiently(pending))
+    }
+
+    fn store_patiently(&self, pending: &Pending) -> Result<(), StoreError> {
         let Some(write) = Write::unpack(&pending.payload) else {
             tracing::error!(
                 sequence = pending.sequence,

@@ -147,7 +147,12 @@ fn check_once(
     for number in 3..6 {
         events.save(&[event(number)]).unwrap();
     }
-    assert_eq!(events.waits().count, 3);
+    // A process of PostgreSQL may still serve when the first one is dead.
+    assert!(
+        (2..=3).contains(&events.waits().count),
+        "{:?}",
+        events.waits()
+    );
     drop(events);
     let events = open();
     server.start().unwrap();

@@ -115,6 +115,30 @@ fn a_slow_server_is_not_away() {
     assert_eq!(subject.other().jobs.returns(&job).unwrap().len(), 9);
 }
 
+/// What takes longer than a worker waits is stored by who has more time.
+#[test]
+fn a_write_that_takes_long_is_stored_all_the_same() {
+    let Some(mariadb) = MariaDb::for_test(&Wanted::default()) else {
+        return;
+    };
+    let separator = if mariadb.url("salt").contains('?') {
+        '&'
+    } else {
+        '?'
+    };
+    let subject = Subject::on(&format!("{}{separator}timeout=1", mariadb.url("salt")));
+    let store = subject.open();
+    let job = jid(1);
+    job_with_returns(&store, &job, &[id("web1")]);
+    let slow = "create trigger slow before insert on salt_returns for each row set @x = sleep(3)";
+    mariadb.sql("salt", slow).unwrap();
+    let saved = store.jobs.save_return(&job, &id("web2"), &ret(&job, 1));
+    assert_eq!(saved.unwrap(), Saved::Stored);
+    assert_eq!(waits(&store).count, 1);
+    drain(&store);
+    assert_eq!(subject.other().jobs.returns(&job).unwrap().len(), 2);
+}
+
 #[test]
 fn an_answer_to_another_question_is_not_believed() {
     let Some(redis) = Redis::for_test(&Wanted::default()) else {

@@ -77,6 +77,9 @@ pub const WAITING_AT_ONCE_MAX: usize = 64;
 /// Bytes of these, but for one that has more alone.
 pub const WAITING_AT_ONCE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// Batches between two writes that the server has not answered.
+pub const WAITING_BATCHES_MAX: usize = 8;
+
 /// Threads that give a server returns that have waited.
 pub const WAITING_THREADS: usize = 32;
 

@@ -11,7 +11,8 @@ use halite_spool::{Moment, Pending, Spool};
 
 use crate::error::StoreError;
 use crate::limits::{
-    WAITING_AT_ONCE_BYTES_MAX, WAITING_AT_ONCE_MAX, WAITING_REFUSALS_MAX, WAITING_REFUSED_PAUSE,
+    WAITING_AT_ONCE_BYTES_MAX, WAITING_AT_ONCE_MAX, WAITING_BATCHES_MAX, WAITING_REFUSALS_MAX,
+    WAITING_REFUSED_PAUSE,
 };
 
 /// What is known of an entry that the server has not taken.
@@ -56,6 +57,8 @@ pub(super) struct State {
     refused_since: Option<Instant>,
     /// The slow one that was tried last.
     slow: u64,
+    /// How many batches went before the next slow one.
+    batches: usize,
 }
 
 impl State {
@@ -77,6 +80,7 @@ impl State {
             refused: BTreeSet::new(),
             refused_since: None,
             slow: 0,
+            batches: 0,
         }
     }
 
@@ -107,13 +111,17 @@ impl State {
     }
 
     /// The next that wait, oldest first. What gets no answer goes alone, after all
-    /// others.
+    /// others, or after some if there is no end of them.
     pub(super) fn next(&mut self) -> Vec<Pending> {
-        let found = self.next_behind();
-        if !found.is_empty() {
-            return found;
+        self.batches += 1;
+        if self.batches <= WAITING_BATCHES_MAX {
+            let found = self.next_behind();
+            if !found.is_empty() {
+                return found;
+            }
+            self.after = 0;
         }
-        self.after = 0;
+        self.batches = 0;
         match self.next_slow() {
             Some(slow) => vec![slow],
             None => self.next_behind(),

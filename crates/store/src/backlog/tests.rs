@@ -94,7 +94,7 @@ fn until_refused(backlog: &Backlog, picky: &Picky, count: usize) {
         if backlog.waits().refused == count {
             return;
         }
-        assert!(number < 100, "{:?}", backlog.waits());
+        assert!(number < 1000, "{:?}", backlog.waits());
         let text = format!("next {number}");
         backlog.push(text.as_bytes(), "a test").unwrap();
         picky.wait(&text);
@@ -176,6 +176,7 @@ fn of_what_is_parted_the_server_takes_what_it_can() {
     let backlog = open(dir.path(), &picky);
     until_refused(&backlog, &picky, 1);
     picky.wait("good");
+    assert_becomes_idle(&backlog);
     assert_eq!(backlog.waits().count, 1);
 }
 

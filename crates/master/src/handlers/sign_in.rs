@@ -1,6 +1,7 @@
 //! Sign-ins: gathers the facts, lets `core::auth` decide, and does what was
 //! decided.
 
+mod key_text;
 mod remarks;
 
 use std::time::SystemTime;
@@ -16,6 +17,7 @@ use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, key_changes, pu
 use halite_transport::fleet::Origin;
 use thiserror::Error;
 
+use self::key_text::is_plain_pem;
 use crate::clock::now_s;
 use crate::core::auth::{Act, Facts, Filing, KnownKey, Verdict, decide};
 use crate::core::sign_pace::sign_every;
@@ -26,7 +28,6 @@ use crate::files::Files;
 use crate::fleet::Fleet;
 use crate::jobs::Jobs;
 use crate::keys::{KEY_MARK, Keys};
-use crate::limits::SIGN_IN_KEY_BYTES_MAX;
 use crate::publishing::publisher::Publisher;
 use crate::telemetry::Telemetry;
 
@@ -100,19 +101,6 @@ impl SignIns<'_> {
         });
         Some(answer)
     }
-}
-
-/// Whether the text is a key and nothing else, as minions send it. It is kept as it
-/// came, shown by `salt-key -p`, and told to other masters.
-fn is_plain_pem(text: &str) -> bool {
-    let is_pem = |c: char| c.is_ascii_graphic() || matches!(c, ' ' | '\t' | '\r' | '\n');
-    let text = text.trim();
-    text.len() <= SIGN_IN_KEY_BYTES_MAX
-        && text.starts_with("-----BEGIN ")
-        && text.ends_with("-----")
-        && text.matches("-----BEGIN ").count() == 1
-        && text.matches("-----END ").count() == 1
-        && text.chars().all(is_pem)
 }
 
 /// One sign-in on its way.

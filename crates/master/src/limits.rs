@@ -296,9 +296,15 @@ pub const LATE_BYTES_PER_MINION_MAX: usize = 2 * 1024 * 1024;
 /// nothing more is kept for late listeners.
 pub const LATE_JOBS_MAX: usize = 10_000;
 
-/// Grants of sessions that a master of a cluster knows, its own and its peers'. The
-/// oldest are forgotten, and minions with keys of theirs sign in again.
-pub const GRANTS_MAX: usize = 24;
+/// Grants of one master that are known in a cluster, this master's own or a peer's.
+/// Its oldest are forgotten, and minions with keys of theirs sign in again.
+pub const GRANTS_PER_MASTER_MAX: usize = 4;
+
+/// Seconds between two grants that a master begins because a session was retired.
+pub const GRANT_PAUSE_S: i64 = 10;
+
+/// Grants that are not learnt any more, because uses of their keys were missed.
+pub const GRANTS_SPOILED_MAX: usize = 24;
 
 /// Nonces that peers tell of before this master knows the grant. The oldest are
 /// dropped, and their grants are not learnt any more.

@@ -16,7 +16,7 @@ use halite_crypto::{DerivationRoot, SymmetricKey};
 use halite_mesh::{Incarnation, PeerId};
 use halite_proto::{MinionId, Nonce};
 
-use crate::limits::{EARLY_NONCES_MAX, GRANTS_MAX};
+use crate::limits::{EARLY_NONCES_MAX, GRANT_PAUSE_S, GRANTS_PER_MASTER_MAX, GRANTS_SPOILED_MAX};
 
 /// The name of a grant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -112,6 +112,12 @@ impl Grants {
         now.saturating_sub(self.state().current.born) >= self.lifetime_s
     }
 
+    /// Whether another grant may begin because a minion cannot use its session any
+    /// more: a grant is of the whole fleet, and not for one minion to end.
+    pub(crate) fn may_follow(&self, now: i64) -> bool {
+        now.saturating_sub(self.state().current.born) >= GRANT_PAUSE_S
+    }
+
     /// Begins the next grant; these peers are there.
     pub(crate) fn renew(&self, witnesses: Vec<(PeerId, Incarnation)>, now: i64) -> Grant {
         let mut state = self.state();
@@ -184,7 +190,7 @@ impl Grants {
             && !state.spoiled.contains(&grant)
         {
             state.spoiled.push_front(grant);
-            state.spoiled.truncate(GRANTS_MAX);
+            state.spoiled.truncate(GRANTS_SPOILED_MAX);
         }
         None
     }
@@ -223,8 +229,14 @@ impl State {
         if self.known.iter().any(|known| known.id == grant.id) {
             return;
         }
+        let mut of_master = 0;
+        let master = grant.id.master.clone();
         self.known.push_front(grant);
-        self.known.truncate(GRANTS_MAX);
+        // What one master begins, however often, takes nothing from the others.
+        self.known.retain(|known| {
+            of_master += usize::from(known.id.master == master);
+            known.id.master != master || of_master <= GRANTS_PER_MASTER_MAX
+        });
     }
 }
 
@@ -307,13 +319,18 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_grants_are_known() {
+    fn only_the_last_grants_of_each_master_are_known() {
         let key = PrivateKey::generate(2048).unwrap();
         let m1 = grants(&key, "m1", 1);
-        for _ in 0..2 * GRANTS_MAX {
+        let m2 = grants(&key, "m2", 1);
+        let of_m2 = m2.renew(vec![m1.own.clone()], NOW);
+        assert!(m1.learn(&m2.own.0, of_m2.clone()).is_some());
+        for _ in 0..100 {
             m1.renew(Vec::new(), NOW);
         }
-        assert_eq!(m1.living(NOW).len(), GRANTS_MAX);
+        assert!(m1.holds(&of_m2.id, NOW));
+        assert_eq!(m1.living(NOW).len(), GRANTS_PER_MASTER_MAX + 1);
         assert_eq!(m1.living(NOW)[0], m1.current());
+        assert!(!m1.may_follow(NOW) && m1.may_follow(NOW + GRANT_PAUSE_S));
     }
 }

@@ -80,7 +80,8 @@ impl Sessions {
             kept.into_iter()
                 .any(|one| one.is_of(grant) && one.retired.load(Ordering::Relaxed))
         };
-        if cluster.grants.is_due(now) || is_retired(&grant.id) {
+        let is_spent = is_retired(&grant.id) && cluster.grants.may_follow(now);
+        if cluster.grants.is_due(now) || is_spent {
             grant = cluster.renew_grant();
         }
         self.keep(
@@ -193,6 +194,7 @@ mod tests {
     use super::*;
     use crate::cluster::settings::ClusterSettings;
     use crate::keys::accepted::KeyMark;
+    use crate::limits::GRANT_PAUSE_S;
     use crate::settings::General;
 
     /// A master with its place in a shared directory.
@@ -264,10 +266,13 @@ mod tests {
         let again = Sessions::of_cluster(again);
         let refused = again.open(&id, &accepted, now, &sealed).err();
         assert_eq!(refused, Some(Cause::NotAuthentic));
-        // A session that is retired anywhere is not given out again.
+        // A session that is retired anywhere is not given out again, but no minion
+        // hurries the whole fleet by that.
         second.heard(&id, &accepted, &there.grant.clone().unwrap(), None);
         first.heard(&id, &accepted, &there.grant.clone().unwrap(), None);
-        let next = first.sign_in(&id, &accepted, now).unwrap();
+        let soon = first.sign_in(&id, &accepted, now).unwrap();
+        assert!(soon.key.is_same(&given.key));
+        let next = first.sign_in(&id, &accepted, now + GRANT_PAUSE_S).unwrap();
         assert!(!next.key.is_same(&given.key));
     }
 }

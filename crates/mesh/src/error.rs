@@ -36,12 +36,6 @@ pub enum MeshError {
         /// The entry.
         text: String,
     },
-    /// The name of a peer is none.
-    #[error("{text:?} is no name of a peer")]
-    Name {
-        /// The name.
-        text: String,
-    },
     /// The system says at once or soon that no connection can be made.
     #[error("could not connect to the peer")]
     Connect(#[source] io::Error),

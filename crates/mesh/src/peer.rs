@@ -2,43 +2,9 @@
 
 use std::fmt;
 
-use halite_proto::MinionId;
+pub use halite_cluster::PeerId;
 
 use crate::error::MeshError;
-
-/// The name of a master among its peers: the stem of `peers/<id>.pub`. It may be
-/// whatever a minion's id may be, and is therefore a file name that stays in its
-/// directory.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PeerId(MinionId);
-
-impl PeerId {
-    /// Checks a name.
-    ///
-    /// # Errors
-    /// When it is no name that a minion could have, or is hidden.
-    pub fn parse(text: &str) -> Result<Self, MeshError> {
-        let bad = || MeshError::Name {
-            text: text.chars().take(80).collect(),
-        };
-        let id = MinionId::parse(text).map_err(|_| bad())?;
-        match text.starts_with('.') {
-            true => Err(bad()),
-            false => Ok(Self(id)),
-        }
-    }
-
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-}
-
-impl fmt::Display for PeerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// One life of a master: random bits that it draws at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -131,14 +97,6 @@ mod tests {
             "", ":5", "a:0", "a:x", "[::1", "[::1]x", "a b", "a/b", "a:70000",
         ] {
             assert!(PeerAddress::parse(text, 4520).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_name_stays_in_its_directory() {
-        assert_eq!(PeerId::parse("10.0.0.1").unwrap().as_str(), "10.0.0.1");
-        for text in ["", "..", "../m1", "a/b", ".hidden", "a\0b"] {
-            assert!(PeerId::parse(text).is_err(), "{text}");
         }
     }
 }

@@ -13,7 +13,7 @@ mod publish_key;
 mod status;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use halite_cluster::join::{Asks, Refusal};
 use halite_cluster::{Message, Output, PeerId, Sync};
@@ -25,6 +25,7 @@ pub(crate) use self::doorman::Doorman;
 pub(crate) use self::error::RegistersError;
 use self::ledger::{Ledger, Taken};
 use self::publish_key::InUse;
+use crate::clock::now_micros;
 use crate::cluster::joining::{Gift, REGISTERS_DIR};
 use crate::cluster::message::Message as ToPeers;
 use crate::cluster::{Channel, Cluster};
@@ -71,7 +72,7 @@ impl KeyRegisters {
         let me = PeerId::parse(cluster.own.as_str()).map_err(RegistersError::Id)?;
         let files = cluster.settings.pki_dir.join(REGISTERS_DIR);
         let (store, dir) = (groups.keys.store.clone(), cluster.dir.clone());
-        let wall = wall();
+        let wall = now_micros();
         let mut ledger = Ledger::open(files, &me, store, dir, wall)?;
         let used = groups.publishing.publisher.key().key.clone();
         if !ledger.is_joining() && !ledger.registers.was_removed(&me) {
@@ -162,7 +163,7 @@ impl KeyRegisters {
     pub(crate) fn remove(&self, peer: &PeerId) -> Result<bool, RegistersError> {
         let mut state = self.state();
         let State { ledger, sync, .. } = &mut *state;
-        if !ledger.remove_member(peer, wall()) {
+        if !ledger.remove_member(peer, now_micros()) {
             return Ok(false);
         }
         let mut taken = Taken::default();
@@ -185,7 +186,7 @@ impl KeyRegisters {
 
     fn take_in(&self, state: &mut State, asks: &Asks) -> Result<Gift, RegistersError> {
         let State { ledger, sync, .. } = state;
-        ledger.admit(&asks.id, &asks.key, &asks.address, wall())?;
+        ledger.admit(&asks.id, &asks.key, &asks.address, now_micros())?;
         let registers = &ledger.registers;
         let members: Vec<PeerId> = registers.members().map(|(id, ..)| id.clone()).collect();
         sync.tell(&registers.some([], std::slice::from_ref(&asks.id), false));
@@ -201,7 +202,7 @@ impl KeyRegisters {
     /// the filing of keys.
     fn look(&self, state: &mut State) -> Result<(), RegistersError> {
         let State { ledger, sync, .. } = state;
-        let wall = wall();
+        let wall = now_micros();
         let decided = ledger.look(wall)?;
         sync.tell_keys(&ledger.registers, &decided);
         if ledger.is_joining() {
@@ -226,7 +227,7 @@ impl KeyRegisters {
             // says it.
             let _ = self.look(&mut state);
             let State { ledger, sync, .. } = &mut *state;
-            ledger.hear(sync, peer, message, wall(), &mut taken)
+            ledger.hear(sync, peer, message, now_micros(), &mut taken)
         };
         let _ = self.follow(&mut state, &taken);
         self.send(&mut state);
@@ -280,12 +281,10 @@ impl KeyRegisters {
     fn send(&self, state: &mut State) {
         let State { ledger, sync, .. } = state;
         while let Some(Output::Send(to, message)) =
-            sync.poll(&mut ledger.registers, Instant::now(), wall())
+            sync.poll(&mut ledger.registers, Instant::now(), now_micros())
         {
-            if let Ok(to) = halite_mesh::PeerId::parse(to.as_str()) {
-                let message = ToPeers::Channel(CHANNEL.to_owned(), message.to_value());
-                self.groups.cluster.tell_one(&to, &message);
-            }
+            let message = ToPeers::Channel(CHANNEL.to_owned(), message.to_value());
+            self.groups.cluster.tell_one(&to, &message);
         }
     }
 
@@ -311,32 +310,19 @@ impl Channel for KeyRegisters {
         CHANNEL
     }
 
-    fn peer_is_up(&self, peer: &halite_mesh::PeerId) {
-        let Ok(peer) = PeerId::parse(peer.as_str()) else {
-            return;
-        };
+    fn peer_is_up(&self, peer: &PeerId) {
         let mut state = self.state();
-        state.sync.connected(Instant::now(), peer);
+        state.sync.connected(Instant::now(), peer.clone());
         self.send(&mut state);
     }
 
-    fn peer_is_down(&self, peer: &halite_mesh::PeerId) {
-        if let Ok(peer) = PeerId::parse(peer.as_str()) {
-            self.state().sync.disconnected(&peer);
-        }
+    fn peer_is_down(&self, peer: &PeerId) {
+        self.state().sync.disconnected(peer);
     }
 
-    fn told(&self, peer: &halite_mesh::PeerId, body: Value) {
-        let Ok(peer) = PeerId::parse(peer.as_str()) else {
-            return;
-        };
-        if let Err(error) = self.hear(&peer, body) {
+    fn told(&self, peer: &PeerId, body: Value) {
+        if let Err(error) = self.hear(peer, body) {
             tracing::error!(%peer, "what it says about the registers is not taken: {}", chain(&error));
         }
     }
-}
-
-fn wall() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    u64::try_from(since.unwrap_or_default().as_micros()).unwrap_or(u64::MAX)
 }

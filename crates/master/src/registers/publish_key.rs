@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use halite_crypto::SymmetricKey;
 
-use super::{KeyRegisters, RegistersError, State, wall};
+use super::{KeyRegisters, RegistersError, State};
+use crate::clock::now_micros;
 use crate::error::chain;
 use crate::limits::{PUBLISH_KEY_TOLD_MAX, REGISTERS_ROTATION_PAUSE};
 use crate::publishing::AgreedKey;
@@ -93,7 +94,7 @@ impl AgreedKey for KeyRegisters {
             in_use,
             ..
         } = &mut *state;
-        let kept = ledger.rotate(key.clone(), wall());
+        let kept = ledger.rotate(key.clone(), now_micros());
         in_use.told_until = Some(Instant::now() + PUBLISH_KEY_TOLD_MAX);
         in_use.is_spent = false;
         sync.tell(&ledger.registers.some([], [], true));

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use halite_cluster::PeerId;
 
-use super::{KeyRegisters, wall};
+use super::KeyRegisters;
+use crate::clock::now_micros;
 
 /// A member.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +56,8 @@ impl KeyRegisters {
             names,
             deleted,
             epoch: registers.publish_key().map_or(0, |key| key.epoch),
-            settled_ago: (floor > 0).then(|| Duration::from_micros(wall().saturating_sub(floor))),
+            settled_ago: (floor > 0)
+                .then(|| Duration::from_micros(now_micros().saturating_sub(floor))),
             is_joining: state.ledger.is_joining(),
             trouble: state.trouble.clone(),
         }

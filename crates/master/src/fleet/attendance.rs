@@ -89,11 +89,15 @@ impl Attendance {
     /// The minion that a sign of life proves to be there.
     fn minion_behind(&self, said: &[u8]) -> Option<MinionId> {
         let (sign, proof) = SignOfLife::decode(said)?;
-        let mut shown_by = self.shown_by.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = shown_by.get(&sign.id);
-        if known.is_some_and(|session| session.proves(&sign, &proof)) {
+        let shown_by = || self.shown_by.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = shown_by().get(&sign.id).cloned();
+        if known
+            .as_ref()
+            .is_some_and(|session| session.proves(&sign, &proof))
+        {
             return Some(sign.id);
         }
+        // Without the lock: the key's file may be on a directory that hangs.
         let keys = self.keys.get()?;
         let last = keys.sessions.last(&sign.id);
         let others = match self.is_clustered {
@@ -102,10 +106,12 @@ impl Attendance {
         };
         let mut sessions = last.into_iter().chain(others);
         let proven = sessions.find(|session| {
-            let is_other = known.is_none_or(|known| !Arc::ptr_eq(known, session));
+            let is_other = known
+                .as_ref()
+                .is_none_or(|known| !Arc::ptr_eq(known, session));
             is_other && session.proves(&sign, &proof)
         })?;
-        shown_by.insert(sign.id.clone(), proven);
+        shown_by().insert(sign.id.clone(), proven);
         Some(sign.id)
     }
 

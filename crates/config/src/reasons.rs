@@ -89,7 +89,6 @@ const REASONS: &[(&str, &str)] = &[
     ),
     ("proxy_", "there is no salt-proxy"),
     ("tracing", "there is no such interface"),
-    ("metrics", "minions have no page of metrics"),
     ("ssl", "there is no tcp transport"),
     ("disable_aes_with_tls", "there is no tcp transport"),
     ("tcp_master_workers", "there is no socket between processes"),
@@ -169,6 +168,10 @@ pub(crate) fn why(side: Side, name: &str) -> Option<&'static str> {
         Side::Master => (MinionConfig::HONOURED, "it means something to minions only"),
         Side::Minion => (MasterConfig::HONOURED, "it means something to masters only"),
     };
+    // Salt has it on both sides.
+    if (side, name) == (Side::Minion, "metrics") {
+        return Some("minions have no page of metrics");
+    }
     if others.contains(&name) || elsewhere::shape(side.other(), name).is_some() {
         return Some(of_others);
     }

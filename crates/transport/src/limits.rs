@@ -45,6 +45,14 @@ pub(crate) const CONNECTIONS_MAX: usize = 200_000;
 /// for one of an address that has less than half as many. A minion has a few.
 pub(crate) const CONNECTIONS_KEPT_PER_ORIGIN: usize = 16;
 
+/// How long a connection for requests has been idle before it may be ended for
+/// another. Whoever asks again meanwhile has no second connection to make.
+pub(crate) const SPARE_AFTER: Duration = Duration::from_secs(1);
+
+/// Idle connections that are ended together where all places are taken: to find
+/// them costs a look at each.
+pub(crate) const SPARE_CONNECTIONS_ENDED: usize = 256;
+
 /// Descriptors that are never for connections.
 pub(crate) const DESCRIPTORS_KEPT_MIN: usize = 128;
 

@@ -254,7 +254,6 @@ impl Connection {
 
     async fn serve(&mut self) -> Result<(), End> {
         let mut is_closing = false;
-        let given_up = Arc::clone(&self.permit.given_up);
         loop {
             while self.decode()? {}
             let is_ready = self.link.decoder.is_ready();
@@ -277,7 +276,7 @@ impl Connection {
                     self.write()?;
                 }
                 _ = self.closing.changed(), if !is_closing => is_closing = true,
-                () = given_up.notified() => {
+                () = self.permit.given_up() => {
                     debug!("ended a connection: its address has most of them, and all places are taken");
                     return Ok(());
                 }

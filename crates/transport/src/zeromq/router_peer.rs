@@ -12,7 +12,7 @@ use super::router::Shared;
 use crate::Counters;
 use crate::contract::{Incoming, Peer, ReplyError, RequestPortOptions};
 use crate::counters::Count;
-use crate::limits::{HANDSHAKE_MAX, PEER_STALL_MAX, UNCOUNTED_BYTES_MAX};
+use crate::limits::{HANDSHAKE_MAX, PEER_STALL_MAX, SPARE_AFTER, UNCOUNTED_BYTES_MAX};
 use crate::zmtp::{
     Accepted, ConnectionPermit, Item, Link, Outgoing, ReadOutcome, Share, WireError, encode_head,
 };
@@ -173,6 +173,8 @@ pub(super) struct Connection {
     /// A whole request that waits for the program.
     ready: Option<Vec<u8>>,
     out: Option<(Outgoing, Option<Cost>)>,
+    /// Requests that the program has and has not answered.
+    unanswered: usize,
     begun: Instant,
     /// When something last moved that must not stand still.
     moved: Instant,
@@ -202,6 +204,7 @@ impl Connection {
             parts: 0,
             ready: None,
             out: Some((Outgoing::greeting("ROUTER"), None)),
+            unanswered: 0,
             begun: Instant::now(),
             moved: Instant::now(),
         }
@@ -218,9 +221,9 @@ impl Connection {
         let mut is_stopping = false;
         let shared = Arc::clone(&self.shared);
         let evicted = Arc::clone(&self.share.evicted);
-        let given_up = Arc::clone(&self.permit.given_up);
         loop {
             while self.ready.is_none() && self.decode()? {}
+            self.say_when_spare();
             let deadline = self.deadline();
             let is_reading = self.ready.is_none() && !is_stopping;
             tokio::select! {
@@ -230,6 +233,7 @@ impl Connection {
                     };
                     shared.counters.add(Count::received);
                     shared.budget.take(payload.len());
+                    self.unanswered += 1;
                     let (peer, from) = (Peer(self.number), self.permit.origin());
                     permit.send(Incoming { peer, from, payload });
                     self.share.set(0);
@@ -256,8 +260,8 @@ impl Connection {
                     debug!("ended a connection: too much is unfinished, and it is the slowest");
                     return Ok(());
                 }
-                () = given_up.notified() => {
-                    debug!("ended a connection: its address has most of them, and all places are taken");
+                () = self.permit.given_up() => {
+                    debug!("ended a connection: all places are taken, and it is idle or its address has most");
                     return Ok(());
                 }
                 () = until(deadline) => {
@@ -328,6 +332,7 @@ impl Connection {
         encode_head(&mut head, false, reply.payload.len());
         let out = Outgoing::new(head, reply.payload);
         self.out = Some((out, Some(reply._cost)));
+        self.unanswered = self.unanswered.saturating_sub(1);
         self.moved = Instant::now();
         self.write()
     }
@@ -342,14 +347,31 @@ impl Connection {
         Ok(())
     }
 
+    /// An idle connection may end for another. One whose request the program has
+    /// not answered is given as long as one that stands still.
+    fn say_when_spare(&self) {
+        if self.link.decoder.is_ready() {
+            let is_idle = self.unanswered == 0
+                && self.ready.is_none()
+                && self.out.is_none()
+                && !self.is_reading();
+            let kept = if is_idle { SPARE_AFTER } else { PEER_STALL_MAX };
+            self.permit.spare_from(self.moved + kept);
+        }
+    }
+
+    /// Whether a message is half read.
+    fn is_reading(&self) -> bool {
+        self.link.decoder.is_within() || self.parts > 0
+    }
+
     /// When the connection ends if nothing moves. One that is idle may stay,
     /// and one whose request waits for the program.
     fn deadline(&self) -> Option<Instant> {
         if !self.link.decoder.is_ready() {
             return Some(self.begun + HANDSHAKE_MAX);
         }
-        let stands = self.out.is_some()
-            || (self.ready.is_none() && (self.link.decoder.is_within() || self.parts > 0));
+        let stands = self.out.is_some() || (self.ready.is_none() && self.is_reading());
         stands.then(|| self.moved + PEER_STALL_MAX)
     }
 }

@@ -92,7 +92,7 @@ mod tests {
                 ..SubscribeOptions::default()
             })
         };
-        assert_eq!(of(false), [Vec::new()]);
+        assert_eq!(of(false), [Vec::<u8>::new()]);
         assert_eq!(of(true), [b"broadcast".to_vec(), WEB1.to_vec()]);
     }
 }

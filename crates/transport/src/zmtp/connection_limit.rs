@@ -2,16 +2,25 @@
 //!
 //! Invariant: strangers cannot take the last descriptors of the process, nor
 //! can a few addresses take all the connections there may be from the others.
+//!
+//! Each minion holds a subscription and a connection for its requests. Where all
+//! places are taken, requesters that have nothing to ask give theirs up: they
+//! connect again with their next request, so a limit of open files bounds the
+//! subscriptions and not both.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::sys::resource::{Resource, getrlimit};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::contract::Origin;
-use crate::limits::{CONNECTIONS_KEPT_PER_ORIGIN, CONNECTIONS_MAX, DESCRIPTORS_KEPT_MIN};
+use crate::limits::{
+    CONNECTIONS_KEPT_PER_ORIGIN, CONNECTIONS_MAX, DESCRIPTORS_KEPT_MIN, SPARE_CONNECTIONS_ENDED,
+};
 
 /// One address may have this part of the connections.
 const PART_OF_AN_ADDRESS: usize = 2;
@@ -23,6 +32,7 @@ const PART_KEPT: usize = 8;
 #[derive(Debug)]
 pub(crate) struct ConnectionLimit {
     max: usize,
+    began: Instant,
     state: Mutex<State>,
 }
 
@@ -31,22 +41,58 @@ struct State {
     next: u64,
     all: usize,
     /// The connections of each sender, the newest last.
-    by_origin: HashMap<Origin, BTreeMap<u64, Arc<Notify>>>,
+    by_origin: HashMap<Origin, BTreeMap<u64, Arc<Held>>>,
 }
+
+/// What is known of an open connection.
+#[derive(Debug)]
+struct Held {
+    given_up: Notify,
+    /// From when on nothing is lost if it ends, in milliseconds since the limit
+    /// began.
+    spare_from_ms: AtomicU64,
+}
+
+/// A connection that is never spare.
+const NEVER_SPARE: u64 = u64::MAX;
 
 impl State {
     fn count_of(&self, origin: Origin) -> usize {
         self.by_origin.get(&origin).map_or(0, BTreeMap::len)
     }
 
-    fn remove(&mut self, origin: Origin, number: u64) -> Option<Arc<Notify>> {
-        let held = self.by_origin.get_mut(&origin)?;
-        let given_up = held.remove(&number)?;
-        if held.is_empty() {
+    fn remove(&mut self, origin: Origin, number: u64) -> Option<Arc<Held>> {
+        let of_origin = self.by_origin.get_mut(&origin)?;
+        let held = of_origin.remove(&number)?;
+        if of_origin.is_empty() {
             self.by_origin.remove(&origin);
         }
         self.all -= 1;
-        Some(given_up)
+        Some(held)
+    }
+
+    /// Ends the connections that have been spare for longest, many at once since
+    /// they are found by looking at all. Whether there were any.
+    fn end_spare(&mut self, now_ms: u64) -> bool {
+        let mut spare = Vec::new();
+        for (origin, held) in &self.by_origin {
+            for (number, held) in held {
+                let from = held.spare_from_ms.load(Ordering::Relaxed);
+                if from <= now_ms {
+                    spare.push((from, *origin, *number));
+                }
+            }
+        }
+        if spare.len() > SPARE_CONNECTIONS_ENDED {
+            spare.select_nth_unstable(SPARE_CONNECTIONS_ENDED);
+            spare.truncate(SPARE_CONNECTIONS_ENDED);
+        }
+        for (_, origin, number) in &spare {
+            if let Some(held) = self.remove(*origin, *number) {
+                held.given_up.notify_one();
+            }
+        }
+        !spare.is_empty()
     }
 
     /// Ends the newest connection of the sender that has most, if that is far
@@ -61,9 +107,9 @@ impl State {
             return false;
         }
         let newest = held.keys().next_back().copied();
-        let given_up = newest.and_then(|number| self.remove(whose, number));
-        given_up.is_some_and(|given_up| {
-            given_up.notify_one();
+        let held = newest.and_then(|number| self.remove(whose, number));
+        held.is_some_and(|held| {
+            held.given_up.notify_one();
             true
         })
     }
@@ -77,6 +123,7 @@ impl ConnectionLimit {
     pub(crate) fn new(max: usize) -> Self {
         Self {
             max: max.max(1),
+            began: Instant::now(),
             state: Mutex::default(),
         }
     }
@@ -88,8 +135,8 @@ impl ConnectionLimit {
     }
 
     /// Counts a connection in, if there is room; local programs have no address.
-    /// Where all places are taken, who has most of them gives one up for who has
-    /// far fewer.
+    /// Where all places are taken, spare connections end; where there are none, who
+    /// has most gives one up for who has far fewer.
     pub(crate) fn admit(self: &Arc<Self>, address: Option<IpAddr>) -> Option<ConnectionPermit> {
         let origin = Origin::of(address);
         let mut state = self.lock();
@@ -97,20 +144,30 @@ impl ConnectionLimit {
         if origin != Origin::Local && state.count_of(origin) >= share {
             return None;
         }
-        if state.all >= self.max && !state.make_room_for(origin) {
+        let is_full = state.all >= self.max;
+        if is_full && !state.end_spare(self.ms(Instant::now())) && !state.make_room_for(origin) {
             return None;
         }
         state.all += 1;
         state.next += 1;
-        let (number, given_up) = (state.next, Arc::<Notify>::default());
-        let held = state.by_origin.entry(origin).or_default();
-        held.insert(number, Arc::clone(&given_up));
+        let number = state.next;
+        let held = Arc::new(Held {
+            given_up: Notify::new(),
+            spare_from_ms: AtomicU64::new(NEVER_SPARE),
+        });
+        let of_origin = state.by_origin.entry(origin).or_default();
+        of_origin.insert(number, Arc::clone(&held));
         Some(ConnectionPermit {
             limit: Arc::clone(self),
             origin,
             number,
-            given_up,
+            held,
         })
+    }
+
+    fn ms(&self, at: Instant) -> u64 {
+        let since = at.saturating_duration_since(self.began).as_millis();
+        u64::try_from(since).unwrap_or(NEVER_SPARE - 1)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -134,15 +191,26 @@ pub(crate) struct ConnectionPermit {
     limit: Arc<ConnectionLimit>,
     origin: Origin,
     number: u64,
-    /// Notified when the connection has to end for another. It does not count
-    /// any more then.
-    pub(crate) given_up: Arc<Notify>,
+    held: Arc<Held>,
 }
 
 impl ConnectionPermit {
     /// Where the connection comes from.
     pub(crate) fn origin(&self) -> Origin {
         self.origin
+    }
+
+    /// Says that nothing is lost if this connection ends at `from` or later, as
+    /// long as nobody says another time. One of which nothing is said is not spare.
+    pub(crate) fn spare_from(&self, from: Instant) {
+        let from = self.limit.ms(from);
+        self.held.spare_from_ms.store(from, Ordering::Relaxed);
+    }
+
+    /// Returns when the connection has to end for another. It does not count any
+    /// more then.
+    pub(crate) async fn given_up(&self) {
+        self.held.given_up.notified().await;
     }
 }
 
@@ -155,6 +223,55 @@ impl Drop for ConnectionPermit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn is_given_up(permit: &ConnectionPermit) -> bool {
+        let counted = permit.limit.lock();
+        let held = counted.by_origin.get(&permit.origin);
+        !held.is_some_and(|held| held.contains_key(&permit.number))
+    }
+
+    /// A minion of a herd has two connections, and the limit is below that.
+    #[test]
+    fn spare_connections_end_where_all_places_are_taken() {
+        const MINIONS: usize = 1000;
+        let limit = Arc::new(ConnectionLimit::new(MINIONS + MINIONS / 2));
+        let address = |n: usize| {
+            let [.., high, low] = u32::try_from(n).unwrap().to_be_bytes();
+            Some(IpAddr::from([10, 0, high, low]))
+        };
+        let mut herd = Vec::new();
+        for n in 0..MINIONS {
+            let requests = limit.admit(address(n)).unwrap();
+            requests.spare_from(Instant::now());
+            herd.push((limit.admit(address(n)).unwrap(), requests));
+            assert!(limit.lock().all <= MINIONS + MINIONS / 2);
+        }
+        // No subscription, and not more requesters than places were wanted.
+        assert!(
+            herd.iter()
+                .all(|(publications, _)| !is_given_up(publications))
+        );
+        let ended = herd
+            .iter()
+            .filter(|(_, requests)| is_given_up(requests))
+            .count();
+        assert!(
+            (500..500 + SPARE_CONNECTIONS_ENDED).contains(&ended),
+            "{ended}"
+        );
+        // What is busy stays.
+        let later = Instant::now() + std::time::Duration::from_secs(1);
+        for (_, requests) in &herd {
+            requests.spare_from(later);
+        }
+        let more: Vec<_> = (0..MINIONS)
+            .map_while(|n| limit.admit(address(n)))
+            .collect();
+        assert_eq!(limit.lock().all, MINIONS + MINIONS / 2);
+        assert!(more.len() < MINIONS);
+        drop((herd, more));
+        assert_eq!(limit.lock().all, 0);
+    }
 
     #[test]
     fn one_address_does_not_take_all_places() {
@@ -184,12 +301,7 @@ mod tests {
             held.extend(permits.collect::<Vec<_>>());
         }
         assert_eq!(limit.lock().all, MAX);
-        let given_up = |permit: &ConnectionPermit| {
-            let counted = limit.lock();
-            let held = counted.by_origin.get(&permit.origin);
-            !held.is_some_and(|held| held.contains_key(&permit.number))
-        };
-        let ended: Vec<usize> = (0..held.len()).filter(|n| given_up(&held[*n])).collect();
+        let ended: Vec<usize> = (0..held.len()).filter(|n| is_given_up(&held[*n])).collect();
         assert_eq!(ended.len(), 16);
         // The newest of the two that had most, and nobody else's.
         assert!(

@@ -111,7 +111,7 @@ pub(crate) fn versions(root: &Root, grains: &mut Map) {
 
 /// The system's Python, which states that install packages for it ask for.
 fn python(root: &Root, grains: &mut Map) {
-    let Some(path) = root.which("python3") else {
+    let Some(path) = root.python() else {
         return;
     };
     let real = path.canonicalize().unwrap_or(path);

@@ -60,10 +60,11 @@ impl Programs {
     }
 
     fn start(root: &Root) -> Self {
-        let start = |name: &str, args| {
-            let path = root.which(name).filter(|_| root.is_real())?;
+        let start_at = |path: Option<PathBuf>, args| {
+            let path = path.filter(|_| root.is_real())?;
             Some(Program::start(path, args))
         };
+        let start = |name: &str, args| start_at(root.which(name), args);
         let has_systemd = root.which("localectl").is_some();
         Self {
             // The slower one first.
@@ -71,7 +72,7 @@ impl Programs {
             systemctl: has_systemd
                 .then(|| start("systemctl", &["--version"]))
                 .flatten(),
-            python: start("python3", &["-V"]),
+            python: start_at(root.python(), &["-V"]),
         }
     }
 

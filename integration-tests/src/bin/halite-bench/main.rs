@@ -10,6 +10,7 @@ mod admin;
 mod calls;
 mod daemons;
 mod disk;
+mod git;
 mod load;
 mod measure;
 mod runs;

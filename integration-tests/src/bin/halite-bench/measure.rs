@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use halite_integration_tests::Kind;
 
-use crate::{admin, calls, daemons, disk, runs, silence};
+use crate::{admin, calls, daemons, disk, git, runs, silence};
 
 /// How often and how long each number is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +65,13 @@ pub(crate) enum Part {
     Admin,
     /// Some of it on a disk instead of in memory.
     Disk,
+    /// States from git.
+    Git,
 }
 
 impl Part {
     /// All parts, in the order of the table.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Starts,
         Self::Fleet,
         Self::Load,
@@ -78,6 +80,7 @@ impl Part {
         Self::Silence,
         Self::Admin,
         Self::Disk,
+        Self::Git,
     ];
 
     const fn name(self) -> &'static str {
@@ -90,6 +93,7 @@ impl Part {
             Self::Silence => "silence",
             Self::Admin => "admin",
             Self::Disk => "disk",
+            Self::Git => "git",
         }
     }
 
@@ -120,6 +124,7 @@ impl Part {
             Self::Silence => silence::silence(kind, effort, numbers),
             Self::Admin => admin::admin(kind, effort, numbers),
             Self::Disk => disk::disk(kind, effort, numbers),
+            Self::Git => git::git(kind, effort, numbers),
         }
     }
 }

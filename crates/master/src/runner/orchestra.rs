@@ -21,7 +21,8 @@ use tokio::time::sleep_until;
 
 use super::call::Around;
 use super::gather::{Command, Row};
-use super::{Asked, BAD_ARGUMENTS, Call, run_and_tell};
+use super::run::BAD_ARGUMENTS;
+use super::{Asked, Call, run_and_tell};
 use crate::error::chain;
 use crate::wheel;
 

@@ -1,0 +1,68 @@
+//! A runner that is asked for, and why one may not begin.
+
+use std::time::Duration;
+
+use halite_proto::{Jid, Map, Value};
+
+use crate::limits::RUNNERS_MAX;
+
+/// A runner that is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    /// The function, `jobs.active`.
+    pub(crate) fun: String,
+    /// Its arguments by position.
+    pub(crate) args: Vec<Value>,
+    /// Its arguments by name.
+    pub(crate) kwargs: Map,
+    /// Who asks.
+    pub(crate) user: String,
+    /// What its events have among the arguments by name besides.
+    pub(crate) told: Map,
+    /// The job id to use instead of a new one.
+    pub(crate) jid: Option<Jid>,
+    /// How long it waits for minions, instead of `timeout` of the
+    /// configuration.
+    pub(crate) timeout: Option<Duration>,
+    /// Whether the job cache keeps what it returns.
+    pub(crate) is_kept: bool,
+    /// Whether the master's own user asks at this machine, without a login.
+    pub(crate) is_owner: bool,
+}
+
+impl Asked {
+    /// A function without arguments.
+    pub(crate) fn new(fun: &str, user: &str) -> Self {
+        Self {
+            fun: fun.to_owned(),
+            args: Vec::new(),
+            kwargs: Map::new(),
+            user: user.to_owned(),
+            told: Map::new(),
+            jid: None,
+            timeout: None,
+            is_kept: true,
+            is_owner: false,
+        }
+    }
+}
+
+/// Why a runner was not started.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotStarted {
+    /// Too many run.
+    #[error(
+        "{RUNNERS_MAX} runners are running already; `salt-run jobs.master` lists them, \
+         `salt-run jobs.kill <jid>` ends one"
+    )]
+    TooMany,
+    /// The master does not run yet, or not any more.
+    #[error("the master is starting or stopping")]
+    Closed,
+    /// No job id can be had.
+    #[error("could not allocate a job id")]
+    Jid(#[source] halite_store::StoreError),
+    /// No thread can be had.
+    #[error("could not start a thread")]
+    Thread(#[source] std::io::Error),
+}

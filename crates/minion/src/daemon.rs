@@ -11,14 +11,15 @@ use halite_crypto::random_bytes;
 use halite_proto::chance::Chance;
 use halite_proto::time::JidClock;
 use halite_proto::{Map, Value};
-use tokio::task::spawn_blocking;
+use tokio::spawn;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 use tracing::{debug, error, info, warn};
 
 use crate::beacons::Beacons;
 use crate::bus_requests;
 use crate::context::{JobContext, Route};
-use crate::core::conductor::{Input, Output};
+use crate::core::conductor::{Conductor, Input, Output};
 use crate::courier::Courier;
 use crate::executor::Executor;
 use crate::fleet::Fleet;
@@ -53,103 +54,175 @@ pub async fn run(
 ) -> Ended {
     let Started {
         minion,
-        mut fleet,
-        mut conductor,
+        fleet,
+        conductor,
     } = started;
     recall(&minion, &courier);
     let places = job_places(&minion.opts);
     let executor = Executor::new(Arc::clone(&minion), Arc::clone(&courier), places);
-    let own_work = tokio::spawn(own_work(Arc::clone(&executor)));
-    let carrying = tokio::spawn(Arc::clone(&courier).run());
-    let scheduler = Scheduler::new(Arc::clone(&minion), Arc::clone(&executor));
-    let _ = minion.scheduler.set(Arc::downgrade(&scheduler));
-    let scheduling = tokio::spawn(scheduler.run());
-    let beacons = Beacons::new(Arc::clone(&minion));
-    let _ = minion.beacons.set(Arc::downgrade(&beacons));
-    let looking = tokio::spawn(Arc::clone(&beacons).run());
-    let telling = tokio::spawn(Arc::clone(&beacons).carry());
-    let engines = engines(&minion);
-    let mut start_states = own_jobs::startup_states(&minion.opts);
-    let heeding = tokio::spawn(bus_requests::heed(Arc::clone(&minion)));
-    let answering = tokio::spawn(status_report::answer_again_and_again(
-        Arc::clone(&minion),
-        Arc::clone(&courier),
-    ));
-    let mut rejected_by = HashSet::new();
-    let mut chance = Chance::new(u64::from_le_bytes(random_bytes()));
-    let startup = tokio::time::sleep(chance.up_to(minion.startup_delay));
-    let mut has_begun = false;
-    tokio::pin!(stop, startup);
-    let ended = loop {
-        while let Some(output) = conductor.poll() {
-            conduct(&minion, &fleet, output).await;
+    let tasks = Tasks::start(&minion, &courier, &executor);
+    let mut links = Links {
+        start_states: own_jobs::startup_states(&minion.opts),
+        rejected_by: HashSet::new(),
+        rejected_retry,
+        minion,
+        fleet,
+        conductor,
+        courier,
+        executor,
+    };
+    let ended = links.serve(stop).await;
+    tasks.end(&links.minion).await;
+    links.fleet.stop().await;
+    ended
+}
+
+/// What a minion does by itself while it runs.
+struct Tasks {
+    /// Ended before its jobs have come to their end.
+    at_once: Vec<JoinHandle<()>>,
+    /// Ended when the returns have left.
+    last: Vec<JoinHandle<()>>,
+    engines: Option<Engines>,
+    beacons: Arc<Beacons>,
+    courier: Arc<Courier>,
+}
+
+impl Tasks {
+    fn start(minion: &Arc<Minion>, courier: &Arc<Courier>, executor: &Arc<Executor>) -> Self {
+        let scheduler = Scheduler::new(Arc::clone(minion), Arc::clone(executor));
+        let _ = minion.scheduler.set(Arc::downgrade(&scheduler));
+        let beacons = Beacons::new(Arc::clone(minion));
+        let _ = minion.beacons.set(Arc::downgrade(&beacons));
+        let answering =
+            status_report::answer_again_and_again(Arc::clone(minion), Arc::clone(courier));
+        Self {
+            at_once: vec![
+                spawn(own_work(Arc::clone(executor))),
+                spawn(scheduler.run()),
+                spawn(Arc::clone(&beacons).run()),
+                spawn(bus_requests::heed(Arc::clone(minion))),
+                spawn(answering),
+            ],
+            last: vec![
+                spawn(Arc::clone(courier).run()),
+                spawn(Arc::clone(&beacons).carry()),
+            ],
+            engines: engines(minion),
+            beacons,
+            courier: Arc::clone(courier),
         }
-        let (master, output) = tokio::select! {
-            () = &mut stop => break Ended::Stopped,
-            () = &mut startup, if !has_begun => {
-                has_begun = true;
-                conductor.handle(now(), Input::Start);
-                continue;
+    }
+
+    /// Lets jobs and returns come to their end, within limits.
+    async fn end(self, minion: &Minion) {
+        let Self {
+            at_once,
+            last,
+            engines,
+            beacons,
+            courier,
+        } = self;
+        // They wait for threads of theirs to end.
+        let _ = spawn_blocking(move || drop(engines)).await;
+        at_once.iter().for_each(JoinHandle::abort);
+        let told = timeout(DRAIN_RETURNS_TIMEOUT, beacons.until_carried());
+        let _ = tokio::join!(drain(minion), told);
+        last.iter().for_each(JoinHandle::abort);
+        courier.say_what_is_lost();
+        beacons.say_what_is_lost();
+    }
+}
+
+/// The links to all masters, and what comes over them.
+struct Links {
+    minion: Arc<Minion>,
+    fleet: Fleet,
+    conductor: Conductor,
+    courier: Arc<Courier>,
+    executor: Arc<Executor>,
+    /// What is applied with the first master that is there.
+    start_states: Option<(&'static str, Vec<Value>)>,
+    /// The masters that have rejected the minion's key.
+    rejected_by: HashSet<usize>,
+    rejected_retry: bool,
+}
+
+impl Links {
+    /// Runs until `stop` resolves or no master wants this minion.
+    async fn serve(&mut self, stop: impl Future<Output = ()>) -> Ended {
+        let mut chance = Chance::new(u64::from_le_bytes(random_bytes()));
+        let startup = tokio::time::sleep(chance.up_to(self.minion.startup_delay));
+        let mut has_begun = false;
+        tokio::pin!(stop, startup);
+        loop {
+            while let Some(output) = self.conductor.poll() {
+                conduct(&self.minion, &self.fleet, output).await;
             }
-            () = sleep_until(conductor.next_timeout()) => {
-                conductor.handle_timeout(now());
-                continue;
+            let output = tokio::select! {
+                () = &mut stop => return Ended::Stopped,
+                () = &mut startup, if !has_begun => {
+                    has_begun = true;
+                    self.conductor.handle(now(), Input::Start);
+                    continue;
+                }
+                () = sleep_until(self.conductor.next_timeout()) => {
+                    self.conductor.handle_timeout(now());
+                    continue;
+                }
+                output = self.fleet.next() => output,
+            };
+            let Some((master, output)) = output else {
+                return Ended::Stopped;
+            };
+            if let Some(ended) = self.handle(master, output) {
+                return ended;
             }
-            output = fleet.next() => match output {
-                Some(output) => output,
-                None => break Ended::Stopped,
-            },
-        };
+        }
+    }
+
+    /// Handles what a link has put out; why the minion ends, if it does.
+    fn handle(&mut self, master: usize, output: LinkOutput) -> Option<Ended> {
         match output {
-            LinkOutput::Job(job) => take(&minion, &executor, master, job),
+            LinkOutput::Job(job) => take(&self.minion, &self.executor, master, job),
             LinkOutput::Missed(jobs) => {
                 for job in jobs {
-                    take(&minion, &executor, master, job);
+                    take(&self.minion, &self.executor, master, job);
                 }
             }
-            LinkOutput::Ready { first } => {
-                rejected_by.remove(&master);
-                courier.link_is_ready(master);
-                conductor.handle(now(), Input::Ready(master));
-                fleet.replay(master, &minion);
-                if let Some((fun, args)) = start_states.take() {
-                    apply_at_start(&executor, master, fun, args);
-                }
-                tokio::spawn(greeting::greet(Arc::clone(&minion), master, first));
-            }
-            LinkOutput::Renewed => fleet.ask_missed(master, &minion),
+            LinkOutput::Ready { first } => self.ready(master, first),
+            LinkOutput::Renewed => self.fleet.ask_missed(master, &self.minion),
             LinkOutput::Lost => {
-                conductor.handle(now(), Input::Lost(master));
-                fire(&minion, "__master_disconnected", master);
+                self.conductor.handle(now(), Input::Lost(master));
+                fire(&self.minion, "__master_disconnected", master);
             }
             LinkOutput::Rejected => {
-                rejected_by.insert(master);
+                self.rejected_by.insert(master);
                 // Salt ends here at once; with several masters one of them
                 // must not take the minion away from the others.
-                if !rejected_retry && rejected_by.len() == minion.masters.len() {
+                let by_all = self.rejected_by.len() == self.minion.masters.len();
+                if !self.rejected_retry && by_all {
                     error!("every master has rejected this minion's key");
-                    break Ended::Rejected;
+                    return Some(Ended::Rejected);
                 }
             }
-            LinkOutput::Stuck(_) => conductor.handle(now(), Input::Stuck(master)),
-            LinkOutput::Answered => conductor.handle(now(), Input::Answered(master)),
+            LinkOutput::Stuck(_) => self.conductor.handle(now(), Input::Stuck(master)),
+            LinkOutput::Answered => self.conductor.handle(now(), Input::Answered(master)),
         }
-    };
-    // They wait for threads of theirs to end.
-    let _ = spawn_blocking(move || drop(engines)).await;
-    own_work.abort();
-    scheduling.abort();
-    looking.abort();
-    answering.abort();
-    heeding.abort();
-    let told = timeout(DRAIN_RETURNS_TIMEOUT, beacons.until_carried());
-    let _ = tokio::join!(drain(&minion), told);
-    telling.abort();
-    carrying.abort();
-    courier.say_what_is_lost();
-    beacons.say_what_is_lost();
-    fleet.stop().await;
-    ended
+        None
+    }
+
+    /// A master serves this minion now.
+    fn ready(&mut self, master: usize, first: bool) {
+        self.rejected_by.remove(&master);
+        self.courier.link_is_ready(master);
+        self.conductor.handle(now(), Input::Ready(master));
+        self.fleet.replay(master, &self.minion);
+        if let Some((fun, args)) = self.start_states.take() {
+            apply_at_start(&self.executor, master, fun, args);
+        }
+        spawn(greeting::greet(Arc::clone(&self.minion), master, first));
+    }
 }
 
 /// The engines of the options, which end when what is returned is dropped.
@@ -179,7 +252,7 @@ fn apply_at_start(executor: &Arc<Executor>, master: usize, fun: &str, args: Vec<
         returners: ChosenReturners::default(),
         returner_options: Map::new(),
     };
-    tokio::spawn(Arc::clone(executor).run_own_job(own));
+    spawn(Arc::clone(executor).run_own_job(own));
 }
 
 /// Takes up what earlier runs have left: jobs that were cut off are reported,

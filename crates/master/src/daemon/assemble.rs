@@ -28,9 +28,11 @@ use crate::keys::{Keys, SESSIONS_DIR};
 use crate::master::Master;
 use crate::pillar::git::GitPillars;
 use crate::pillar::pillars::{Pillars, PillarsError};
+use crate::pillar::tops::Tops;
 use crate::publishing::publisher::Publisher;
+use crate::publishing::settings::PublishingSettings;
 use crate::publishing::{Publishing, PublishingGroups};
-use crate::reactor::Reactor;
+use crate::reactor::{Reactor, ReactorSettings};
 use crate::registers::{KeyRegisters, RegisterGroups};
 use crate::runner::{RunnerGroups, Runners, run_within_functions};
 use crate::serving::Serving;
@@ -168,13 +170,11 @@ pub(super) fn assemble(
         Arc::clone(&bus),
         cluster.as_ref(),
     )?);
-    let private = keys.identity.private().clone();
-    let shared_key = cluster.as_ref().map(|cluster| cluster.dir.publish_key());
-    let publisher = Publisher::new(
+    let publisher = publisher(
         opened.publish_port,
-        private,
+        &keys,
         settings.publishing.clone(),
-        shared_key.transpose()?,
+        cluster.as_deref(),
     )?;
     if !settings.access.publisher_acl.is_empty() {
         let_others_enter(&general.sock_dir).map_err(|source| StartError::File {
@@ -186,29 +186,17 @@ pub(super) fn assemble(
     let server = Arc::clone(&files.server);
     let functions = Functions::new(&general.opts, halite_state_run::registry(), server);
     let functions = Arc::new(functions);
-    let git = GitPillars::open(&general.opts, &general.cachedir);
-    let git = git.map_err(|why| StartError::Option {
-        option: "ext_pillar",
-        why,
-    })?;
-    let pillars = Pillars::start(
-        &general.opts,
-        Arc::new(git),
-        settings.serving.worker_threads,
-        Arc::clone(&functions),
-        settings.tops,
-    )
-    .map_err(pillars_error)?;
+    let threads = settings.serving.worker_threads;
+    let pillars = pillars(&general, threads, &functions, settings.tops)?;
     let store = opened.store;
-    let jobs = Jobs::open(
+    let jobs = Arc::new(Jobs::open(
         Arc::clone(&general),
         settings.jobs,
         (&opened.places, store.jobs),
         opened.ext_jobs,
         Arc::clone(&telemetry),
         cluster.as_deref(),
-    )?;
-    let jobs = Arc::new(jobs);
+    )?);
     let fleet = Arc::new(Fleet::new(
         Arc::clone(&general),
         settings.fleet,
@@ -224,48 +212,35 @@ pub(super) fn assemble(
         Arc::clone(&functions),
         Arc::clone(&telemetry),
     ));
-    let publishing = Arc::new(Publishing::new(
-        publisher,
-        settings.publishing,
-        PublishingGroups {
-            cluster: cluster.clone(),
-            general: Arc::clone(&general),
-            telemetry: Arc::clone(&telemetry),
-            bus: Arc::clone(&bus),
-            keys: Arc::clone(&keys),
-            jobs: Arc::clone(&jobs),
-            fleet: Arc::clone(&fleet),
-            access: Arc::clone(&access),
-        },
-    ));
-    let isolated = cluster.clone().filter(|cluster| cluster.settings.isolated);
-    let registers = isolated.map(|cluster| {
-        KeyRegisters::open(RegisterGroups {
-            cluster,
-            keys: Arc::clone(&keys),
-            fleet: Arc::clone(&fleet),
-            publishing: Arc::clone(&publishing),
-        })
-    });
-    let registers = registers
-        .transpose()
-        .map_err(|error| StartError::Registers(Box::new(error)))?;
-    let batches = Arc::new(Batches::new(
+    let publishing = PublishingGroups {
+        cluster: cluster.clone(),
+        general: Arc::clone(&general),
+        telemetry: Arc::clone(&telemetry),
+        bus: Arc::clone(&bus),
+        keys: Arc::clone(&keys),
+        jobs: Arc::clone(&jobs),
+        fleet: Arc::clone(&fleet),
+        access: Arc::clone(&access),
+    };
+    let publishing = Publishing::new(publisher, settings.publishing, publishing);
+    let publishing = Arc::new(publishing);
+    let batches = Batches::new(
         Arc::clone(&general),
         Arc::clone(&bus),
         Arc::clone(&jobs),
         Arc::clone(&fleet),
         Arc::clone(&publishing),
-    ));
-    let wheel = Arc::new(Wheel {
+    );
+    let wheel = Wheel {
         general: Arc::clone(&general),
         bus: Arc::clone(&bus),
         keys: Arc::clone(&keys),
         jobs: Arc::clone(&jobs),
         fleet: Arc::clone(&fleet),
         publishing: Arc::clone(&publishing),
-    });
+    };
     let groups = RunnerGroups {
+        registers: registers(cluster.as_ref(), &keys, &fleet, &publishing)?,
         general,
         functions,
         bus,
@@ -276,17 +251,79 @@ pub(super) fn assemble(
         publishing,
         files,
         pillars: Arc::new(pillars),
-        batches,
+        batches: Arc::new(batches),
         reactor_rules: Arc::new(ReactorRules::new(settings.reactor_rules)),
-        wheel,
+        wheel: Arc::new(wheel),
         banks: store.banks,
-        cluster: cluster.clone(),
-        registers,
+        cluster,
     };
     let runners = Arc::new(Runners::new(settings.runners, groups.clone()));
     run_within_functions(&runners);
-    let reactor = Reactor {
-        settings: settings.reactor,
+    let reactor = reactor(settings.reactor, &groups, &runners);
+    let serving = Serving {
+        master: Arc::new(master(groups, telemetry, runners, reactor)),
+        settings: settings.serving,
+    };
+    Ok((serving, settings.tasks))
+}
+
+/// What publishes with the key of this master, or that of its cluster.
+fn publisher(
+    port: PublishPort,
+    keys: &Keys,
+    settings: PublishingSettings,
+    cluster: Option<&Cluster>,
+) -> Result<Publisher, StartError> {
+    let private = keys.identity.private().clone();
+    let shared_key = cluster.map(|cluster| cluster.dir.publish_key());
+    Ok(Publisher::new(
+        port,
+        private,
+        settings,
+        shared_key.transpose()?,
+    )?)
+}
+
+/// What compiles pillars, with their sources in git.
+fn pillars(
+    general: &General,
+    threads: usize,
+    functions: &Arc<Functions>,
+    tops: Tops,
+) -> Result<Pillars, StartError> {
+    let git = GitPillars::open(&general.opts, &general.cachedir);
+    let git = git.map_err(|why| StartError::Option {
+        option: "ext_pillar",
+        why,
+    })?;
+    let functions = Arc::clone(functions);
+    Pillars::start(&general.opts, Arc::new(git), threads, functions, tops).map_err(pillars_error)
+}
+
+/// The registers of a cluster whose masters share no directory.
+fn registers(
+    cluster: Option<&Arc<Cluster>>,
+    keys: &Arc<Keys>,
+    fleet: &Arc<Fleet>,
+    publishing: &Arc<Publishing>,
+) -> Result<Option<Arc<KeyRegisters>>, StartError> {
+    let isolated = cluster.filter(|cluster| cluster.settings.isolated);
+    let registers = isolated.map(|cluster| {
+        KeyRegisters::open(RegisterGroups {
+            cluster: Arc::clone(cluster),
+            keys: Arc::clone(keys),
+            fleet: Arc::clone(fleet),
+            publishing: Arc::clone(publishing),
+        })
+    });
+    registers
+        .transpose()
+        .map_err(|error| StartError::Registers(Box::new(error)))
+}
+
+fn reactor(settings: ReactorSettings, groups: &RunnerGroups, runners: &Arc<Runners>) -> Reactor {
+    Reactor {
+        settings,
         rules: Arc::clone(&groups.reactor_rules),
         general: Arc::clone(&groups.general),
         functions: Arc::clone(&groups.functions),
@@ -295,16 +332,24 @@ pub(super) fn assemble(
         publishing: Arc::clone(&groups.publishing),
         files: Arc::clone(&groups.files),
         wheel: Arc::clone(&groups.wheel),
-        runners: Arc::clone(&runners),
-    };
-    let master = Master {
+        runners: Arc::clone(runners),
+    }
+}
+
+fn master(
+    groups: RunnerGroups,
+    telemetry: Arc<Telemetry>,
+    runners: Arc<Runners>,
+    reactor: Reactor,
+) -> Master {
+    Master {
         minion_events: MinionEvents::new(Arc::clone(&groups.bus)),
         telemetry,
         runners,
         reactor: Arc::new(reactor),
-        cluster,
-        registers: groups.registers,
         questions: Mutex::default(),
+        cluster: groups.cluster,
+        registers: groups.registers,
         general: groups.general,
         functions: groups.functions,
         bus: groups.bus,
@@ -317,12 +362,7 @@ pub(super) fn assemble(
         pillars: groups.pillars,
         batches: groups.batches,
         wheel: groups.wheel,
-    };
-    let serving = Serving {
-        master: Arc::new(master),
-        settings: settings.serving,
-    };
-    Ok((serving, settings.tasks))
+    }
 }
 
 fn pillars_error(error: PillarsError) -> StartError {

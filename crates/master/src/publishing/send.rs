@@ -1,7 +1,7 @@
 //! Stores, announces and sends jobs.
 
 use halite_proto::clear::{Credentials, PublishRequest};
-use halite_proto::publish::FunSpec;
+use halite_proto::publish::{FunSpec, PublishLoad};
 use halite_proto::{Jid, Map, MinionId, Value};
 
 use super::Publishing;
@@ -34,71 +34,31 @@ impl Publishing {
         before: impl FnOnce(&Jid),
     ) -> Result<Jid, String> {
         let nocache = request.kwargs.get("nocache").is_some_and(Value::is_true);
-        let jid = match &request.jid {
-            Some(jid) => self
-                .groups
-                .jobs
-                .cache
-                .prepare(jid, nocache)
-                .map(|()| jid.clone()),
-            None => self.groups.jobs.allocate(nocache),
-        };
         // Who has to make room on a full disk may want to do so with a command.
-        let (jid, is_kept) = match jid {
-            Ok(jid) => (jid, true),
-            Err(error) => {
-                let jid = request
-                    .jid
-                    .clone()
-                    .unwrap_or_else(|| self.groups.jobs.next_id());
-                tracing::error!(%jid, "the job is sent, but not kept: {}", chain(&error));
-                (jid, false)
-            }
-        };
+        let (jid, no_room) = self.job_id(request, nocache);
+        if let Some(why) = &no_room {
+            tracing::error!(%jid, "the job is sent, but not kept: {why}");
+        }
         before(&jid);
-        let mut load = jobs::publish_load(request, jid.clone(), self.settings.master_id.as_deref());
-        // Minions are not asked to ask a range server: who is meant is known.
-        if restricted || jobs::asks_range(request) {
-            jobs::restrict(&mut load, &resolved.minions);
-        }
-        // Only Halite minions show their connections: no other is told of this.
-        let is_ours = |id| self.groups.fleet.attendance.seat(id).is_some();
-        if jobs::asks_for_progress(request) && resolved.minions.iter().all(is_ours) {
-            load.extra.insert(jobs::PROGRESS, true);
-        }
+        let load = self.load_of(request, &jid, resolved, restricted);
         let job = jid.as_str();
-        self.groups
-            .bus
-            .fire_under("job", [job, "new"], jobs::new_event(&load, resolved));
+        let bus = &self.groups.bus;
+        bus.fire_under("job", [job, "new"], jobs::new_event(&load, resolved));
         let by_ids = is_by_ids(&load.tgt_type);
         self.groups
             .jobs
             .record_meant(&jid, &resolved.minions, by_ids);
-        let mut told = None;
-        if is_kept {
-            let mut kept = jobs::saved_load(request, &jid);
-            let meant = Some(resolved.minions.as_slice());
-            if !nocache {
-                self.groups.jobs.mirror.load(&jid, &kept, meant);
-                self.groups.jobs.save_in_ext(&jid, &kept, meant);
-            }
-            let publisher = self.groups.jobs.publisher;
-            jobs::note_publisher(&mut kept, publisher.draws(&jid).then_some(publisher));
-            if let Err(error) = self.groups.jobs.cache.save_load(&jid, &kept, meant) {
-                tracing::error!(jid = job, "could not store the job: {}", chain(&error));
-            }
-            told = (!nocache).then_some(kept);
-        }
-        self.groups
-            .bus
-            .fire_under("job", [job, "publish"], load.to_map());
+        let kept = no_room
+            .is_none()
+            .then(|| self.keep(request, &jid, resolved, nocache));
+        bus.fire_under("job", [job, "publish"], load.to_map());
         self.groups.jobs.missed.record(&load, &resolved.minions);
         if let Some(cluster) = &self.groups.cluster {
             cluster.tell(&Message::Publish(Box::new(ToPeers {
                 load: load.clone(),
                 minions: resolved.minions.clone(),
                 by_ids,
-                kept: told,
+                kept: kept.filter(|_| !nocache),
             })));
         }
         if let Err(error) = self.publisher.publish(&load, &resolved.minions) {
@@ -116,6 +76,59 @@ impl Publishing {
             resolved.minions.len()
         );
         Ok(jid)
+    }
+
+    /// The job's id, and why there is no directory for it in the cache, if so.
+    fn job_id(&self, request: &PublishRequest, nocache: bool) -> (Jid, Option<String>) {
+        let jobs = &self.groups.jobs;
+        match &request.jid {
+            Some(jid) => {
+                let prepared = jobs.cache.prepare(jid, nocache);
+                (jid.clone(), prepared.err().map(|error| chain(&error)))
+            }
+            None => match jobs.allocate(nocache) {
+                Ok(jid) => (jid, None),
+                Err(error) => (jobs.next_id(), Some(chain(&error))),
+            },
+        }
+    }
+
+    /// What minions get.
+    fn load_of(
+        &self,
+        request: &PublishRequest,
+        jid: &Jid,
+        resolved: &Resolved,
+        restricted: bool,
+    ) -> PublishLoad {
+        let mut load = jobs::publish_load(request, jid.clone(), self.settings.master_id.as_deref());
+        // Minions are not asked to ask a range server: who is meant is known.
+        if restricted || jobs::asks_range(request) {
+            jobs::restrict(&mut load, &resolved.minions);
+        }
+        // Only Halite minions show their connections: no other is told of this.
+        let is_ours = |id| self.groups.fleet.attendance.seat(id).is_some();
+        if jobs::asks_for_progress(request) && resolved.minions.iter().all(is_ours) {
+            load.extra.insert(jobs::PROGRESS, true);
+        }
+        load
+    }
+
+    /// Stores the job wherever jobs are stored; what was stored.
+    fn keep(&self, request: &PublishRequest, jid: &Jid, resolved: &Resolved, nocache: bool) -> Map {
+        let jobs = &self.groups.jobs;
+        let mut kept = jobs::saved_load(request, jid);
+        let meant = Some(resolved.minions.as_slice());
+        if !nocache {
+            jobs.mirror.load(jid, &kept, meant);
+            jobs.save_in_ext(jid, &kept, meant);
+        }
+        let publisher = jobs.publisher;
+        jobs::note_publisher(&mut kept, publisher.draws(jid).then_some(publisher));
+        if let Err(error) = jobs.cache.save_load(jid, &kept, meant) {
+            tracing::error!(%jid, "could not store the job: {}", chain(&error));
+        }
+        kept
     }
 
     /// Pings all minions, so that they notice a new publish key before it matters.

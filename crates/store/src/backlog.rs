@@ -17,12 +17,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use halite_spool::{Limits, Moment, Pending, Spool, SpoolError};
+use halite_spool::{Limits, Moment, Pending, Spool, SpoolError, Unsynced};
 
 use self::state::{State, Verdict};
 use crate::error::{StoreError, chain};
 use crate::limits::{
     WAITING_BYTES_MAX, WAITING_COUNT_MAX, WAITING_END_MAX, WAITING_PAUSE_FIRST, WAITING_PAUSE_MAX,
+    WAITING_REFUSED_BYTES_MAX,
 };
 
 /// Nothing grows too old: somebody waits for it.
@@ -86,7 +87,7 @@ impl Backlog {
         mut found: impl FnMut(&Pending),
     ) -> Result<Self, SpoolError> {
         let limits = Limits {
-            bytes_max: WAITING_BYTES_MAX,
+            bytes_max: WAITING_BYTES_MAX + WAITING_REFUSED_BYTES_MAX,
             age_max: AGE_MAX,
         };
         let mut spool = Spool::open(dir, limits, Moment::now())?;
@@ -204,9 +205,9 @@ impl Shared {
         let mut state = self.lock();
         loop {
             if state.is_closing {
-                if let Err(error) = state.spool.sync() {
-                    tracing::error!(%error, "what waits for the store may not be on disk");
-                }
+                let unsynced = state.spool.to_sync();
+                drop(state);
+                sync(unsynced);
                 return None;
             }
             let until_retry = state.retry_refused();
@@ -260,15 +261,18 @@ impl Shared {
                 }
             }
         }
-        self.tidy(&mut state);
+        let unsynced = self.tidy(&mut state);
         drop(state);
+        // Whoever lets something wait does not wait for the disk.
+        sync(unsynced);
         for sequence in stored {
             to.delivered(sequence);
         }
         goes_on
     }
 
-    fn tidy(&self, state: &mut State) {
+    /// Tidies up, and gives what the disk may not have yet.
+    fn tidy(&self, state: &mut State) -> Result<Option<Unsynced>, SpoolError> {
         if let Err(error) = state.spool.tidy() {
             tracing::warn!(%error, "the spool of the store cannot be tidied");
         }
@@ -278,9 +282,8 @@ impl Shared {
                 let (count, seconds) = (state.stored, begun.elapsed().as_secs());
                 tracing::warn!(store = %self.place, count, seconds, "all that waited is stored");
             }
-        } else if let Err(error) = state.spool.sync() {
-            tracing::warn!(%error, "what waits for the store may not survive a power cut");
         }
+        state.spool.to_sync()
     }
 
     /// Parts what the server refuses although it takes others, or sets it aside.
@@ -304,13 +307,20 @@ impl Shared {
                 return;
             }
         }
-        state.set_aside(sequence);
+        state.set_aside(sequence, pending.payload.len());
         tracing::error!(
             store = %self.place,
             sequence,
             "it takes others and refuses this, which is set aside: {}",
             chain(error)
         );
+    }
+}
+
+fn sync(unsynced: Result<Option<Unsynced>, SpoolError>) {
+    let synced = unsynced.and_then(|unsynced| unsynced.map_or(Ok(()), Unsynced::sync));
+    if let Err(error) = synced {
+        tracing::warn!(%error, "what waits for the store may not survive a power cut");
     }
 }
 

@@ -241,10 +241,9 @@ impl Jobs {
     /// # Errors
     /// When it is damaged or cannot be read.
     pub fn return_of(&self, jid: &Jid, id: &MinionId) -> Result<Option<StoredReturn>, StoreError> {
-        let waits = self.waiting.as_ref().map(|it| it.returns(jid));
-        let waits = waits.into_iter().flatten().find(|(known, _)| known == id);
+        let waits = self.waiting.as_ref().and_then(|it| it.return_of(jid, id));
         match waits {
-            Some((_, stored)) => Ok(Some(stored)),
+            Some(stored) => Ok(Some(stored)),
             None => on!(self.backend, jobs.return_of(jid, id)),
         }
     }

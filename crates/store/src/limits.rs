@@ -68,6 +68,10 @@ pub const STAMP_SETTLED_S: i64 = 2;
 /// kept.
 pub const WAITING_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
+/// Most bytes of what a server refuses, and was set aside, that take no room from what
+/// comes: beyond them it counts as what waits.
+pub const WAITING_REFUSED_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
 /// Most entries of what waits so: each is also known in memory.
 pub const WAITING_COUNT_MAX: usize = 500_000;
 
@@ -109,3 +113,10 @@ pub const EVENTS_BYTES_AT_ONCE_MAX: usize = 4 * 1024 * 1024;
 
 /// How long the end of a master waits for a server that is given what has waited.
 pub const WAITING_END_MAX: Duration = Duration::from_secs(3);
+
+/// Keys that are asked of an etcd at once, without their values.
+pub const ETCD_KEYS_AT_ONCE_MAX: usize = 5000;
+
+/// Values that are asked of an etcd in one transaction: 128 are what it allows, and
+/// the answer must stay within its limit.
+pub const ETCD_VALUES_AT_ONCE_MAX: usize = 32;

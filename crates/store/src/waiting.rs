@@ -42,12 +42,19 @@ struct JobServer {
 
 #[derive(Debug, Default)]
 struct Index {
-    /// The numbers of loads and returns that wait.
-    jobs: HashMap<Jid, Vec<u64>>,
+    /// What waits of each job.
+    jobs: HashMap<Jid, Numbers>,
     /// The number of a return that waits, and what it says, as a hash.
     returns: HashMap<(Jid, MinionId), (u64, u64)>,
     /// Whose entries these are.
     numbers: HashMap<u64, (Jid, Option<MinionId>)>,
+}
+
+/// The numbers of what waits of one job, in order.
+#[derive(Clone, Debug, Default)]
+struct Numbers {
+    loads: Vec<u64>,
+    returns: Vec<u64>,
 }
 
 impl Index {
@@ -61,7 +68,11 @@ impl Index {
             }
             _ => return,
         };
-        self.jobs.entry(jid.clone()).or_default().push(sequence);
+        let of_job = self.jobs.entry(jid.clone()).or_default();
+        match id {
+            Some(_) => of_job.returns.push(sequence),
+            None => of_job.loads.push(sequence),
+        }
         self.numbers.insert(sequence, (jid, id));
     }
 
@@ -70,8 +81,10 @@ impl Index {
             return;
         };
         if let Some(numbers) = self.jobs.get_mut(&jid) {
-            numbers.retain(|number| *number != sequence);
-            if numbers.is_empty() {
+            for numbers in [&mut numbers.loads, &mut numbers.returns] {
+                numbers.retain(|number| *number != sequence);
+            }
+            if numbers.loads.is_empty() && numbers.returns.is_empty() {
                 self.jobs.remove(&jid);
             }
         }
@@ -176,12 +189,11 @@ impl Waiting {
 
     /// What was published as a job, if that waits.
     pub(crate) fn load(&self, jid: &Jid) -> Option<Map> {
-        let found = self.of(jid).into_iter().rev();
-        let mut loads = found.filter_map(|write| match write {
+        let mut loads = self.of(jid).loads.into_iter().rev();
+        let (mut load, minions) = loads.find_map(|number| match self.get(number)? {
             Write::Load { load, minions, .. } => Some((load, minions)),
             _ => None,
-        });
-        let (mut load, minions) = loads.next()?;
+        })?;
         if let Some(minions) = minions {
             let ids = minions.iter().map(Value::from).collect();
             load.insert("Minions", Value::List(ids));
@@ -191,7 +203,8 @@ impl Waiting {
 
     /// What is known of a job by a return that waits.
     pub(crate) fn load_of_return(&self, jid: &Jid) -> Option<Map> {
-        self.of(jid).into_iter().find_map(|write| match write {
+        let mut returns = self.of(jid).returns.into_iter();
+        returns.find_map(|number| match self.get(number)? {
             Write::Return { jid, id, ret } => Some(load_of_return(&jid, &id, &ret)),
             _ => None,
         })
@@ -199,13 +212,15 @@ impl Waiting {
 
     /// The returns to a job that wait.
     pub(crate) fn returns(&self, jid: &Jid) -> Vec<(MinionId, StoredReturn)> {
-        let found = self.of(jid).into_iter();
-        found
-            .filter_map(|write| match write {
-                Write::Return { id, ret, .. } => Some((id, stored(&ret))),
-                _ => None,
-            })
-            .collect()
+        let returns = self.of(jid).returns.into_iter();
+        returns.filter_map(|number| self.stored(number)).collect()
+    }
+
+    /// One minion's return to a job, if it waits.
+    pub(crate) fn return_of(&self, jid: &Jid, id: &MinionId) -> Option<StoredReturn> {
+        let of = (jid.clone(), id.clone());
+        let number = self.server.index().returns.get(&of)?.0;
+        self.stored(number).map(|(_, stored)| stored)
     }
 
     /// Whether something of a job waits.
@@ -217,12 +232,20 @@ impl Waiting {
         self.backlog.waits()
     }
 
-    fn of(&self, jid: &Jid) -> Vec<Write> {
+    fn of(&self, jid: &Jid) -> Numbers {
         let numbers = self.server.index().jobs.get(jid).cloned();
-        let numbers = numbers.unwrap_or_default().into_iter();
-        numbers
-            .filter_map(|number| Write::unpack(&self.backlog.get(number)?))
-            .collect()
+        numbers.unwrap_or_default()
+    }
+
+    fn get(&self, number: u64) -> Option<Write> {
+        Write::unpack(&self.backlog.get(number)?)
+    }
+
+    fn stored(&self, number: u64) -> Option<(MinionId, StoredReturn)> {
+        match self.get(number)? {
+            Write::Return { id, ret, .. } => Some((id, stored(&ret))),
+            _ => None,
+        }
     }
 
     fn push(&self, write: &Write, why: &str) -> Pushed {

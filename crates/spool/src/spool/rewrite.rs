@@ -21,12 +21,16 @@ impl Spool {
         garbage >= GARBAGE_BYTES_MIN && garbage >= self.pending_bytes
     }
 
-    /// Rewrites what is pending into one new file when most of what is on disk
-    /// is done with.
+    /// Makes room on the disk when most of what is there is done with: the oldest
+    /// files go where nothing in them is pending, and only if that does not help is
+    /// what is pending written to one new file, which takes a while.
     ///
     /// # Errors
     /// When the disk does not take it; nothing is lost.
     pub fn tidy(&mut self) -> Result<(), SpoolError> {
+        if self.is_untidy() {
+            self.drop_oldest();
+        }
         if !self.is_untidy() {
             return Ok(());
         }
@@ -48,6 +52,24 @@ impl Spool {
             "files of the spool were removed; what was in them is written again"
         );
         Ok(true)
+    }
+
+    /// Removes the oldest files up to the first in which something is pending. What
+    /// they note as acknowledged is in them, or was in older ones, so nothing comes
+    /// back by that.
+    fn drop_oldest(&mut self) {
+        let first = self.pending.values().map(|place| place.segment).min();
+        // The last one is appended to.
+        while self.segments.len() > 1
+            && let Some(oldest) = self.segments.front()
+            && first.is_none_or(|first| oldest.number < first)
+            && let Some(oldest) = self.segments.pop_front()
+        {
+            if let Err(error) = oldest.remove() {
+                warn!(spool = %self.dir.display(), %error, "an old file of the spool stays");
+                return;
+            }
+        }
     }
 
     /// Writes what is pending to a new file and removes all others.
@@ -88,5 +110,41 @@ impl Spool {
             ));
         }
         Ok(places)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::{Limits, Moment, Spool};
+
+    /// What is taken in order leaves files that nobody reads again: they go, and no
+    /// byte of what is pending is written again.
+    #[test]
+    fn what_is_taken_in_order_costs_no_rewriting() {
+        let dir = tempfile::tempdir().unwrap();
+        let limits = Limits {
+            bytes_max: 1 << 30,
+            age_max: Duration::from_secs(60),
+        };
+        let mut spool = Spool::open(dir.path(), limits, Moment::now()).unwrap();
+        let payload = vec![7; 300_000];
+        for _ in 0..60 {
+            spool.append(Moment::now(), &payload).unwrap();
+        }
+        let file = spool.pending[&60].segment;
+        let files = spool.segments.len();
+        for sequence in 1..=50 {
+            spool.acknowledge(sequence).unwrap();
+        }
+        assert_eq!(spool.pending[&60].segment, file);
+        assert!(spool.segments.len() < files / 2, "{files}");
+        drop(spool);
+        let mut again = Spool::open(dir.path(), limits, Moment::now()).unwrap();
+        let found = again.pending(Moment::now(), 0, 100);
+        let numbers: Vec<u64> = found.iter().map(|found| found.sequence).collect();
+        assert_eq!(numbers, (51..=60).collect::<Vec<_>>());
+        assert_eq!(again.append(Moment::now(), b"next").unwrap(), 61);
     }
 }

@@ -11,8 +11,8 @@ use halite_spool::{Moment, Pending, Spool};
 
 use crate::error::StoreError;
 use crate::limits::{
-    WAITING_AT_ONCE_BYTES_MAX, WAITING_AT_ONCE_MAX, WAITING_BATCHES_MAX, WAITING_REFUSALS_MAX,
-    WAITING_REFUSED_PAUSE,
+    WAITING_AT_ONCE_BYTES_MAX, WAITING_AT_ONCE_MAX, WAITING_BATCHES_MAX, WAITING_BYTES_MAX,
+    WAITING_REFUSALS_MAX, WAITING_REFUSED_BYTES_MAX, WAITING_REFUSED_PAUSE,
 };
 
 /// What is known of an entry that the server has not taken.
@@ -47,12 +47,17 @@ pub(super) struct State {
     pub(super) is_closing: bool,
     /// Most entries that wait.
     pub(super) count_max: usize,
+    /// Most bytes of those that were not set aside.
+    pub(super) bytes_max: u64,
     /// How many the server has ever taken.
     taken: u64,
     /// The next batch lies behind this one.
     after: u64,
     refusals: BTreeMap<u64, Refusal>,
     refused: BTreeSet<u64>,
+    /// The bytes of those that were ever set aside and wait still: up to a limit they
+    /// take no room from the others.
+    spared: BTreeMap<u64, u64>,
     /// When the first of them was set aside.
     refused_since: Option<Instant>,
     /// The slow one that was tried last.
@@ -74,10 +79,12 @@ impl State {
             reason: None,
             is_closing: false,
             count_max,
+            bytes_max: WAITING_BYTES_MAX,
             taken: 0,
             after: 0,
             refusals: BTreeMap::new(),
             refused: BTreeSet::new(),
+            spared: BTreeMap::new(),
             refused_since: None,
             slow: 0,
             batches: 0,
@@ -97,7 +104,11 @@ impl State {
 
     /// Whether there is room for an entry.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
-        self.spool.len() < self.count_max && self.spool.has_room(bytes)
+        let spared: u64 = self.spared.values().sum();
+        let spared = spared.min(WAITING_REFUSED_BYTES_MAX);
+        let others = self.spool.bytes().saturating_sub(spared);
+        let fits = others.saturating_add(bytes as u64) <= self.bytes_max;
+        fits && self.spool.len() < self.count_max && self.spool.has_room(bytes)
     }
 
     /// Whether something waits that is not set aside.
@@ -187,6 +198,7 @@ impl State {
     /// Forgets an entry that was taken.
     pub(super) fn forgive(&mut self, sequence: u64) {
         self.refusals.remove(&sequence);
+        self.spared.remove(&sequence);
     }
 
     /// Notes that an entry was refused, of a batch of which `taken` were not.
@@ -211,8 +223,9 @@ impl State {
     }
 
     /// Sets an entry aside.
-    pub(super) fn set_aside(&mut self, sequence: u64) {
+    pub(super) fn set_aside(&mut self, sequence: u64, bytes: usize) {
         self.refusals.remove(&sequence);
+        self.spared.insert(sequence, bytes as u64);
         self.refused.insert(sequence);
         self.refused_since.get_or_insert_with(Instant::now);
     }

@@ -190,3 +190,18 @@ fn no_more_wait_than_may() {
     let push = || backlog.push(b"good", "a test").is_some();
     assert_eq!([push(), push(), push()], [true, true, false]);
 }
+
+#[test]
+fn what_is_set_aside_takes_no_room_from_what_comes() {
+    let dir = tempfile::tempdir().unwrap();
+    left(dir.path(), &["bad".repeat(1000), "good".to_owned()]);
+    let picky = Arc::new(Picky::default());
+    let backlog = open(dir.path(), &picky);
+    until_refused(&backlog, &picky, 1);
+    assert_becomes_idle(&backlog);
+    picky.takes_nothing.store(true, Ordering::Relaxed);
+    // As if there were room for no more than what was set aside.
+    backlog.shared.lock().bytes_max = 3500;
+    let push = || backlog.push(&[b'g'; 3000], "a test").is_some();
+    assert_eq!([push(), push()], [true, false]);
+}

@@ -106,6 +106,7 @@ const MASTER: &[(&str, Shape)] = &[
     ("git_pillar_verify_config", of::<bool>()),
     ("git_pillar_verify_signatures", of::<OneOrMany>()),
     ("pillar_cache", of::<bool>()),
+    ("pillar_cache_backend", of::<String>()),
     ("pillar_cache_ttl", of::<Count>()),
     ("queue_dirs", of::<OneOrMany>()),
     ("runner_dirs", of::<OneOrMany>()),

@@ -140,8 +140,10 @@ const REASONS: &[(&str, &str)] = &[
     ("gpg_cache", "decrypted texts are not kept"),
     ("http_max_body", "bodies of answers have a fixed limit"),
     ("local", "programs set it for themselves"),
-    ("pillar.cache_driver", "cached pillars are kept in memory"),
-    ("pillar_cache_backend", "cached pillars are kept in memory"),
+    (
+        "pillar.cache_driver",
+        "cached pillars are each master's own: pillar_cache_backend",
+    ),
     ("pillar_version", "pillars are always sealed for one minion"),
     (
         "publish_drain_timeout",

@@ -71,6 +71,13 @@ pub const PILLARS_WAITING_MAX: usize = 10_000;
 /// Pillars that `pillar_cache` keeps. When full, all are forgotten.
 pub const PILLARS_CACHED_MAX: usize = 10_000;
 
+/// Pillars of one minion that `pillar_cache` keeps on disk, one for each environment
+/// that it asks for. Those of further environments are in memory alone.
+pub const PILLAR_FILES_MAX: usize = 32;
+
+/// Most bytes of such a file that are read; a larger one counts as none.
+pub const PILLAR_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
 /// How long `minion_publish` waits where the minion does not say.
 pub const PEER_WAIT_DEFAULT: Duration = Duration::from_secs(5);
 

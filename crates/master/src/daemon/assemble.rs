@@ -297,7 +297,7 @@ fn pillars(
         why,
     })?;
     let functions = Arc::clone(functions);
-    Pillars::start(&general.opts, Arc::new(git), threads, functions, tops).map_err(pillars_error)
+    Pillars::start(general, Arc::new(git), threads, functions, tops).map_err(pillars_error)
 }
 
 /// The registers of a cluster whose masters share no directory.
@@ -368,6 +368,10 @@ fn master(
 fn pillars_error(error: PillarsError) -> StartError {
     match error {
         PillarsError::Thread(source) => StartError::Threads(source),
+        error @ PillarsError::Backend(_) => StartError::Option {
+            option: "pillar_cache_backend",
+            why: error.to_string(),
+        },
         error => StartError::Option {
             option: "ext_pillar",
             why: error.to_string(),

@@ -3,24 +3,23 @@
 //!
 //! Invariant: no value of a pillar reaches a log.
 
-use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
-use std::time::{Duration, Instant};
 
 use halite_pillar::{Compiler, Request, SettingsError};
 use halite_proto::{Map, Value};
 
 use super::git::GitPillars;
+use super::pillar_cache::PillarCache;
 use super::tops::Tops;
 use crate::core::turns::Turns;
 use crate::functions::Functions;
 use crate::limits::{
-    PILLAR_THREADS_MAX, PILLARS_CACHED_MAX, PILLARS_WAITING_MAX, PILLARS_WAITING_PER_MINION_MAX,
-    REQUEST_WAIT_MAX,
+    PILLAR_THREADS_MAX, PILLARS_WAITING_MAX, PILLARS_WAITING_PER_MINION_MAX, REQUEST_WAIT_MAX,
 };
+use crate::settings::General;
 use crate::workers::{LaneLimits, NoRoom, Work, Workers};
 
 /// Something to be done on the threads for pillars.
@@ -74,16 +73,7 @@ pub(crate) struct Pillars {
     pub(crate) turns: Turns,
     lane: Workers<Task>,
     undone: Arc<AtomicUsize>,
-    cache: Option<Cache>,
-}
-
-/// Pillars by minion and environment, with the time they were compiled at.
-type CachedPillars = HashMap<(String, Option<String>), (Instant, Map)>;
-
-/// `pillar_cache`: pillars as they were compiled, without overrides.
-struct Cache {
-    ttl: Duration,
-    kept: Mutex<CachedPillars>,
+    cache: Option<PillarCache>,
 }
 
 /// Why there is nobody to compile pillars.
@@ -93,6 +83,9 @@ pub(crate) enum PillarsError {
     Settings(#[from] SettingsError),
     #[error("could not start a thread")]
     Thread(#[from] io::Error),
+    /// The value of `pillar_cache_backend`.
+    #[error("{0:?} is neither disk nor memory")]
+    Backend(String),
 }
 
 impl Pillars {
@@ -101,12 +94,14 @@ impl Pillars {
     /// # Errors
     /// When an option is wrong or a thread cannot be started.
     pub(crate) fn start(
-        opts: &Map,
+        general: &General,
         git: Arc<GitPillars>,
         threads: usize,
         functions: Arc<Functions>,
         tops: Tops,
     ) -> Result<Self, PillarsError> {
+        let opts = &general.opts;
+        let cache = PillarCache::from_opts(opts, &general.cachedir);
         // Rendering is arithmetic: more threads than processors would only take
         // turns, and each keeps memory. Commands are waited for.
         let waits = opts.get("ext_pillar").is_some_and(Value::is_true);
@@ -121,8 +116,6 @@ impl Pillars {
             bytes_max: usize::MAX,
             wait_max: REQUEST_WAIT_MAX,
         };
-        let is_cached = opts.get("pillar_cache").is_some_and(Value::is_true);
-        let ttl = opts.get("pillar_cache_ttl").and_then(Value::as_i64);
         Ok(Self {
             compiler: Compiler::new(opts)?.with_repositories(git.clone()),
             git,
@@ -132,10 +125,7 @@ impl Pillars {
             // Who waits for a task that is too late sees that it is gone.
             lane: Workers::start("pillar", limits, Task::run, drop)?,
             undone: Arc::default(),
-            cache: is_cached.then(|| Cache {
-                ttl: Duration::from_secs(ttl.and_then(|s| u64::try_from(s).ok()).unwrap_or(3600)),
-                kept: Mutex::default(),
-            }),
+            cache: cache.map_err(PillarsError::Backend)?,
         })
     }
 
@@ -153,27 +143,19 @@ impl Pillars {
         let Some(cache) = self.cache.as_ref().filter(|_| request.ext.is_none()) else {
             return self.compile(request);
         };
-        let key = (request.id.clone(), request.pillarenv.clone());
+        let (id, env) = (request.id.as_str(), request.pillarenv.as_deref());
         if clean_cache {
-            cache.lock().remove(&key);
+            cache.remove(id, env);
         }
-        let known = cache.lock().get(&key).cloned();
-        let pillar = match known.filter(|(since, _)| since.elapsed() < cache.ttl) {
-            Some((_, pillar)) => pillar,
-            None => {
-                let plain = Request {
-                    overrides: Map::new(),
-                    ..request.clone()
-                };
-                let pillar = self.compile(&plain);
-                let mut kept = cache.lock();
-                if kept.len() >= PILLARS_CACHED_MAX {
-                    kept.clear();
-                }
-                kept.insert(key, (Instant::now(), pillar.clone()));
-                pillar
-            }
-        };
+        let pillar = cache.get(id, env).unwrap_or_else(|| {
+            let plain = Request {
+                overrides: Map::new(),
+                ..request.clone()
+            };
+            let pillar = self.compile(&plain);
+            cache.put(id, env, &pillar);
+            pillar
+        });
         self.compiler.lay_over(pillar, &request.overrides)
     }
 
@@ -193,27 +175,17 @@ impl Pillars {
     /// Forgets the cached pillars of a minion.
     pub(crate) fn forget(&self, id: &str) {
         if let Some(cache) = &self.cache {
-            cache.lock().retain(|(known, _), _| known != id);
+            cache.forget(id);
         }
     }
 
     /// The cached pillar of a minion.
     pub(crate) fn cached(&self, id: &str, pillarenv: Option<&str>) -> Option<Map> {
-        let cache = self.cache.as_ref()?;
-        let key = (id.to_owned(), pillarenv.map(str::to_owned));
-        let kept = cache.lock();
-        let (since, pillar) = kept.get(&key)?;
-        (since.elapsed() < cache.ttl).then(|| pillar.clone())
+        self.cache.as_ref()?.get(id, pillarenv)
     }
 
     /// Whether compiled pillars are cached.
     pub(crate) fn caches(&self) -> bool {
         self.cache.is_some()
-    }
-}
-
-impl Cache {
-    fn lock(&self) -> MutexGuard<'_, CachedPillars> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use halite_crypto::PrivateKey;
 use halite_key::{KeyState, KeyStore, KeyStoreError, MemoryKeys, TokenCheck};
 use halite_proto::MinionId;
-use halite_store::{BackendOptions, RedisOptions};
+use halite_store::{BackendOptions, EtcdOptions, EtcdVersion, RedisOptions};
 use halite_store_servers::Address;
 
 fn id(name: &str) -> MinionId {
@@ -29,6 +29,19 @@ fn on_each(test: impl Fn(&str, &KeyStore)) {
     // Where there is no Redis that is reported.
     if let Some(redis) = halite_test_services::Redis::for_test(&Default::default()) {
         test("redis", &on_redis(dir.path(), &redis));
+    }
+    if let Some(etcd) = halite_test_services::Etcd::shared() {
+        for (name, version) in [
+            ("etcd", EtcdVersion::V3),
+            ("etcd of Salt", EtcdVersion::salts()),
+        ] {
+            let address = Address::parse(&etcd.new_url()).unwrap();
+            let options = EtcdOptions { address, version };
+            let place = BackendOptions::Etcd(Box::new(options));
+            let pki = dir.path().join(name);
+            let store = KeyStore::open_at(pki, None, Some(&place), None).unwrap();
+            test(name, &store);
+        }
     }
 }
 

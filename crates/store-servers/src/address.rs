@@ -1,5 +1,8 @@
 //! Where a server is and how to sign in there: a URL, or options of Salt's.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +14,8 @@ use thiserror::Error;
 use url::Url;
 
 use crate::limits::{
-    CONNECTIONS_ALLOWED_MAX, CONNECTIONS_MAX, OPERATION_TIME, PASSWORD_BYTES_MAX, SENTINELS_MAX,
+    CONNECTIONS_ALLOWED_MAX, CONNECTIONS_MAX, MEMBERS_MAX, OPERATION_TIME, PASSWORD_BYTES_MAX,
+    SENTINELS_MAX,
 };
 
 /// Where a Sentinel listens unless something else is said.
@@ -102,6 +106,8 @@ pub struct Address {
     pub sentinel: Option<String>,
     /// Further Sentinels, with their ports.
     pub sentinels: Vec<(String, u16)>,
+    /// Further members of an etcd, with their ports.
+    pub members: Vec<(String, u16)>,
     /// How long an operation may take; it waits half as long for one of the
     /// connections that are in use.
     pub limit: Duration,
@@ -160,6 +166,7 @@ impl Address {
             tls: None,
             sentinel: None,
             sentinels: Vec::new(),
+            members: Vec::new(),
             limit: OPERATION_TIME,
             connect_limit: OPERATION_TIME,
             connections: CONNECTIONS_MAX,
@@ -171,7 +178,8 @@ impl Address {
     /// `tls=yes|no|unverified`, `ca`, `cert` and `key` are files, `socket` is
     /// one of this machine, `timeout` are seconds, `connections` a number. `sentinel`
     /// is the name of a Redis that its Sentinels know, who are at the host and at
-    /// `sentinels=host:port,host:port`.
+    /// `sentinels=host:port,host:port`. `members=host:port,host:port` are further
+    /// members of an etcd.
     ///
     /// # Errors
     /// When it is not the URL of a server, or its password cannot be read.
@@ -232,9 +240,19 @@ impl Address {
                 self.sentinel = Some(value.to_owned());
             }
             "sentinels" if self.kind == ServerKind::Redis => {
-                let sentinels = value.split(',').map(sentinel).collect::<Option<Vec<_>>>();
+                let found = value
+                    .split(',')
+                    .map(|text| host_and_port(text, SENTINEL_PORT));
+                let sentinels = found.collect::<Option<Vec<_>>>();
                 let sentinels = sentinels.filter(|found| found.len() <= SENTINELS_MAX);
                 self.sentinels = sentinels.ok_or(AddressError::Value("sentinels"))?;
+            }
+            "members" if self.kind == ServerKind::Etcd => {
+                let port = self.kind.port();
+                let found = value.split(',').map(|text| host_and_port(text, port));
+                let members = found.collect::<Option<Vec<_>>>();
+                let members = members.filter(|found| found.len() <= MEMBERS_MAX);
+                self.members = members.ok_or(AddressError::Value("members"))?;
             }
             "timeout" => {
                 let seconds = value.parse().ok().filter(|seconds| *seconds > 0.0);
@@ -253,11 +271,11 @@ impl Address {
     }
 }
 
-/// A Sentinel, `host` or `host:port`.
-fn sentinel(text: &str) -> Option<(String, u16)> {
+/// A Sentinel or a member, `host` or `host:port`.
+fn host_and_port(text: &str, port: u16) -> Option<(String, u16)> {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) => (host, port.parse().ok()?),
-        None => (text, SENTINEL_PORT),
+        None => (text, port),
     };
     let host = host.trim_matches(['[', ']']);
     (!host.is_empty()).then(|| (host.to_owned(), port))
@@ -278,7 +296,8 @@ impl PartialEq for Address {
             let who = (address.user.clone(), address.database.clone());
             let how = (address.limit, address.connect_limit, address.connections);
             let sentinels = (address.sentinel.clone(), address.sentinels.clone());
-            let wire = (address.socket.clone(), address.tls.clone(), sentinels);
+            let others = (sentinels, address.members.clone());
+            let wire = (address.socket.clone(), address.tls.clone(), others);
             (place, wire, who, how)
         };
         rest(self) == rest(other) && password(self) == password(other)
@@ -310,101 +329,5 @@ impl fmt::Display for Address {
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Address({self})")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_says_everything() {
-        let text = "rediss://salt:p%40ss@cache1:6380/3?ca=/etc/ca.pem&timeout=1.5&connections=2";
-        let address = Address::parse(text).unwrap();
-        assert_eq!(address.kind, ServerKind::Redis);
-        assert_eq!((address.host.as_str(), address.port), ("cache1", 6380));
-        assert_eq!(address.user.as_deref(), Some("salt"));
-        assert_eq!(address.password.as_ref().unwrap().expose(), "p@ss");
-        assert_eq!(address.database.as_deref(), Some("3"));
-        assert_eq!(address.limit, Duration::from_millis(1500));
-        assert_eq!(address.connections, 2);
-        let tls = address.tls.clone().unwrap();
-        assert_eq!(tls.ca, Some("/etc/ca.pem".into()));
-        assert!(!tls.is_unverified);
-        assert_eq!(address, Address::parse(text).unwrap());
-        assert_ne!(address, Address::parse("redis://cache1").unwrap());
-    }
-
-    #[test]
-    fn no_text_shows_the_password() {
-        let text = "postgres://salt:secret@db/salt";
-        let address = Address::parse(text).unwrap();
-        let shown = format!("{address} {address:?}");
-        assert_eq!(
-            shown,
-            "postgres://db:5432/salt Address(postgres://db:5432/salt)"
-        );
-        for wrong in [
-            "redis://u:secret@:x/",
-            "http://u:secret@h/",
-            "redis://u:secret@h/?x=1",
-        ] {
-            let error = Address::parse(wrong).unwrap_err();
-            assert!(
-                !format!("{error} {error:?}").contains("secret"),
-                "{error:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_password_may_be_in_a_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("password");
-        std::fs::write(&path, "secret\n").unwrap();
-        let text = format!("mysql://db/salt?password_file={}", path.display());
-        let address = Address::parse(&text).unwrap();
-        assert_eq!(address.password.unwrap().expose(), "secret");
-        let missing = "mysql://db/salt?password_file=/nowhere";
-        assert!(matches!(
-            Address::parse(missing),
-            Err(AddressError::PasswordFile(_))
-        ));
-    }
-
-    #[test]
-    fn sentinels_know_the_address() {
-        let text = "redis://s1/0?sentinel=main&sentinels=s2:26380,[::1]:7,s3";
-        let address = Address::parse(text).unwrap();
-        assert_eq!((address.host.as_str(), address.port), ("s1", 26379));
-        assert_eq!(address.sentinel.as_deref(), Some("main"));
-        let others = [("s2", 26380), ("::1", 7), ("s3", 26379)];
-        let others = others.map(|(host, port)| (host.to_owned(), port));
-        assert_eq!(address.sentinels, others);
-        assert_eq!(address.to_string(), "redis://s1:26379/0 (main)");
-    }
-
-    #[test]
-    fn what_is_no_address_is_refused() {
-        for text in [
-            "",
-            "redis",
-            "redis:///0",
-            "file:///x",
-            "redis://h?tls=maybe",
-            "redis://h?timeout=0",
-            "redis://h?sentinels=s2",
-            "redis://h?sentinel=",
-            "redis://h?sentinel=main&sentinels=s2:x",
-            "postgres://h?sentinel=main",
-            "redis://h?connections=none",
-            "redis://h?connections=0",
-            "redis://h?connections=1025",
-            "redis://h?connections=9999999999999999999",
-            "redis://h?socket=/run/redis&ca=/etc/ca.pem",
-            "rediss://h?socket=/run/redis",
-        ] {
-            assert!(Address::parse(text).is_err(), "{text}");
-        }
     }
 }

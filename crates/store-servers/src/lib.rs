@@ -11,6 +11,8 @@
 
 pub mod address;
 mod error;
+#[cfg(feature = "etcd")]
+mod etcd;
 mod health;
 mod io;
 pub mod limits;
@@ -27,6 +29,11 @@ mod tls;
 
 pub use address::{Address, AddressError, ServerKind, Tls};
 pub use error::{Failure, ServerError};
+#[cfg(feature = "etcd")]
+pub use etcd::{
+    Entry, EtcdConnection, EtcdDriver, EtcdServer, Node, Refusal, V2Answer, etcd_server,
+    etcd_v2_server, prefix_of,
+};
 pub use health::Status;
 #[cfg(feature = "mysql")]
 pub use mysql::{MysqlConnection, MysqlDriver, MysqlServer, MysqlValue, mysql_server};

@@ -44,3 +44,17 @@ pub const SENTINELS_MAX: usize = 16;
 /// How long one Sentinel may take to say where the server is: then the next one is
 /// asked.
 pub const SENTINEL_TIME: Duration = Duration::from_secs(1);
+
+/// Further members of an etcd that can be named.
+pub const MEMBERS_MAX: usize = 16;
+
+/// How long one member of an etcd may take to connect and to answer: then the next
+/// one is tried.
+pub const MEMBER_TIME: Duration = Duration::from_secs(1);
+
+/// Most bytes of an answer of an etcd: a group of values of the largest size that it
+/// takes by itself, and what JSON adds.
+pub const ETCD_ANSWER_BYTES_MAX: usize = 80 * 1024 * 1024;
+
+/// Most characters of what an etcd says of an error that are shown.
+pub const ETCD_REASON_CHARS_MAX: usize = 300;

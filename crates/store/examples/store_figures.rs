@@ -1,4 +1,4 @@
-//! How fast each kind of store takes returns and finds jobs, on servers of its
+//! How fast each kind of store takes returns, finds jobs and tells grains, on servers of its
 //! own on this machine, beside Salt's own returner.
 //!
 //!     cargo run --release -p halite-store --example store_figures [KIND]
@@ -11,6 +11,7 @@
     reason = "a program to measure with"
 )]
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -19,15 +20,16 @@ use halite_proto::publish::FunSpec;
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::{
-    BackendOptions, JobFilter, JobTables, MysqlOptions, PostgresOptions, RedisOptions, Store,
-    StoreOptions,
+    BackendOptions, Bank, EtcdOptions, EtcdVersion, JobFilter, JobTables, MysqlOptions,
+    PostgresOptions, RedisOptions, Store, StoreOptions,
 };
 use halite_store_servers::Address;
-use halite_test_services::{MariaDb, Postgres, Redis, Salt, Wanted};
+use halite_test_services::{Etcd, MariaDb, Postgres, Redis, Salt, Wanted};
 
 /// Sets one condition of a filter.
 type Narrow = fn(&mut JobFilter);
 
+const MINIONS: usize = 10_000;
 const RETURNS: usize = 40_000;
 const THREADS: usize = 32;
 const SALTS_RETURNS: usize = 1_000;
@@ -50,6 +52,15 @@ fn main() {
             "redis",
             &StoreOptions::all(BackendOptions::Redis(Box::new(options))),
         );
+    }
+    if is_wanted("etcd") {
+        let etcd = Etcd::start(&Wanted::default()).unwrap();
+        for (kind, version) in [("etcd", EtcdVersion::V3), ("etcd v2", EtcdVersion::salts())] {
+            let address = Address::parse(&etcd.url()).unwrap();
+            let options = EtcdOptions { address, version };
+            let place = BackendOptions::Etcd(Box::new(options));
+            look_for_grains(kind, &halite_store::open(&StoreOptions::all(place)));
+        }
     }
     if is_wanted("mysql") {
         let mariadb = MariaDb::start(&Wanted::default()).unwrap();
@@ -76,8 +87,46 @@ fn ret(jid: &Jid) -> JobReturn {
     JobReturn::new(ReturnJid::Jid(jid.clone()), fun, Vec::new(), true.into(), 0)
 }
 
+/// How long it takes to read one grain of all minions, as a compound target does.
+fn look_for_grains(kind: &str, store: &Store) {
+    let ids: Vec<MinionId> = (0..MINIONS)
+        .map(|number| MinionId::parse(format!("minion{number}")).unwrap())
+        .collect();
+    let grains = |number: usize| {
+        let mut grains = Map::from([("os", ["Debian", "RedHat"][number % 2])]);
+        grains.insert("much", "x".repeat(4000));
+        grains
+    };
+    std::thread::scope(|scope| {
+        for part in ids.chunks(MINIONS / THREADS) {
+            scope.spawn(move || {
+                for (number, id) in part.iter().enumerate() {
+                    store.data.put(Bank::Grains, id, &grains(number)).unwrap();
+                }
+            });
+        }
+    });
+    // What was stored within the last seconds is read again where times are whole ones.
+    std::thread::sleep(Duration::from_secs(3));
+    let keys = BTreeSet::from(["os".to_owned()]);
+    for time in ["the first time", "the second time", "the third time"] {
+        let began = Instant::now();
+        let found = store
+            .data
+            .parts(Bank::Grains, &ids, &keys)
+            .unwrap()
+            .unwrap();
+        assert_eq!(found.len(), MINIONS);
+        println!(
+            "{kind:<9} {:>7.0} ms for a grain of {MINIONS} minions, {time}",
+            millis(began)
+        );
+    }
+}
+
 fn measure(kind: &str, options: &StoreOptions) {
     let store = halite_store::open(options);
+    look_for_grains(kind, &store);
     let job = jid(1);
     store.jobs.prepare(&job, false).unwrap();
     let load = Map::from([("fun", "test.ping"), ("tgt", "*"), ("user", "root")]);

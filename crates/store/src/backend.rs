@@ -9,6 +9,8 @@ use halite_crypto::HashType;
 use halite_store_servers::Status;
 
 use crate::cache::Cache;
+#[cfg(feature = "etcd")]
+use crate::etcd::{Etcd, EtcdOptions};
 #[cfg(feature = "test-backends")]
 use crate::faulty::{Faults, Faulty};
 use crate::local_fs::LocalFs;
@@ -65,6 +67,9 @@ pub enum BackendOptions {
         /// one are not found.
         hash_type: HashType,
     },
+    /// An etcd, which keeps everything but jobs.
+    #[cfg(feature = "etcd")]
+    Etcd(Box<EtcdOptions>),
     /// A MySQL, with Salt's tables.
     #[cfg(feature = "mysql")]
     Mysql(Box<MysqlOptions>),
@@ -91,6 +96,8 @@ impl BackendOptions {
     /// Salt's cache on the server of a backend; `None` for one that is on none.
     pub fn cache(&self) -> Option<Cache> {
         match self {
+            #[cfg(feature = "etcd")]
+            Self::Etcd(options) => Some(options.cache()),
             #[cfg(feature = "mysql")]
             Self::Mysql(options) => Some(options.cache()),
             #[cfg(feature = "postgres")]
@@ -114,6 +121,15 @@ pub struct PlaceStatus {
 }
 
 impl BackendOptions {
+    /// Whether jobs can be kept there.
+    pub fn keeps_jobs(&self) -> bool {
+        #[cfg(feature = "etcd")]
+        if matches!(self, Self::Etcd(_)) {
+            return false;
+        }
+        true
+    }
+
     /// Whether it is a server, which may be away.
     pub fn is_server(&self) -> bool {
         self.server().is_some()
@@ -139,6 +155,10 @@ impl BackendOptions {
     pub fn look(&self) -> PlaceStatus {
         // What comes of it is in the status.
         match self {
+            #[cfg(feature = "etcd")]
+            Self::Etcd(options) => {
+                let _ = options.server().run(async |_| Ok(()));
+            }
             #[cfg(feature = "mysql")]
             Self::Mysql(options) => {
                 let server = halite_store_servers::mysql_server(&options.address);
@@ -161,6 +181,8 @@ impl BackendOptions {
 
     fn server(&self) -> Option<(String, Status)> {
         match self {
+            #[cfg(feature = "etcd")]
+            Self::Etcd(options) => Some((options.to_string(), options.server().status())),
             #[cfg(feature = "mysql")]
             Self::Mysql(options) => {
                 let server = halite_store_servers::mysql_server(&options.address);
@@ -185,6 +207,8 @@ impl BackendOptions {
 #[derive(Debug)]
 pub(crate) enum Backend {
     LocalFs(LocalFs),
+    #[cfg(feature = "etcd")]
+    Etcd(Etcd),
     #[cfg(feature = "mysql")]
     Mysql(Mysql),
     #[cfg(feature = "postgres")]
@@ -204,6 +228,8 @@ impl Backend {
                 cachedir,
                 hash_type,
             } => Self::LocalFs(LocalFs::new(cachedir, *hash_type)),
+            #[cfg(feature = "etcd")]
+            BackendOptions::Etcd(options) => Self::Etcd(Etcd::new(options)),
             #[cfg(feature = "mysql")]
             BackendOptions::Mysql(options) => Self::Mysql(Mysql::new(options)),
             #[cfg(feature = "postgres")]
@@ -224,9 +250,20 @@ impl Backend {
 /// Calls an operation of a role, as in `on!(self.backend, jobs.load(jid))`, on
 /// whichever backend there is. Each gives a `Result` with a `StoreError`.
 macro_rules! on {
+    // It keeps no jobs.
+    (@etcd $etcd:ident, jobs.$operation:ident($($argument:expr),*)) => {
+        Err($etcd.no_jobs())
+    };
+    (@etcd $etcd:ident, $role:ident.$operation:ident($($argument:expr),*)) => {
+        $etcd.$role.$operation($($argument),*)
+    };
     ($backend:expr, $role:ident.$operation:ident($($argument:expr),*)) => {
         match &*$backend {
             $crate::backend::Backend::LocalFs(files) => files.$role.$operation($($argument),*),
+            #[cfg(feature = "etcd")]
+            $crate::backend::Backend::Etcd(etcd) => {
+                $crate::backend::on!(@etcd etcd, $role.$operation($($argument),*))
+            }
             #[cfg(feature = "mysql")]
             $crate::backend::Backend::Mysql(mysql) => mysql.$role.$operation($($argument),*),
             #[cfg(feature = "postgres")]

@@ -9,6 +9,10 @@
 //! server answers is checked before it is used.
 
 mod banks;
+#[cfg(feature = "etcd")]
+mod etcd;
+#[cfg(feature = "etcd")]
+mod etcd_v2;
 mod minion_data;
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -23,13 +27,22 @@ use std::fmt::Display;
 
 use halite_proto::Value;
 use halite_proto::msgpack::{pack_modern, unpack_modern};
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
+#[cfg(any(
+    feature = "etcd",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "redis"
+))]
 use halite_store_servers::Address;
 
 use crate::error::StoreError;
 use crate::limits::{FILE_BYTES_MAX, JOBS_LISTED_MAX};
 
 pub(crate) use banks::Banks;
+#[cfg(feature = "etcd")]
+use etcd::EtcdCache;
+#[cfg(feature = "etcd")]
+use etcd_v2::EtcdV2Cache;
 pub(crate) use minion_data::MinionData;
 #[cfg(feature = "mysql")]
 use mysql::MysqlCache;
@@ -47,6 +60,10 @@ pub struct Cache(Driver);
 
 #[derive(Clone, Debug)]
 enum Driver {
+    #[cfg(feature = "etcd")]
+    Etcd(EtcdCache),
+    #[cfg(feature = "etcd")]
+    EtcdV2(EtcdV2Cache),
     #[cfg(feature = "mysql")]
     Mysql(MysqlCache),
     #[cfg(feature = "postgres")]
@@ -59,6 +76,10 @@ enum Driver {
 macro_rules! drive {
     ($cache:expr, $operation:ident($($argument:expr),*)) => {
         match &$cache.0 {
+            #[cfg(feature = "etcd")]
+            Driver::Etcd(etcd) => etcd.$operation($($argument),*),
+            #[cfg(feature = "etcd")]
+            Driver::EtcdV2(etcd) => etcd.$operation($($argument),*),
             #[cfg(feature = "mysql")]
             Driver::Mysql(mysql) => mysql.$operation($($argument),*),
             #[cfg(feature = "postgres")]
@@ -70,6 +91,18 @@ macro_rules! drive {
 }
 
 impl Cache {
+    /// The cache of an etcd.
+    #[cfg(feature = "etcd")]
+    pub(crate) fn etcd(address: &Address) -> Self {
+        Self(Driver::Etcd(EtcdCache::new(address)))
+    }
+
+    /// Salt's cache in version 2 of an etcd.
+    #[cfg(feature = "etcd")]
+    pub(crate) fn etcd_v2(address: &Address, stamp_suffix: &str) -> Self {
+        Self(Driver::EtcdV2(EtcdV2Cache::new(address, stamp_suffix)))
+    }
+
     /// The cache in a table of a MySQL.
     #[cfg(feature = "mysql")]
     pub(crate) fn mysql(address: &Address, table: &str) -> Self {

@@ -84,6 +84,12 @@ pub enum StoreError {
         /// How often it was tried.
         tries: usize,
     },
+    /// Jobs are asked of a place that keeps none.
+    #[error("{place} keeps no jobs")]
+    NoJobs {
+        /// The place.
+        place: String,
+    },
     /// Every job id that was tried is in use.
     #[error("could not allocate a job id in {place} after {tries} tries")]
     JidsTaken {

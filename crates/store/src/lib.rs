@@ -17,6 +17,8 @@ mod backlog;
 pub mod banks;
 mod cache;
 pub mod error;
+#[cfg(feature = "etcd")]
+mod etcd;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod event_batch;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
@@ -61,6 +63,8 @@ pub use cache::Cache;
 #[cfg(feature = "redis")]
 pub use cache::CacheNames;
 pub use error::StoreError;
+#[cfg(feature = "etcd")]
+pub use etcd::{EtcdOptions, EtcdVersion};
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 pub use events::{Events, StoredEvent};
 #[cfg(feature = "test-backends")]

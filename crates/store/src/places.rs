@@ -4,21 +4,24 @@
 //! `keys.cache_driver`, `eauth_tokens.cache_driver`, `master_job_cache`) name it
 //! for one role, and win where they are set to something else than files.
 
+#[cfg(feature = "etcd")]
+mod etcd;
 mod named;
+mod redis;
 
 use std::error::Error as _;
 use std::path::Path;
 use std::time::Duration;
 
-use halite_crypto::{HashType, Secret};
+use halite_crypto::HashType;
 use halite_proto::{Map, Value};
 use halite_store_servers::{Address, AddressError, ServerKind};
 use thiserror::Error;
 
 pub use self::named::{cache_place, is_url, job_place, returner_place};
 use crate::backend::{BackendOptions, StoreOptions};
-#[cfg(feature = "redis")]
-use crate::cache::CacheNames;
+#[cfg(feature = "etcd")]
+use crate::etcd::{EtcdOptions, EtcdVersion};
 #[cfg(feature = "mysql")]
 use crate::mysql::MysqlOptions;
 #[cfg(feature = "postgres")]
@@ -78,7 +81,8 @@ impl Places {
         // As Salt: who names no other place for tokens has them in the cache.
         let tokens = reader.cache("eauth_tokens.cache_driver")?;
         reader.refuse_old_tokens()?;
-        let jobs = reader.job_cache()?.or_else(|| all.clone());
+        let jobs = reader.job_cache()?;
+        let jobs = jobs.or_else(|| all.clone().filter(BackendOptions::keeps_jobs));
         let keys = reader.cache("keys.cache_driver")?.or(all);
         let or_files = |place: Option<BackendOptions>| place.unwrap_or_else(|| files.clone());
         Ok(Self {
@@ -136,15 +140,20 @@ impl Reader<'_> {
                 let found = sql_places::of_mysql_cache(&|name| self.text(name));
                 found.map(Some).map_err(|why| wrong(option, why))
             }
-            "etcd" | "etcd_cache" => Err(wrong(
+            #[cfg(feature = "etcd")]
+            "etcd" | "etcd_cache" => {
+                let found = etcd::of_cache(&|name| self.text(name));
+                found.map(Some).map_err(|why| wrong(option, why))
+            }
+            "consul" => Err(wrong(
                 option,
-                "there is no cache etcd here: Salt's is in the version 2 of etcd, which new \
-                 servers lack; there are localfs, redis and mysql, and store: postgres://..."
+                "there is no cache consul here: it takes no value above 512 KiB, which a pillar \
+                 exceeds; there are localfs, redis, mysql and etcd, and store: postgres://..."
                     .to_owned(),
             )),
             other => Err(wrong(
                 option,
-                format!("there is no cache {other} here; there are localfs, redis and mysql"),
+                format!("there is no cache {other} here; there are localfs, redis, mysql and etcd"),
             )),
         }
     }
@@ -187,30 +196,6 @@ impl Reader<'_> {
         }
     }
 
-    fn redis(&self, option: &'static str, family: &str, host: &str) -> Result<Address, PlaceError> {
-        let text = |name: &str| self.text(&format!("{family}.{name}"));
-        let is_cluster = self.opts.get(format!("{family}.cluster_mode").as_str());
-        if is_cluster.is_some_and(Value::is_true) {
-            return Err(wrong(
-                option,
-                format!("{family}.cluster_mode: a Redis cluster is not spoken to; use one server"),
-            ));
-        }
-        let mut address = Address::new(
-            ServerKind::Redis,
-            text("host").unwrap_or_else(|| host.to_owned()),
-        );
-        if let Some(port) = text("port") {
-            let number = port.parse();
-            address.port =
-                number.map_err(|_| wrong(option, format!("{family}.port: {port} is no port")))?;
-        }
-        address.socket = text("unix_socket_path").map(Into::into);
-        address.database = text("db");
-        address.password = text("password").map(Secret::new);
-        Ok(address)
-    }
-
     fn at(&self, option: &'static str, address: Address) -> Result<BackendOptions, PlaceError> {
         match address.kind {
             #[cfg(feature = "redis")]
@@ -226,38 +211,16 @@ impl Reader<'_> {
             }))),
             #[cfg(feature = "mysql")]
             ServerKind::Mysql => Ok(BackendOptions::Mysql(Box::new(MysqlOptions::new(address)))),
+            #[cfg(feature = "etcd")]
+            ServerKind::Etcd => Ok(BackendOptions::Etcd(Box::new(EtcdOptions {
+                address,
+                version: EtcdVersion::V3,
+            }))),
+            #[allow(unreachable_patterns, reason = "a build may have all kinds")]
             kind => Err(wrong(
                 option,
                 format!("this build keeps nothing on {}", kind.scheme()),
             )),
-        }
-    }
-
-    #[cfg(feature = "redis")]
-    fn names(&self, option: &'static str) -> Result<CacheNames, PlaceError> {
-        let own = |name: &str, by_itself: &str| {
-            let text = self.text(name).unwrap_or_else(|| by_itself.to_owned());
-            match text.contains('/') {
-                true => Err(wrong(
-                    option,
-                    format!("{name}: it must not contain a slash"),
-                )),
-                false => Ok(text),
-            }
-        };
-        let separator = own("cache.redis.separator", "_")?;
-        let names = CacheNames {
-            banks: own("cache.redis.banks_prefix", "$BANKS")? + &separator,
-            keys: own("cache.redis.keys_prefix", "$KEYS")? + &separator,
-            stamps: own("cache.redis.timestamp_prefix", "$TSTAMP")? + &separator,
-        };
-        match names.keys == names.stamps {
-            true => Err(wrong(
-                option,
-                "cache.redis.timestamp_prefix: it must differ from cache.redis.keys_prefix"
-                    .to_owned(),
-            )),
-            false => Ok(names),
         }
     }
 
@@ -344,12 +307,25 @@ mod tests {
         assert_eq!(data.names.keys, "#K_");
     }
 
+    #[cfg(feature = "etcd")]
+    #[test]
+    fn an_etcd_keeps_everything_but_jobs() {
+        let all = places(&[("store", "etcd://one/fleet?members=two")]).unwrap();
+        let store = &all.store;
+        assert!(matches!(store.jobs, BackendOptions::LocalFs { .. }));
+        let keys = all.keys.unwrap();
+        for place in [&store.data, &store.banks, &store.tokens, &keys] {
+            assert_eq!(place.status().place, "etcd://one:2379/fleet");
+        }
+    }
+
     #[test]
     fn what_is_not_there_is_refused_with_the_reason() {
         for (name, text, why) in [
             ("store", "sqlite:///x", "names no server"),
             ("store", "nonsense", "like redis://host"),
-            ("cache", "consul", "there is no cache consul"),
+            ("cache", "consul", "512 KiB"),
+            ("cache", "memcached", "there is no cache memcached"),
             (
                 "eauth_tokens",
                 "rediscluster",

@@ -275,3 +275,37 @@ fn the_cache_of_a_mysql_is_read_both_ways() {
     );
     check_cache(BackendOptions::Mysql(Box::new(place)), &opts, &["3008.5"]);
 }
+
+/// Both releases have the same driver, which speaks version 2 of etcd alone.
+#[cfg(feature = "etcd")]
+#[test]
+fn the_cache_of_an_etcd_is_read_both_ways() {
+    let Some(etcd) = halite_test_services::Etcd::for_test(&Wanted::default()) else {
+        return;
+    };
+    let address = Address::parse(&etcd.url()).unwrap();
+    let version = halite_store::EtcdVersion::salts();
+    let place = halite_store::EtcdOptions { address, version };
+    let place = BackendOptions::Etcd(Box::new(place));
+    let opts = format!(
+        r#"{{"cache": "etcd", "etcd.host": "{}", "etcd.port": {}}}"#,
+        etcd.address.ip(),
+        etcd.address.port()
+    );
+    check_cache(place.clone(), &opts, &RELEASES);
+    let data = halite_store::open(&StoreOptions::all(place)).data;
+    let Some(salt) = Salt::for_test("3008.5") else {
+        return;
+    };
+    // The time is beside the value, and goes with it.
+    let calls = r#"[["cache.updated", ["grains", "ours"]]]"#;
+    let stored_s = read(&salt.call(&opts, calls).unwrap()[0]);
+    assert!(stored_s.as_i64().unwrap() > 1_700_000_000, "{stored_s:?}");
+    assert!(data.forget(Bank::Grains, &id("ours")).unwrap());
+    let calls = r#"[["cache.updated", ["grains", "ours"]], ["cache.flush", ["grains", "theirs"]],
+                    ["cache.fetch", ["grains", "ours"]]]"#;
+    let answers = salt.call(&opts, calls).unwrap();
+    assert_eq!(read(&answers[0]), Value::Nil);
+    assert_eq!(read(&answers[2]), Map::new().into());
+    assert!(data.ids(Bank::Grains).unwrap().is_empty());
+}

@@ -1,6 +1,8 @@
 //! etcd.
 
 use std::net::SocketAddr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Result;
 
@@ -24,6 +26,27 @@ pub struct Etcd {
 }
 
 impl Etcd {
+    /// The server that the tests of this process share, without a password; `None`,
+    /// and reported, if it is not installed. It must not be stopped.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn shared() -> Option<&'static Self> {
+        static SHARED: OnceLock<Option<Etcd>> = OnceLock::new();
+        // Each test reports for itself.
+        find_for_test(&["etcd", "etcdctl"])?;
+        SHARED
+            .get_or_init(|| Self::for_test(&Wanted::default()))
+            .as_ref()
+    }
+
+    /// A URL with a beginning of all keys that nobody else has.
+    pub fn new_url(&self) -> String {
+        static PREFIXES: AtomicU32 = AtomicU32::new(0);
+        let number = PREFIXES.fetch_add(1, Ordering::Relaxed);
+        format!("{}/test{number}", self.url())
+    }
+
     /// Starts one for a test; `None`, and reported, if it is not installed.
     ///
     /// # Panics

@@ -24,7 +24,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "(src_driver='localfs', dst_driver=None, bank=None, cachedir=None, dry_run=False)",
         migrate_cache,
         "Copies grains, pillar and mine of minions, tokens and keys of minions, or a bank, from one \
-         place to another: localfs, redis, mysql, or a URL.",
+         place to another: localfs, redis, mysql, etcd, or a URL.",
     ),
     Function::new(
         "jobs.migrate",

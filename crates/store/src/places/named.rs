@@ -48,6 +48,10 @@ pub fn job_place(
     }
     let reader = Reader { opts };
     match reader.shown_url(WHAT, name)? {
+        Some(place) if !place.keeps_jobs() => {
+            let why = format!("{} keeps no jobs", place.status().place);
+            Err(wrong(WHAT, why))
+        }
         Some(place) => Ok(place),
         None => reader.returner(WHAT, name)?.ok_or_else(|| {
             let why = format!(

@@ -25,6 +25,15 @@ macro_rules! suite {
                 a_job_from_elsewhere_becomes_known, returns_without_cache_are_dropped,
                 the_newest_jobs_come_first, jobs_are_found_by_a_filter, old_jobs_are_removed, batches_begin_and_end,
                 publishers_are_known_until_their_jobs_go);
+            suite!(others_of $backend);
+        }
+    };
+    (without_jobs $backend:ident) => {
+        mod $backend {
+            suite!(others_of $backend);
+        }
+    };
+    (others_of $backend:ident) => {
             suite!($backend, minion_data: data_is_replaced_and_forgotten, a_mine_is_merged,
                 parts_are_what_all_of_it_says, pillars_of_environments_are_bounded,
                 unknown_minions_go_but_for_their_mine, too_much_is_refused);
@@ -32,7 +41,6 @@ macro_rules! suite {
                 a_bank_goes_with_those_below_it);
             suite!($backend, tokens: a_token_holds_until_it_expires,
                 old_tokens_are_cleaned_away);
-        }
     };
     ($backend:ident, $role:ident: $($check:ident),*) => {
         mod $role {
@@ -53,6 +61,10 @@ macro_rules! suite {
 
 mod backends {
     suite!(local_fs);
+    #[cfg(feature = "etcd")]
+    suite!(without_jobs etcd);
+    #[cfg(feature = "etcd")]
+    suite!(without_jobs etcd_v2);
     #[cfg(feature = "mysql")]
     suite!(mysql);
     #[cfg(feature = "postgres")]

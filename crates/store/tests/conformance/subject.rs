@@ -30,6 +30,27 @@ pub(crate) fn local_fs() -> Subject {
     }
 }
 
+#[cfg(feature = "etcd")]
+pub(crate) fn etcd() -> Option<Subject> {
+    in_etcd(halite_store::EtcdVersion::V3)
+}
+
+#[cfg(feature = "etcd")]
+pub(crate) fn etcd_v2() -> Option<Subject> {
+    in_etcd(halite_store::EtcdVersion::salts())
+}
+
+#[cfg(feature = "etcd")]
+fn in_etcd(version: halite_store::EtcdVersion) -> Option<Subject> {
+    let server = halite_test_services::Etcd::shared()?;
+    let address = halite_store_servers::Address::parse(&server.new_url()).unwrap();
+    let options = halite_store::EtcdOptions { address, version };
+    Some(Subject {
+        options: StoreOptions::all(BackendOptions::Etcd(Box::new(options))),
+        _place: Box::new(()),
+    })
+}
+
 #[cfg(feature = "mysql")]
 pub(crate) fn mysql() -> Option<Subject> {
     let server = halite_test_services::MariaDb::shared()?;

@@ -1,0 +1,173 @@
+//! Values under a bank and a key, as `<prefix>/<bank>/<key>` in version 3 of etcd.
+//! The paths are those of Salt's cache, which has them in version 2; the values are
+//! bytes as they are, and their times those that etcd keeps by itself.
+
+use std::sync::Arc;
+
+use halite_store_servers::{
+    Address, Entry, EtcdConnection, EtcdServer, Failure, etcd_server, prefix_of,
+};
+
+use crate::error::StoreError;
+use crate::limits::{ETCD_KEYS_AT_ONCE_MAX, ETCD_VALUES_AT_ONCE_MAX, JOBS_LISTED_MAX};
+
+/// The cache of an etcd.
+#[derive(Clone, Debug)]
+pub(super) struct EtcdCache {
+    server: Arc<EtcdServer>,
+    prefix: String,
+}
+
+/// All keys that begin with what a bank's do.
+struct Range {
+    first: Vec<u8>,
+    after: Vec<u8>,
+}
+
+impl EtcdCache {
+    pub(super) fn new(address: &Address) -> Self {
+        Self {
+            server: etcd_server(address),
+            prefix: prefix_of(address),
+        }
+    }
+
+    pub(super) fn server(&self) -> &Address {
+        self.server.address()
+    }
+
+    fn place(&self, bank: &str, key: &str) -> Vec<u8> {
+        format!("{}/{bank}/{key}", self.prefix).into_bytes()
+    }
+
+    fn range(&self, bank: &str) -> Range {
+        Range {
+            first: self.place(bank, ""),
+            // What follows the slash in ASCII.
+            after: format!("{}/{bank}0", self.prefix).into_bytes(),
+        }
+    }
+
+    pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let place = self.place(bank, key);
+        Ok(self.server.run(async move |etcd| {
+            let found = etcd.range(&place, &[], 1, false).await?;
+            Ok(found.into_iter().next().map(|entry| entry.value))
+        })?)
+    }
+
+    pub(super) fn fetch_many(
+        &self,
+        bank: &str,
+        keys: &[String],
+    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        let places: Vec<Vec<u8>> = keys.iter().map(|key| self.place(bank, key)).collect();
+        Ok(self.server.run(async move |etcd| {
+            let mut values = Vec::with_capacity(places.len());
+            for places in places.chunks(ETCD_VALUES_AT_ONCE_MAX) {
+                let found = etcd.get_all(places).await?;
+                values.extend(found.into_iter().map(|entry| Some(entry?.value)));
+            }
+            Ok(values)
+        })?)
+    }
+
+    pub(super) fn store(&self, bank: &str, key: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
+        let place = self.place(bank, key);
+        let put = async move |etcd: &mut EtcdConnection| etcd.put(&place, &bytes).await;
+        Ok(self.server.run(put)?)
+    }
+
+    pub(super) fn replace(
+        &self,
+        bank: &str,
+        key: &str,
+        expected: Option<Vec<u8>>,
+        bytes: Vec<u8>,
+    ) -> Result<bool, StoreError> {
+        let place = self.place(bank, key);
+        Ok(self.server.run(async move |etcd| {
+            let expected = expected.as_deref();
+            etcd.put_over(&place, expected, &bytes).await
+        })?)
+    }
+
+    pub(super) fn flush_key(&self, bank: &str, key: &str) -> Result<bool, StoreError> {
+        let place = self.place(bank, key);
+        Ok(self
+            .server
+            .run(async move |etcd| Ok(etcd.delete(&place, &[]).await? > 0))?)
+    }
+
+    pub(super) fn flush_bank(&self, bank: &str) -> Result<bool, StoreError> {
+        let Range { first, after } = self.range(bank);
+        Ok(self
+            .server
+            .run(async move |etcd| Ok(etcd.delete(&first, &after).await? > 0))?)
+    }
+
+    pub(super) fn keys(&self, bank: &str) -> Result<Vec<String>, StoreError> {
+        let found = self.below(bank)?.into_iter();
+        let keys = found.filter(|(name, _)| !name.contains('/'));
+        Ok(keys.map(|(name, _)| name).collect())
+    }
+
+    pub(super) fn banks_below(&self, bank: &str) -> Result<Vec<String>, StoreError> {
+        let found = self.below(bank)?;
+        let banks = found.iter().filter_map(|(name, _)| name.split_once('/'));
+        let mut banks: Vec<String> = banks.map(|(bank, _)| bank.to_owned()).collect();
+        // They are in order.
+        banks.dedup();
+        Ok(banks)
+    }
+
+    /// By key the number of its last change: it grows with each change, and never
+    /// comes again.
+    pub(super) fn stamps(&self, bank: &str) -> Result<Vec<(String, i64)>, StoreError> {
+        let mut found = self.below(bank)?;
+        found.retain(|(name, _)| !name.contains('/'));
+        Ok(found)
+    }
+
+    /// What lies below a bank: names without the bank's, and the numbers of their last
+    /// changes.
+    fn below(&self, bank: &str) -> Result<Vec<(String, i64)>, StoreError> {
+        let range = self.range(bank);
+        let begin = range.first.len();
+        let found = self
+            .server
+            .run(async move |etcd| list(etcd, range).await)?
+            .into_iter();
+        // A name that is not text is none of ours.
+        let named = found.filter_map(|entry| {
+            let name = entry.key.get(begin..)?.to_vec();
+            Some((String::from_utf8(name).ok()?, entry.changed))
+        });
+        Ok(named.collect())
+    }
+}
+
+/// The keys of a range. It ends when there are more than are listed.
+async fn list(etcd: &mut EtcdConnection, range: Range) -> Result<Vec<Entry>, Failure> {
+    let Range { mut first, after } = range;
+    let mut all: Vec<Entry> = Vec::new();
+    loop {
+        let found = etcd
+            .range(&first, &after, ETCD_KEYS_AT_ONCE_MAX, true)
+            .await?;
+        let is_last = found.len() < ETCD_KEYS_AT_ONCE_MAX;
+        let next = found.last().map(|entry| entry.key.clone());
+        all.extend(found);
+        match next {
+            Some(next) if !is_last && all.len() <= JOBS_LISTED_MAX => {
+                // Right behind it. A server that goes back would be asked for ever.
+                if next < first {
+                    return Err(Failure::Answer("keys out of order".to_owned()));
+                }
+                first = next;
+                first.push(0);
+            }
+            _ => return Ok(all),
+        }
+    }
+}

@@ -29,12 +29,19 @@ create table if not exists halite_cache (
 create sequence if not exists halite_versions;
 
 create or replace function halite_changed() returns trigger language plpgsql as $$
+declare
+    it halite_cache;
 begin
     if tg_op = 'DELETE' then
-        perform pg_notify('halite', json_build_array(old.bank, old.key)::text);
+        it := old;
     else
-        perform pg_notify('halite', json_build_array(new.bank, new.key)::text);
+        it := new;
     end if;
+    -- Whoever may connect may listen, and the name of a token is the token.
+    if it.bank = 'tokens' then
+        it.key := null;
+    end if;
+    perform pg_notify('halite', json_build_array(it.bank, it.key)::text);
     return null;
 end $$;
 drop trigger if exists halite_changed on halite_cache;

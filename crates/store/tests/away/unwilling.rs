@@ -52,6 +52,119 @@ fn a_full_redis_is_waited_for() {
     check(&redis.url(), || set("1"), || set("0"));
 }
 
+/// A disk of its own, which can be filled.
+struct SmallDisk {
+    above: tempfile::TempDir,
+}
+
+impl SmallDisk {
+    /// One of so many MiB that the servers of tests may write to; `None`, and reported,
+    /// where none can be mounted.
+    fn mount(megabytes: u32) -> Option<Self> {
+        if !halite_test_support::have_root() {
+            return None;
+        }
+        let above = tempfile::tempdir().unwrap();
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(above.path(), open).unwrap();
+        let disk = Self { above };
+        std::fs::create_dir(disk.path()).unwrap();
+        let options = format!("size={megabytes}m,mode=0700");
+        let path = disk.path().display().to_string();
+        let is_mounted = run("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", &path]);
+        if !is_mounted {
+            halite_test_support::not_run("a file system that can be mounted");
+            return None;
+        }
+        assert!(run("chown", &["nobody", &path]));
+        Some(disk)
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.above.path().join("disk")
+    }
+
+    fn fill(&self) {
+        let path = self.path().join("filler");
+        let mut filler = std::fs::File::create(path).unwrap();
+        let zeros = vec![0; 64 * 1024];
+        while std::io::Write::write_all(&mut filler, &zeros).is_ok() {}
+        while std::io::Write::write_all(&mut filler, &[0]).is_ok() {}
+    }
+
+    fn make_room(&self) {
+        std::fs::remove_file(self.path().join("filler")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        run("umount", &["-l", &self.path().display().to_string()]);
+    }
+}
+
+fn run(program: &str, args: &[&str]) -> bool {
+    let mut command = std::process::Command::new(program);
+    command.args(args).status().is_ok_and(|it| it.success())
+}
+
+/// Stores large returns on a server that is full until they wait, and makes room.
+fn check_full(url: &str, fill: impl FnOnce(), make_room: impl FnOnce()) {
+    let subject = Subject::on(url);
+    let web = id("web1");
+    let store = subject.open();
+    job_with_returns(&store, &jid(1), std::slice::from_ref(&web));
+    fill();
+    // Random, so that no server packs it.
+    let bytes = halite_crypto::random_bytes::<{ 64 * 1024 }>();
+    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut number = 1;
+    while waits(&store).count == 0 {
+        number += 1;
+        assert!(number < 100, "it is never full");
+        let job = jid(number);
+        store.jobs.prepare(&job, false).unwrap();
+        let saved = store
+            .jobs
+            .save_return(&job, &web, &ret(&job, text.as_str()));
+        assert_eq!(saved.unwrap(), Saved::Stored);
+    }
+    let is_refused = |waits: &Waits| {
+        let reason = waits.reason.as_ref();
+        reason.is_some_and(|it| it.contains("refused"))
+    };
+    wait_for(&store, is_refused);
+    // What is there can be read, and nothing is away.
+    assert_stored(&store, &jid(1), std::slice::from_ref(&web));
+    make_room();
+    drain(&store);
+    let other = subject.other();
+    for number in 2..=number {
+        let stored = other.jobs.return_of(&jid(number), &web).unwrap().unwrap();
+        assert_eq!(stored.ret(), &Value::from(text.as_str()), "{number}");
+    }
+}
+
+#[test]
+fn a_postgres_whose_disk_is_full_is_waited_for() {
+    let Some(disk) = SmallDisk::mount(64) else {
+        return;
+    };
+    let Some(postgres) = Postgres::for_test(&Wanted::default()) else {
+        return;
+    };
+    let place = disk.path().join("space");
+    std::fs::create_dir(&place).unwrap();
+    assert!(run("chown", &["nobody", &place.display().to_string()]));
+    let statements = format!(
+        "create tablespace small location '{}';\ncreate database small tablespace small;\n",
+        place.display()
+    );
+    postgres.sql("postgres", &statements).unwrap();
+    let url = postgres.url("small");
+    check_full(&url, || disk.fill(), || disk.make_room());
+}
+
 #[test]
 fn a_redis_that_became_a_replica_is_waited_for() {
     let Some(redis) = Redis::for_test(&Wanted::default()) else {

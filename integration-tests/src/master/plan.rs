@@ -22,6 +22,7 @@ pub struct MasterPlan<'fleet> {
     settings: Settings,
     files: Vec<(String, String)>,
     key_pair_from: Option<PathBuf>,
+    env: Vec<(String, String)>,
 }
 
 impl<'fleet> MasterPlan<'fleet> {
@@ -33,6 +34,7 @@ impl<'fleet> MasterPlan<'fleet> {
             settings: Settings::default(),
             files: Vec::new(),
             key_pair_from: None,
+            env: Vec::new(),
         }
     }
 
@@ -40,6 +42,13 @@ impl<'fleet> MasterPlan<'fleet> {
     #[must_use]
     pub fn set(mut self, option: &str, value: impl Into<Value>) -> Self {
         self.settings.set(option, value);
+        self
+    }
+
+    /// Sets a variable of the master's environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -102,6 +111,8 @@ impl<'fleet> MasterPlan<'fleet> {
             self.fleet.path(),
         )
         .args(&["-c".to_owned(), dir.display().to_string()]);
+        let recipe =
+            (self.env.iter()).fold(recipe, |recipe, (name, value)| recipe.env(name, value));
         Ok(Master {
             daemon: Daemon::new(recipe, at("console")),
             events: None,

@@ -15,6 +15,7 @@ mod load;
 mod measure;
 mod runs;
 mod silence;
+mod stores;
 mod table;
 mod trees;
 

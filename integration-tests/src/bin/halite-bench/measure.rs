@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use halite_integration_tests::Kind;
 
-use crate::{admin, calls, daemons, disk, git, runs, silence};
+use crate::{admin, calls, daemons, disk, git, runs, silence, stores};
 
 /// How often and how long each number is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,11 +67,13 @@ pub(crate) enum Part {
     Disk,
     /// States from git.
     Git,
+    /// Some of it with jobs in databases.
+    Stores,
 }
 
 impl Part {
     /// All parts, in the order of the table.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Starts,
         Self::Fleet,
         Self::Load,
@@ -81,6 +83,7 @@ impl Part {
         Self::Admin,
         Self::Disk,
         Self::Git,
+        Self::Stores,
     ];
 
     const fn name(self) -> &'static str {
@@ -94,6 +97,7 @@ impl Part {
             Self::Admin => "admin",
             Self::Disk => "disk",
             Self::Git => "git",
+            Self::Stores => "stores",
         }
     }
 
@@ -125,6 +129,7 @@ impl Part {
             Self::Admin => admin::admin(kind, effort, numbers),
             Self::Disk => disk::disk(kind, effort, numbers),
             Self::Git => git::git(kind, effort, numbers),
+            Self::Stores => stores::stores(kind, effort, numbers),
         }
     }
 }

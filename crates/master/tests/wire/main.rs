@@ -21,6 +21,7 @@ mod pillar;
 mod presence;
 mod requests;
 mod return_pieces;
+mod shared_store;
 mod sign_in;
 mod store_runners;
 mod stranger;

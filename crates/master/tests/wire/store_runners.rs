@@ -29,7 +29,7 @@ async fn run(
 }
 
 /// The same for whom these fields prove.
-async fn run_as(
+pub(crate) async fn run_as(
     proof: Map,
     master: &Master,
     events: &mut EventSubscriber,
@@ -224,5 +224,45 @@ async fn who_has_logged_in_names_no_url_and_copies_no_secrets() {
         "{told:?}"
     );
     evil.accept().unwrap();
+    master.stop().await;
+}
+
+/// With `ext_job_cache` the master stores there what was published, and reads there
+/// what minions have brought.
+#[tokio::test]
+async fn jobs_of_an_ext_job_cache_are_stored_and_read_there() {
+    let Some(redis) = Redis::for_test(&Wanted::default()) else {
+        return;
+    };
+    let options = format!(
+        "ext_job_cache: redis\nredis.host: {}\nredis.port: {}",
+        redis.address.ip(),
+        redis.address.port()
+    );
+    let master = Master::start(&options);
+    let web1 = Minion::signed_in(&master, "web1").await;
+    let mut receives = subscriber(&master).await;
+    let job = published(&master, &mut receives).await;
+    let job = crate::jobs::open(web1.publish.as_ref().unwrap(), &job).unwrap();
+    let jid = job.jid.clone();
+    let address = Address::parse(&redis.url()).unwrap();
+    let place = BackendOptions::Redis(Box::new(RedisOptions::new(address, Duration::ZERO)));
+    let there = halite_store::open(&StoreOptions::all(place)).jobs;
+    let load = there.load(&jid).unwrap().unwrap();
+    assert_eq!(load.get("fun"), Some(&"test.ping".into()), "{load:?}");
+    // As the minion does by itself.
+    let fun = halite_proto::publish::FunSpec::One("test.ping".to_owned());
+    let of = halite_proto::returns::ReturnJid::Jid(jid.clone());
+    let ret = halite_proto::returns::JobReturn::new(of, fun, Vec::new(), "there".into(), 0);
+    there.save_return(&jid, &web1.id, &ret).unwrap();
+    let mut events = master.events().await;
+    let wanted = Map::from([("jid", jid.as_str())]);
+    let (found, success) = run(&master, &mut events, "jobs.lookup_jid", wanted).await;
+    assert!(
+        success && found.get("web1") == Some(&"there".into()),
+        "{found:?}"
+    );
+    let stored = master.store().jobs.return_of(&jid, &web1.id).unwrap();
+    assert!(stored.is_none(), "{stored:?}");
     master.stop().await;
 }

@@ -318,7 +318,7 @@ pub const GRANTS_SPOILED_MAX: usize = 24;
 pub const EARLY_NONCES_MAX: usize = 10_000;
 
 /// Minions that one message to a peer says are here or gone.
-pub const SEATS_TOLD_MAX: usize = 1_000_000;
+pub const PRESENCE_TOLD_MAX: usize = 1_000_000;
 
 /// How long a new publish key is told to the peers before it is used in any case.
 pub const PUBLISH_KEY_TOLD_MAX: Duration = Duration::from_secs(1);

@@ -33,29 +33,29 @@ enum Heard {
     Missed(String),
 }
 
-struct Ear(mpsc::UnboundedSender<Heard>);
+struct RecordingReceiver(mpsc::UnboundedSender<Heard>);
 
-impl Ear {
-    fn hear(&self, heard: Heard) {
+impl RecordingReceiver {
+    fn record(&self, heard: Heard) {
         let _ = self.0.send(heard);
     }
 }
 
-impl Receiver for Ear {
+impl Receiver for RecordingReceiver {
     fn peer_is_up(&self, peer: &PeerId, _: Incarnation) {
-        self.hear(Heard::Up(peer.to_string()));
+        self.record(Heard::Up(peer.to_string()));
     }
 
     fn peer_is_down(&self, peer: &PeerId) {
-        self.hear(Heard::Down(peer.to_string()));
+        self.record(Heard::Down(peer.to_string()));
     }
 
     fn told(&self, peer: &PeerId, _: Duration, message: &[u8]) {
-        self.hear(Heard::Told(peer.to_string(), message.to_vec()));
+        self.record(Heard::Told(peer.to_string(), message.to_vec()));
     }
 
     fn has_missed(&self, peer: &PeerId) {
-        self.hear(Heard::Missed(peer.to_string()));
+        self.record(Heard::Missed(peer.to_string()));
     }
 }
 
@@ -145,9 +145,13 @@ fn begin(
         heard: pins.with_file_name(format!("heard-{n}")),
     })
     .unwrap();
-    let (ear, heard) = mpsc::unbounded_channel();
+    let (record, heard) = mpsc::unbounded_channel();
     let running = mesh.clone();
-    let task = tokio::spawn(async move { running.run(listener, Arc::new(Ear(ear))).await });
+    let task = tokio::spawn(async move {
+        running
+            .run(listener, Arc::new(RecordingReceiver(record)))
+            .await
+    });
     Master { mesh, heard, task }
 }
 

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{Kind, Master, SHORT, START, until};
 
-use crate::support::Behind;
+use crate::support::BalancedCluster;
 
 const OURS: [(&str, Kind); 4] = [
     ("web1", Kind::Ours),
@@ -15,16 +15,16 @@ const OURS: [(&str, Kind); 4] = [
 
 #[test]
 fn every_minion_answers_every_master() -> Result<()> {
-    let Some(behind) = Behind::start(&OURS)? else {
+    let Some(balanced) = BalancedCluster::start(&OURS)? else {
         return Ok(());
     };
-    for master in &behind.cluster.masters {
+    for master in &balanced.cluster.masters {
         for _ in 0..5 {
-            master.check_ping(&behind.ids())?;
+            master.check_ping(&balanced.ids())?;
         }
     }
     // One job, seen from everywhere, with each result once.
-    let [first, others @ ..] = &behind.cluster.masters[..] else {
+    let [first, others @ ..] = &balanced.cluster.masters[..] else {
         unreachable!("three were laid")
     };
     let jid = run_echo(first, "once")?;
@@ -35,7 +35,7 @@ fn every_minion_answers_every_master() -> Result<()> {
         let run = master
             .tools(Kind::Ours)
             .runner(&["jobs.lookup_jid", &jid, "--out=json"])?;
-        for id in behind.ids() {
+        for id in balanced.ids() {
             ensure!(
                 run.stdout.contains(id),
                 "{}: {}",
@@ -44,11 +44,11 @@ fn every_minion_answers_every_master() -> Result<()> {
             );
         }
         let events = master.events()?;
-        for id in behind.ids() {
+        for id in balanced.ids() {
             let tag = format!("salt/job/{later}/ret/{id}");
             events.wait(&tag, SHORT, |event| event.tag == tag)?;
         }
-        for id in behind.ids() {
+        for id in balanced.ids() {
             let tag = format!("salt/job/{jid}/ret/{id}");
             events.wait(&tag, SHORT, |event| event.tag == tag)?;
             let count = events
@@ -60,7 +60,7 @@ fn every_minion_answers_every_master() -> Result<()> {
         }
     }
     // No request was refused for want of a session.
-    for master in &behind.cluster.masters {
+    for master in &balanced.cluster.masters {
         let log = std::fs::read_to_string(master.dir().join("log"))?;
         for refusal in ["has no session", "not sealed with", "was sent before"] {
             ensure!(
@@ -91,13 +91,13 @@ fn minions_of_salt_cannot_tell_the_difference() -> Result<()> {
         ("py3008", Kind::Salt3008),
         ("py3006", Kind::Salt3006),
     ];
-    let Some(behind) = Behind::start(&minions)? else {
+    let Some(balanced) = BalancedCluster::start(&minions)? else {
         return Ok(());
     };
-    for master in &behind.cluster.masters {
-        master.check_ping(&behind.ids())?;
+    for master in &balanced.cluster.masters {
+        master.check_ping(&balanced.ids())?;
         let grains = master.returns(&["*", "grains.get", "id"])?;
-        for id in behind.ids() {
+        for id in balanced.ids() {
             ensure!(
                 grains.get(id).is_some_and(|grain| grain == id),
                 "{grains:?}"
@@ -109,10 +109,11 @@ fn minions_of_salt_cannot_tell_the_difference() -> Result<()> {
 
 #[test]
 fn a_key_that_is_deleted_at_one_master_is_out_at_all() -> Result<()> {
-    let Some(behind) = Behind::with(&OURS[..2], |plan| plan.set("auto_accept", false))? else {
+    let Some(balanced) = BalancedCluster::with(&OURS[..2], |plan| plan.set("auto_accept", false))?
+    else {
         return Ok(());
     };
-    let [first, second, third] = &behind.cluster.masters[..] else {
+    let [first, second, third] = &balanced.cluster.masters[..] else {
         unreachable!("three were laid")
     };
     first.key(&["-y", "-d", "web1"])?.ok()?;
@@ -140,5 +141,5 @@ fn a_key_that_is_deleted_at_one_master_is_out_at_all() -> Result<()> {
     }
     // A minion that is accepted anew is served by all.
     third.key(&["-y", "-a", "web1"])?.ok()?;
-    behind.wait_all(START)
+    balanced.wait_all(START)
 }

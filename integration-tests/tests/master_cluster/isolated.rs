@@ -12,21 +12,21 @@ const POOL_PORT: u16 = 4521;
 const SECRET: &str = "a secret of this test";
 
 /// Masters with directories of their own; nothing runs yet.
-struct Apart {
+struct IsolatedCluster {
     masters: Vec<Master>,
     fleet: Fleet,
 }
 
-impl Apart {
+impl IsolatedCluster {
     fn lay(count: usize) -> Result<Self> {
-        let fleet = Fleet::new("apart")?;
+        let fleet = Fleet::new("isolated")?;
         let lay = |n| fleet.master(&format!("m{n}"), Kind::Ours).lay();
         let masters = (1..=count).map(lay).collect::<Result<Vec<_>>>()?;
-        let apart = Self { masters, fleet };
+        let isolated = Self { masters, fleet };
         for n in 0..count {
-            apart.configure(n, SECRET)?;
+            isolated.configure(n, SECRET)?;
         }
-        Ok(apart)
+        Ok(isolated)
     }
 
     fn ip(&self, n: usize) -> String {
@@ -100,46 +100,52 @@ impl Apart {
 
 #[test]
 fn what_is_decided_at_one_master_is_so_at_all_and_a_deleted_key_stays_deleted() -> Result<()> {
-    let mut apart = Apart::lay(3)?;
-    apart.start(3)?;
+    let mut isolated = IsolatedCluster::lay(3)?;
+    isolated.start(3)?;
     let all = [0, 1, 2];
     for n in all {
-        let key = fs::read(apart.pki(n).join("cluster.pub"))?;
-        ensure!(key == fs::read(apart.pki(0).join("cluster.pub"))?, "m{n}");
+        let key = fs::read(isolated.pki(n).join("cluster.pub"))?;
+        ensure!(
+            key == fs::read(isolated.pki(0).join("cluster.pub"))?,
+            "m{n}"
+        );
     }
-    let minion = apart.fleet.minion("web1", Kind::Ours).of(&apart.masters[2]);
+    let minion = isolated
+        .fleet
+        .minion("web1", Kind::Ours)
+        .of(&isolated.masters[2]);
     let mut minion = minion.start()?;
-    apart.wait_file(&all, "minions_pre/web1", true)?;
+    isolated.wait_file(&all, "minions_pre/web1", true)?;
     // A master that has not caught up yet has its own decisions wait.
-    apart.wait_file(&all, "registers/given", false)?;
-    apart.masters[1].key(&["-y", "-a", "web1"])?.ok()?;
-    apart.wait_file(&all, "minions/web1", true)?;
-    for master in &apart.masters {
+    isolated.wait_file(&all, "registers/given", false)?;
+    isolated.masters[1].key(&["-y", "-a", "web1"])?.ok()?;
+    isolated.wait_file(&all, "minions/web1", true)?;
+    for master in &isolated.masters {
         until("web1 to answer", START, || {
             let said = master.salt(&["-t", "1", "web1", "test.ping", "--out=txt"])?;
             Ok(said.stdout.contains("web1: True").then_some(()))
         })?;
     }
     minion.stop()?;
-    let before = fs::read(apart.pki(0).join(".aes"))?;
-    apart.masters[0].kill9()?;
-    apart.masters[2].key(&["-y", "-d", "web1"])?.ok()?;
-    apart.wait_file(&[1, 2], "minions/web1", false)?;
+    let before = fs::read(isolated.pki(0).join(".aes"))?;
+    isolated.masters[0].kill9()?;
+    isolated.masters[2].key(&["-y", "-d", "web1"])?.ok()?;
+    isolated.wait_file(&[1, 2], "minions/web1", false)?;
     until("another publish key", START, || {
-        let key = apart.publish_key(&[1, 2])?;
+        let key = isolated.publish_key(&[1, 2])?;
         Ok(key.filter(|key| *key != before))
     })?;
-    ensure!(apart.pki(0).join("minions/web1").exists(), "m1 was down");
-    apart.masters[0].start()?;
-    apart.wait_file(&all, "minions/web1", false)?;
+    ensure!(isolated.pki(0).join("minions/web1").exists(), "m1 was down");
+    isolated.masters[0].start()?;
+    isolated.wait_file(&all, "minions/web1", false)?;
     // They are of one mind about the publish key too, which is a new one, and the key
     // of the minion does not come back meanwhile.
     until("one publish key", START, || {
         for n in all {
-            let key = apart.pki(n).join("minions/web1");
+            let key = isolated.pki(n).join("minions/web1");
             ensure!(!key.exists(), "the deleted key is back at m{}", n + 1);
         }
-        let key = apart.publish_key(&all)?;
+        let key = isolated.publish_key(&all)?;
         Ok(key.filter(|key| *key != before))
     })?;
     Ok(())
@@ -147,28 +153,31 @@ fn what_is_decided_at_one_master_is_so_at_all_and_a_deleted_key_stays_deleted() 
 
 #[test]
 fn an_old_publish_key_in_a_file_does_not_become_that_of_the_cluster() -> Result<()> {
-    let mut apart = Apart::lay(2)?;
-    apart.start(2)?;
-    let old = fs::read(apart.pki(0).join(".aes"))?;
-    let tools = apart.masters[1].tools(Kind::Ours);
+    let mut isolated = IsolatedCluster::lay(2)?;
+    isolated.start(2)?;
+    let old = fs::read(isolated.pki(0).join(".aes"))?;
+    let tools = isolated.masters[1].tools(Kind::Ours);
     tools.runner(&["cluster.rotate_keys"])?.ok()?;
     let new = until("the new publish key", START, || {
-        let key = apart.publish_key(&[0, 1])?;
+        let key = isolated.publish_key(&[0, 1])?;
         Ok(key.filter(|key| *key != old))
     })?;
     // As after a crash, or a full disk, between the registers and the file.
-    apart.masters[0].kill9()?;
-    let file = apart.pki(0).join(".aes");
+    isolated.masters[0].kill9()?;
+    let file = isolated.pki(0).join(".aes");
     fs::write(&file, &old)?;
-    apart.masters[0].start()?;
+    isolated.masters[0].start()?;
     ensure!(fs::read(&file)? == new, "the registers have the new key");
     // What m2 hears of a minion at m1 comes behind all that m1 has to say.
-    let minion = apart.fleet.minion("web1", Kind::Ours).of(&apart.masters[0]);
+    let minion = isolated
+        .fleet
+        .minion("web1", Kind::Ours)
+        .of(&isolated.masters[0]);
     let mut minion = minion.start()?;
-    apart.wait_file(&[0, 1], "minions_pre/web1", true)?;
+    isolated.wait_file(&[0, 1], "minions_pre/web1", true)?;
     minion.stop()?;
     for n in [0, 1] {
-        let found = fs::read(apart.pki(n).join(".aes"))?;
+        let found = fs::read(isolated.pki(n).join(".aes"))?;
         ensure!(found == new, "m{} has another publish key", n + 1);
     }
     Ok(())
@@ -176,45 +185,48 @@ fn an_old_publish_key_in_a_file_does_not_become_that_of_the_cluster() -> Result<
 
 #[test]
 fn a_wrong_secret_is_refused_and_a_removed_master_is_cut_off() -> Result<()> {
-    let mut apart = Apart::lay(3)?;
-    apart.configure(2, "another secret")?;
-    apart.start(2)?;
-    apart.masters[2].daemon().start()?;
-    let log = apart.masters[2].dir().join("log");
+    let mut isolated = IsolatedCluster::lay(3)?;
+    isolated.configure(2, "another secret")?;
+    isolated.start(2)?;
+    isolated.masters[2].daemon().start()?;
+    let log = isolated.masters[2].dir().join("log");
     until("the refusal", START, || {
         let said = fs::read_to_string(&log).unwrap_or_default();
         Ok(said.contains("`cluster_secret` differs").then_some(()))
     })?;
-    apart.masters[2].stop()?;
-    let file = format!("peers/{}.pub", apart.ip(2));
-    ensure!(!apart.pki(0).join(&file).exists(), "it was taken in");
-    ensure!(!apart.pki(2).join("cluster.pem").exists(), "it has a key");
-    apart.configure(2, SECRET)?;
-    apart.masters[2].start()?;
-    apart.wait_file(&[0, 1], &file, true)?;
-    let before = fs::read(apart.pki(0).join(".aes"))?;
-    let ip = apart.ip(2);
-    let tools = apart.masters[1].tools(Kind::Ours);
+    isolated.masters[2].stop()?;
+    let file = format!("peers/{}.pub", isolated.ip(2));
+    ensure!(!isolated.pki(0).join(&file).exists(), "it was taken in");
+    ensure!(
+        !isolated.pki(2).join("cluster.pem").exists(),
+        "it has a key"
+    );
+    isolated.configure(2, SECRET)?;
+    isolated.masters[2].start()?;
+    isolated.wait_file(&[0, 1], &file, true)?;
+    let before = fs::read(isolated.pki(0).join(".aes"))?;
+    let ip = isolated.ip(2);
+    let tools = isolated.masters[1].tools(Kind::Ours);
     tools.runner(&["cluster.remove", &ip])?.ok()?;
-    apart.wait_file(&[0, 1], &file, false)?;
+    isolated.wait_file(&[0, 1], &file, false)?;
     until("another publish key", START, || {
-        let key = apart.publish_key(&[0, 1])?;
+        let key = isolated.publish_key(&[0, 1])?;
         Ok(key.filter(|key| *key != before).map(|_| ()))
     })?;
     // Neither side holds a link to the other.
     for n in [0, 1] {
-        let members = apart.members(n)?;
+        let members = isolated.members(n)?;
         ensure!(members.get(&ip).is_none(), "m{}: {members:?}", n + 1);
-        let is_linked = |n: usize| members[&apart.ip(n)]["connected"] == true;
+        let is_linked = |n: usize| members[&isolated.ip(n)]["connected"] == true;
         ensure!(is_linked(0) && is_linked(1), "{members:?}");
     }
     until("the removed master to have no link", START, || {
-        let members = apart.members(2)?;
-        let is_linked = |n: usize| members[&apart.ip(n)]["connected"] != false;
+        let members = isolated.members(2)?;
+        let is_linked = |n: usize| members[&isolated.ip(n)]["connected"] != false;
         Ok((!is_linked(0) && !is_linked(1)).then_some(()))
     })?;
     ensure!(
-        fs::read(apart.pki(2).join(".aes"))? == before,
+        fs::read(isolated.pki(2).join(".aes"))? == before,
         "the removed master has the new publish key"
     );
     Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use halite_integration_tests::{Kind, START};
 
-use crate::support::Behind;
+use crate::support::BalancedCluster;
 
 const MINIONS: [(&str, Kind); 4] = [
     ("web1", Kind::Ours),
@@ -23,13 +23,13 @@ const BACK_BUSY: Duration = Duration::from_secs(12);
 
 #[test]
 fn every_minion_answers_again_when_a_master_was_killed() -> Result<()> {
-    let Some(mut behind) = Behind::start(&MINIONS)? else {
+    let Some(mut balanced) = BalancedCluster::start(&MINIONS)? else {
         return Ok(());
     };
     for killed in 0..3 {
-        behind.cluster.masters[killed].kill9()?;
+        balanced.cluster.masters[killed].kill9()?;
         for other in (0..3).filter(|n| *n != killed) {
-            let took = behind.wait_answers(other, START)?;
+            let took = balanced.wait_answers(other, START)?;
             ensure!(took < BACK_ALONE + BACK_BUSY, "it took {took:?}");
             println!(
                 "m{} killed: all answer m{} after {took:?}",
@@ -37,28 +37,28 @@ fn every_minion_answers_again_when_a_master_was_killed() -> Result<()> {
                 other + 1
             );
         }
-        behind.cluster.masters[killed].start()?;
-        behind.wait_all(START)?;
+        balanced.cluster.masters[killed].start()?;
+        balanced.wait_all(START)?;
     }
     Ok(())
 }
 
 #[test]
 fn a_rolling_restart_loses_no_minion() -> Result<()> {
-    let Some(mut behind) = Behind::start(&MINIONS)? else {
+    let Some(mut balanced) = BalancedCluster::start(&MINIONS)? else {
         return Ok(());
     };
     for n in 0..3 {
         ensure!(
-            behind.cluster.masters[n].stop()? == 0,
+            balanced.cluster.masters[n].stop()? == 0,
             "m{} did not end well",
             n + 1
         );
-        behind.wait_answers((n + 1) % 3, START)?;
-        behind.cluster.masters[n].start()?;
+        balanced.wait_answers((n + 1) % 3, START)?;
+        balanced.cluster.masters[n].start()?;
     }
-    behind.wait_all(START)?;
-    for minion in &mut behind.minions {
+    balanced.wait_all(START)?;
+    for minion in &mut balanced.minions {
         minion.daemon().check_runs()?;
     }
     Ok(())

@@ -89,13 +89,13 @@ impl Cluster {
 }
 
 /// A cluster with a balancer in front and minions behind it.
-pub(crate) struct Behind {
+pub(crate) struct BalancedCluster {
     pub(crate) minions: Vec<Minion>,
     _balancer: Balancer,
     pub(crate) cluster: Cluster,
 }
 
-impl Behind {
+impl BalancedCluster {
     /// Starts them, and waits until each minion answers each master; `None` where
     /// there is no haproxy.
     pub(crate) fn start(minions: &[(&str, Kind)]) -> Result<Option<Self>> {
@@ -124,13 +124,13 @@ impl Behind {
         for minion in &minions {
             cluster.accept(minion.id())?;
         }
-        let behind = Self {
+        let balanced = Self {
             minions,
             _balancer: balancer,
             cluster,
         };
-        behind.wait_all(START)?;
-        Ok(Some(behind))
+        balanced.wait_all(START)?;
+        Ok(Some(balanced))
     }
 
     pub(crate) fn ids(&self) -> Vec<&str> {

@@ -157,7 +157,7 @@ impl Joiner {
 
 /// Opens what was sealed with a key, for this proof.
 fn open(key: &[u8], sealed: &[u8], proof: &[u8]) -> Result<Value, DecodeError> {
-    let unusable = || expected("sealed gift");
+    let unusable = || expected("sealed admission");
     let key = std::str::from_utf8(key).map_err(|_| unusable())?;
     let key = SymmetricKey::parse(key).map_err(|_| unusable())?;
     match Crypticle::new(&key).open(sealed, Some(proof)) {

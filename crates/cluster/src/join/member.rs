@@ -97,7 +97,7 @@ impl Member {
         let proof = transcript.prove(Side::Member, secret);
         let key = SymmetricKey::generate();
         let joiner = PublicKey::from_pem(&self.link.joiner_key)?;
-        let payload = pack_modern(given).map_err(|_| expected("gift that can be packed"))?;
+        let payload = pack_modern(given).map_err(|_| expected("admission that can be packed"))?;
         let welcome = Message::Welcome {
             proof: proof.to_vec(),
             key: joiner.encrypt(EncAlgo::OaepSha224, key.expose().as_bytes())?,

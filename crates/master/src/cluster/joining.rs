@@ -43,14 +43,14 @@ pub(crate) fn shared_secret(settings: &ClusterSettings) -> Option<SharedSecret> 
 }
 
 /// What members give to those who join.
-pub(crate) struct Gift {
+pub(crate) struct Admission {
     /// The cluster's private key, PEM.
     pub(crate) cluster_pem: Secret<String>,
     /// The members and the publish key.
     pub(crate) delta: Delta,
 }
 
-impl Gift {
+impl Admission {
     /// As it is sent, sealed.
     pub(crate) fn to_value(&self) -> Value {
         Map::from([
@@ -126,7 +126,7 @@ pub(super) fn join_if_new(
             .unwrap_or_else(|_| Err(Error::other("the join has failed")))
     });
     match given.map_err(StartError::Threads)? {
-        Some(Some(gift)) => keep(&gift, settings, dir),
+        Some(Some(admission)) => keep(&admission, settings, dir),
         Some(None) => Ok(()),
         None => Err(StartError::Stopped),
     }
@@ -155,7 +155,7 @@ struct Asks<'s> {
 impl Asks<'_> {
     /// Asks all peers again and again; `None` if this master is to found the
     /// cluster.
-    async fn until_taken(&self) -> Option<Gift> {
+    async fn until_taken(&self) -> Option<Admission> {
         let begin = Instant::now();
         let mut pause = JOIN_PAUSE_MIN;
         // Who is to found the cluster is not refused by masters that are not there.
@@ -168,7 +168,7 @@ impl Asks<'_> {
             let mut refusals = Vec::new();
             for address in &self.settings.peers {
                 match self.ask(address).await {
-                    Ok(gift) => return Some(gift),
+                    Ok(admission) => return Some(admission),
                     Err(Failed::Link(MeshError::Own)) => {}
                     Err(error) => refusals.push((address, error)),
                 }
@@ -189,7 +189,7 @@ impl Asks<'_> {
         }
     }
 
-    async fn ask(&self, address: &PeerAddress) -> Result<Gift, Failed> {
+    async fn ask(&self, address: &PeerAddress) -> Result<Admission, Failed> {
         let begin = |link: halite_mesh::JoinLink| {
             let link = Link {
                 joiner_key: link.own_key,
@@ -219,7 +219,7 @@ impl Asks<'_> {
             );
         }
         let failed = Failed::Join(JoinError::Refused(Refusal::Failed));
-        Gift::from_value(joined.given).ok_or(failed)
+        Admission::from_value(joined.given).ok_or(failed)
     }
 }
 
@@ -277,7 +277,11 @@ pub(crate) fn packed(value: &Value) -> Vec<u8> {
     pack_modern(value).unwrap_or_default()
 }
 
-fn keep(gift: &Gift, settings: &ClusterSettings, dir: &ClusterDir) -> Result<(), StartError> {
+fn keep(
+    admission: &Admission,
+    settings: &ClusterSettings,
+    dir: &ClusterDir,
+) -> Result<(), StartError> {
     let registers = settings.pki_dir.join(REGISTERS_DIR);
     let failed = |source| StartError::File {
         what: "what the cluster has given",
@@ -285,12 +289,12 @@ fn keep(gift: &Gift, settings: &ClusterSettings, dir: &ClusterDir) -> Result<(),
     };
     ensure_private_dir(&registers, None).map_err(failed)?;
     let options = WriteOptions::new(MODE_SECRET);
-    let bytes = packed(&gift.delta.to_value());
+    let bytes = packed(&admission.delta.to_value());
     write_atomic(&given_path(&settings.pki_dir), options, &bytes).map_err(failed)?;
-    if let Some(key) = gift.delta.publish_key() {
+    if let Some(key) = admission.delta.publish_key() {
         dir.put_publish_key(&key.key)?;
     }
-    dir.put_identity(&gift.cluster_pem, settings.key_pass.as_ref())?;
+    dir.put_identity(&admission.cluster_pem, settings.key_pass.as_ref())?;
     Ok(())
 }
 

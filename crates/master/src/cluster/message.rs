@@ -10,7 +10,7 @@ use halite_proto::returns::JobReturn;
 use halite_proto::{Map, MinionId, Nonce, PackError, Value};
 
 use super::grants::{Grant, GrantId};
-use crate::limits::SEATS_TOLD_MAX;
+use crate::limits::PRESENCE_TOLD_MAX;
 
 /// A message.
 #[derive(Debug)]
@@ -28,13 +28,13 @@ pub(crate) enum Message {
     /// Keys are given under another grant.
     Grant(Grant),
     /// Who is connected; all of them, or those that have changed.
-    Seats {
+    Presence {
         /// These are all.
-        are_all: bool,
+        is_complete: bool,
         /// The minions, and whether each is here.
-        seats: Vec<(MinionId, bool)>,
+        minions: Vec<(MinionId, bool)>,
     },
-    /// Asks for the grant and all seats.
+    /// Asks for the grant and for all that are connected.
     Ask,
     /// Something of the peers was missed: asks for a grant that begins now.
     Renew,
@@ -85,12 +85,20 @@ impl Message {
             Self::Retired(id, grant) => vec!["retired".into(), id.into(), grant_to_value(grant)],
             Self::Grant(grant) => grant_fields("grant", grant),
             Self::Renewed(grant) => grant_fields("renewed", grant),
-            Self::Seats { are_all, seats } => {
+            Self::Presence {
+                is_complete,
+                minions,
+            } => {
                 let of = |wanted: bool| {
-                    let seats = seats.iter().filter(|(_, is_here)| *is_here == wanted);
-                    Value::List(seats.map(|(id, _)| id.into()).collect())
+                    let minions = minions.iter().filter(|(_, is_here)| *is_here == wanted);
+                    Value::List(minions.map(|(id, _)| id.into()).collect())
                 };
-                vec!["seats".into(), (*are_all).into(), of(true), of(false)]
+                vec![
+                    "presence".into(),
+                    (*is_complete).into(),
+                    of(true),
+                    of(false),
+                ]
             }
             Self::Ask => vec!["ask".into()],
             Self::Renew => vec!["renew".into()],
@@ -155,12 +163,15 @@ impl Message {
                     _ => Self::Renewed(grant),
                 }
             }
-            "seats" => {
-                let are_all = next()?.is_true();
+            "presence" => {
+                let is_complete = next()?.is_true();
                 let here = read_ids(&next()?)?.into_iter().map(|id| (id, true));
                 let gone = read_ids(&next()?)?.into_iter().map(|id| (id, false));
-                let seats = here.chain(gone).take(SEATS_TOLD_MAX).collect();
-                Self::Seats { are_all, seats }
+                let minions = here.chain(gone).take(PRESENCE_TOLD_MAX).collect();
+                Self::Presence {
+                    is_complete,
+                    minions,
+                }
             }
             "ask" => Self::Ask,
             "renew" => Self::Renew,
@@ -291,9 +302,9 @@ mod tests {
         check_round_trip(Message::Grant(grant.clone()));
         check_round_trip(Message::Renewed(grant));
         check_round_trip(Message::Renew);
-        check_round_trip(Message::Seats {
-            are_all: true,
-            seats: vec![(web1, true)],
+        check_round_trip(Message::Presence {
+            is_complete: true,
+            minions: vec![(web1, true)],
         });
         check_round_trip(Message::Ask);
         check_round_trip(Message::PublishKey);

@@ -14,7 +14,7 @@ use crate::limits::ABSENCE_MIN;
 /// What is known of a minion's connection; times are in microseconds since
 /// 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seat {
+pub enum Presence {
     /// Connected since then.
     Here(u64),
     /// Not connected since then.
@@ -24,72 +24,79 @@ pub enum Seat {
 /// The connections of Halite minions.
 #[derive(Debug, Default)]
 pub struct Roster {
-    seats: HashMap<MinionId, Seat>,
+    minions: HashMap<MinionId, Presence>,
     /// Most minions that are kept.
-    seats_max: usize,
+    minions_max: usize,
 }
 
 impl Roster {
-    /// Keeps at most `seats_max` minions. Beyond it those that are away are
+    /// Keeps at most `minions_max` minions. Beyond it those that are away are
     /// forgotten, then nobody is added.
-    pub fn new(seats_max: usize) -> Self {
+    pub fn new(minions_max: usize) -> Self {
         Self {
-            seats_max,
-            seats: HashMap::new(),
+            minions_max,
+            minions: HashMap::new(),
         }
     }
 
     /// Records that a minion is here, or that it has gone. Whether that changes
     /// what is known.
     pub fn record(&mut self, id: &MinionId, is_here: bool, now_micros: u64) -> bool {
-        let known = self.seats.get(id).copied();
+        let known = self.minions.get(id).copied();
         match (known, is_here) {
-            (Some(Seat::Here(_)), true) | (None | Some(Seat::Away(_)), false) => return false,
+            (Some(Presence::Here(_)), true) | (None | Some(Presence::Away(_)), false) => {
+                return false;
+            }
             _ => {}
         }
-        if known.is_none() && self.seats.len() >= self.seats_max {
-            self.seats.retain(|_, seat| matches!(seat, Seat::Here(_)));
-            if self.seats.len() >= self.seats_max {
+        if known.is_none() && self.minions.len() >= self.minions_max {
+            self.minions
+                .retain(|_, presence| matches!(presence, Presence::Here(_)));
+            if self.minions.len() >= self.minions_max {
                 return false;
             }
         }
-        let seat = if is_here {
-            Seat::Here(now_micros)
+        let presence = if is_here {
+            Presence::Here(now_micros)
         } else {
-            Seat::Away(now_micros)
+            Presence::Away(now_micros)
         };
-        self.seats.insert(id.clone(), seat);
+        self.minions.insert(id.clone(), presence);
         true
     }
 
     /// The minion has proven that it is there without showing its presence: that
     /// an earlier one of this name has left says nothing of it.
     pub fn forget_away(&mut self, id: &MinionId) {
-        if let Some(Seat::Away(_)) = self.seats.get(id) {
-            self.seats.remove(id);
+        if let Some(Presence::Away(_)) = self.minions.get(id) {
+            self.minions.remove(id);
         }
     }
 
     /// The minions that are here.
     pub fn here(&self) -> Vec<MinionId> {
-        let seats = self.seats.iter();
-        let here = seats.filter(|(_, seat)| matches!(seat, Seat::Here(_)));
+        let minions = self.minions.iter();
+        let here = minions.filter(|(_, presence)| matches!(presence, Presence::Here(_)));
         here.map(|(id, _)| id.clone()).collect()
     }
 
     /// What is known of a minion.
-    pub fn of(&self, id: &MinionId) -> Option<Seat> {
-        self.seats.get(id).copied()
+    pub fn of(&self, id: &MinionId) -> Option<Presence> {
+        self.minions.get(id).copied()
     }
 }
 
 /// Whether nobody needs to wait for a minion: it has shown itself and is away
 /// since before `before_micros`, or has never shown itself and was `absent_for`
 /// longer than any minion takes to connect again.
-pub fn is_gone(seat: Option<Seat>, absent_for: Option<Duration>, before_micros: u64) -> bool {
-    match seat {
-        Some(Seat::Here(_)) => false,
-        Some(Seat::Away(since)) => since <= before_micros,
+pub fn is_gone(
+    presence: Option<Presence>,
+    absent_for: Option<Duration>,
+    before_micros: u64,
+) -> bool {
+    match presence {
+        Some(Presence::Here(_)) => false,
+        Some(Presence::Away(since)) => since <= before_micros,
         None => absent_for.is_some_and(|span| span >= ABSENCE_MIN),
     }
 }
@@ -109,9 +116,9 @@ mod tests {
         // While a connection may be its own nothing is known.
         assert!(!is_gone(None, None, u64::MAX));
         // Who has shown itself is judged by that alone.
-        assert!(!is_gone(Some(Seat::Here(1)), absent(99), u64::MAX));
-        assert!(!is_gone(Some(Seat::Away(7)), absent(99), 6));
-        assert!(is_gone(Some(Seat::Away(7)), None, 7));
+        assert!(!is_gone(Some(Presence::Here(1)), absent(99), u64::MAX));
+        assert!(!is_gone(Some(Presence::Away(7)), absent(99), 6));
+        assert!(is_gone(Some(Presence::Away(7)), None, 7));
     }
 
     fn id(text: &str) -> MinionId {
@@ -126,16 +133,16 @@ mod tests {
         assert_eq!(roster.of(&id("web1")), None);
         assert!(roster.record(&id("web1"), true, 2));
         assert!(!roster.record(&id("web1"), true, 3));
-        assert_eq!(roster.of(&id("web1")), Some(Seat::Here(2)));
+        assert_eq!(roster.of(&id("web1")), Some(Presence::Here(2)));
         assert!(roster.record(&id("web1"), false, 4));
         assert!(!roster.record(&id("web1"), false, 5));
-        assert_eq!(roster.of(&id("web1")), Some(Seat::Away(4)));
+        assert_eq!(roster.of(&id("web1")), Some(Presence::Away(4)));
         roster.forget_away(&id("web1"));
         assert_eq!(roster.of(&id("web1")), None);
         // Who is here is not forgotten by what comes from elsewhere.
         assert!(roster.record(&id("web1"), true, 6));
         roster.forget_away(&id("web1"));
-        assert_eq!(roster.of(&id("web1")), Some(Seat::Here(6)));
+        assert_eq!(roster.of(&id("web1")), Some(Presence::Here(6)));
     }
 
     #[test]
@@ -146,7 +153,7 @@ mod tests {
         roster.record(&id("b"), false, 2);
         assert!(roster.record(&id("c"), true, 3));
         assert!(!roster.record(&id("d"), true, 4));
-        assert_eq!(roster.of(&id("a")), Some(Seat::Here(1)));
+        assert_eq!(roster.of(&id("a")), Some(Presence::Here(1)));
         assert_eq!(roster.of(&id("b")), None);
     }
 }

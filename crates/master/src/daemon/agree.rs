@@ -6,16 +6,16 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::limits::REGISTERS_EVERY;
-use crate::registers::{Doorman, KeyRegisters};
+use crate::registers::{JoinAcceptor, KeyRegisters};
 
 /// Looks for decisions and tells the others, and takes masters in, until it is
 /// aborted.
 pub(super) fn agree(registers: Arc<KeyRegisters>) -> JoinHandle<()> {
     tokio::spawn(async move {
-        let doors = Arc::clone(&registers);
+        let own = Arc::clone(&registers);
         let opened = spawn_blocking(move || {
-            let cluster = Arc::clone(&doors.groups.cluster);
-            cluster.mesh.let_join(Arc::new(Doorman::new(doors)));
+            let cluster = Arc::clone(&own.parts.cluster);
+            cluster.mesh.let_join(Arc::new(JoinAcceptor::new(own)));
         });
         if let Err(error) = opened.await {
             tracing::error!("no master can join: {error}");

@@ -33,7 +33,7 @@ use crate::publishing::publisher::Publisher;
 use crate::publishing::settings::PublishingSettings;
 use crate::publishing::{Publishing, PublishingGroups};
 use crate::reactor::{Reactor, ReactorSettings};
-use crate::registers::{KeyRegisters, RegisterGroups};
+use crate::registers::{KeyRegisters, RegisterParts};
 use crate::runner::{RunnerGroups, Runners, run_within_functions};
 use crate::serving::Serving;
 use crate::settings::General;
@@ -309,7 +309,7 @@ fn registers(
 ) -> Result<Option<Arc<KeyRegisters>>, StartError> {
     let isolated = cluster.filter(|cluster| cluster.settings.isolated);
     let registers = isolated.map(|cluster| {
-        KeyRegisters::open(RegisterGroups {
+        KeyRegisters::open(RegisterParts {
             cluster: Arc::clone(cluster),
             keys: Arc::clone(keys),
             fleet: Arc::clone(fleet),

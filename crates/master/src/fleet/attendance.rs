@@ -12,7 +12,7 @@ use halite_transport::fleet::{PresenceEvent, PresenceWatch, SignInterval, Unprov
 use tokio::sync::Notify;
 
 use crate::clock::now_micros;
-use crate::core::roster::{Roster, Seat};
+use crate::core::roster::{Presence, Roster};
 use crate::keys::Keys;
 use crate::keys::sessions::Session;
 use crate::limits::ROSTER_SEATS_MAX;
@@ -146,21 +146,21 @@ impl Attendance {
     }
 
     /// What a minion has shown of its connection.
-    pub(crate) fn seat(&self, id: &MinionId) -> Option<Seat> {
+    pub(crate) fn presence(&self, id: &MinionId) -> Option<Presence> {
         let here = self.lock().of(id);
-        if let Some(Seat::Here(_)) = here {
+        if let Some(Presence::Here(_)) = here {
             return here;
         }
         let elsewhere = self
             .elsewhere()
             .get(id)
-            .map(|(_, since)| Seat::Here(*since));
+            .map(|(_, since)| Presence::Here(*since));
         elsewhere.or(here)
     }
 
     /// The other master that a minion is connected to, if it is not to this one.
     pub(crate) fn master_of(&self, id: &MinionId) -> Option<String> {
-        if let Some(Seat::Here(_)) = self.lock().of(id) {
+        if let Some(Presence::Here(_)) = self.lock().of(id) {
             return None;
         }
         self.elsewhere().get(id).map(|(master, _)| master.clone())
@@ -177,13 +177,13 @@ impl Attendance {
     }
 
     /// Another master tells who is connected to it: all of them, or changes.
-    pub(crate) fn heard_of(&self, master: &str, are_all: bool, seats: Vec<(MinionId, bool)>) {
+    pub(crate) fn heard_of(&self, master: &str, are_all: bool, minions: Vec<(MinionId, bool)>) {
         let now = now_micros();
         let mut elsewhere = self.elsewhere();
         if are_all {
             elsewhere.retain(|_, (of, _)| of != master);
         }
-        for (id, is_here) in seats {
+        for (id, is_here) in minions {
             let is_of_it = elsewhere.get(&id).is_some_and(|(of, _)| of == master);
             if is_here && (elsewhere.contains_key(&id) || elsewhere.len() < ROSTER_SEATS_MAX) {
                 elsewhere.insert(id, (master.to_owned(), now));

@@ -27,7 +27,7 @@ use crate::core::auth::Room;
 use crate::core::cached_ids::CachedIds;
 use crate::core::clones::Clones;
 use crate::core::jobs::{self, DELIMITER_DEFAULT};
-use crate::core::roster::{Seat, is_gone};
+use crate::core::roster::{Presence, is_gone};
 use crate::core::targets::{Asked, Minions, Resolved, resolve};
 use crate::error::chain;
 use crate::keys::Keys;
@@ -81,9 +81,9 @@ impl Fleet {
         let are_all_known = self.attendance.all_known_for().is_some();
         let accepted = self.keys.accepted.list().into_iter();
         accepted
-            .filter(|id| match self.attendance.seat(id) {
-                Some(Seat::Here(_)) => true,
-                Some(Seat::Away(_)) => false,
+            .filter(|id| match self.attendance.presence(id) {
+                Some(Presence::Here(_)) => true,
+                Some(Presence::Away(_)) => false,
                 None => !are_all_known && estimated.contains(id),
             })
             .collect()
@@ -94,7 +94,7 @@ impl Fleet {
     /// here.
     pub(crate) fn absent_for(&self, id: &MinionId) -> Option<Duration> {
         let all_known_for = self.attendance.all_known_for()?;
-        let has_shown = self.attendance.seat(id).is_some();
+        let has_shown = self.attendance.presence(id).is_some();
         (!has_shown && self.was_here(id)).then_some(all_known_for)
     }
 
@@ -108,8 +108,8 @@ impl Fleet {
     ) -> Vec<String> {
         let before = now_micros().saturating_sub(for_micros);
         let is_gone = |id: &MinionId| {
-            let seat = self.attendance.seat(id);
-            is_gone(seat, self.absent_for(id), before)
+            let presence = self.attendance.presence(id);
+            is_gone(presence, self.absent_for(id), before)
         };
         ids.into_iter()
             .filter(|id| MinionId::parse(*id).is_ok_and(|id| is_gone(&id)))
@@ -119,8 +119,8 @@ impl Fleet {
 
     /// Whether a minion is known to be in no connection at this moment.
     pub(crate) fn is_away(&self, id: &MinionId) -> bool {
-        match self.attendance.seat(id) {
-            Some(seat) => matches!(seat, Seat::Away(_)),
+        match self.attendance.presence(id) {
+            Some(presence) => matches!(presence, Presence::Away(_)),
             None => self.absent_for(id).is_some(),
         }
     }

@@ -11,7 +11,7 @@ use halite_transport::fleet::Origin;
 use crate::access::Access;
 use crate::access::authenticate::LocalUser;
 use crate::core::acl::Rights;
-use crate::core::roster::Seat;
+use crate::core::roster::Presence;
 use crate::fleet::Fleet;
 use crate::fleet::connected::Addresses;
 use crate::jobs::Jobs;
@@ -103,9 +103,9 @@ impl Standings<'_> {
 
     fn connection(self, id: &MinionId, addresses: &mut Option<Addresses>) -> Connection {
         let fleet = self.fleet;
-        match (fleet.attendance.seat(id), fleet.absent_for(id)) {
-            (Some(Seat::Here(since)), _) => Connection::Here(since),
-            (Some(Seat::Away(since)), _) => Connection::Away(since),
+        match (fleet.attendance.presence(id), fleet.absent_for(id)) {
+            (Some(Presence::Here(since)), _) => Connection::Here(since),
+            (Some(Presence::Away(since)), _) => Connection::Away(since),
             (None, Some(span)) if span >= ABSENCE_MIN => Connection::Absent,
             // It may be connecting again.
             (None, Some(_)) => Connection::PerhapsAway,

@@ -107,7 +107,7 @@ impl Publishing {
             jobs::restrict(&mut load, &resolved.minions);
         }
         // Only Halite minions show their connections: no other is told of this.
-        let is_ours = |id| self.groups.fleet.attendance.seat(id).is_some();
+        let is_ours = |id| self.groups.fleet.attendance.presence(id).is_some();
         if jobs::asks_for_progress(request) && resolved.minions.iter().all(is_ours) {
             load.extra.insert(jobs::PROGRESS, true);
         }

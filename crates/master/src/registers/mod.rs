@@ -5,12 +5,12 @@
 //! looks for decisions in its own store, tells the others, and shows in its store
 //! what they have decided.
 
-mod doorman;
 mod error;
+mod join_acceptor;
 mod kept;
-mod ledger;
 mod publish_key;
 mod status;
+mod store_mirror;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
@@ -21,12 +21,12 @@ use halite_crypto::Secret;
 use halite_mesh::PeerAddress;
 use halite_proto::Value;
 
-pub(crate) use self::doorman::Doorman;
 pub(crate) use self::error::RegistersError;
-use self::ledger::{Ledger, Taken};
+pub(crate) use self::join_acceptor::JoinAcceptor;
 use self::publish_key::InUse;
+use self::store_mirror::{Effects, StoreMirror};
 use crate::clock::now_micros;
-use crate::cluster::joining::{Gift, REGISTERS_DIR};
+use crate::cluster::joining::{Admission, REGISTERS_DIR};
 use crate::cluster::message::Message as ToPeers;
 use crate::cluster::{Channel, Cluster};
 use crate::error::chain;
@@ -38,7 +38,7 @@ use crate::publishing::Publishing;
 const CHANNEL: &str = "registers";
 
 /// The parts of the master that the registers use.
-pub(crate) struct RegisterGroups {
+pub(crate) struct RegisterParts {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) fleet: Arc<Fleet>,
@@ -48,12 +48,12 @@ pub(crate) struct RegisterGroups {
 /// The registers of this master, and its talk with the others about them.
 pub(crate) struct KeyRegisters {
     pub(crate) me: PeerId,
-    pub(crate) groups: RegisterGroups,
+    pub(crate) parts: RegisterParts,
     state: Mutex<State>,
 }
 
 struct State {
-    ledger: Ledger,
+    mirror: StoreMirror,
     sync: Sync,
     in_use: InUse,
     /// Why the last look failed, which was logged.
@@ -67,33 +67,33 @@ impl KeyRegisters {
     ///
     /// # Errors
     /// When a file cannot be used, or the clock is wrong.
-    pub(crate) fn open(groups: RegisterGroups) -> Result<Arc<Self>, RegistersError> {
-        let cluster = &groups.cluster;
+    pub(crate) fn open(parts: RegisterParts) -> Result<Arc<Self>, RegistersError> {
+        let cluster = &parts.cluster;
         let me = PeerId::parse(cluster.own.as_str()).map_err(RegistersError::Id)?;
         let files = cluster.settings.pki_dir.join(REGISTERS_DIR);
-        let (store, dir) = (groups.keys.store.clone(), cluster.dir.clone());
+        let (store, dir) = (parts.keys.store.clone(), cluster.dir.clone());
         let wall = now_micros();
-        let mut ledger = Ledger::open(files, &me, store, dir, wall)?;
-        let used = groups.publishing.publisher.key().key.clone();
-        if !ledger.is_joining() && !ledger.registers.was_removed(&me) {
+        let mut mirror = StoreMirror::open(files, &me, store, dir, wall)?;
+        let used = parts.publishing.publisher.key().key.clone();
+        if !mirror.is_joining() && !mirror.registers.was_removed(&me) {
             let address = cluster.settings.address(me.as_str());
-            ledger.admit(&me, &cluster.own_key, &address, wall)?;
+            mirror.admit(&me, &cluster.own_key, &address, wall)?;
         }
-        if !ledger.is_joining() && ledger.registers.publish_key().is_none() {
-            ledger.rotate(used.clone(), wall)?;
+        if !mirror.is_joining() && mirror.registers.publish_key().is_none() {
+            mirror.rotate(used.clone(), wall)?;
         }
         let this = Arc::new(Self {
             me,
-            groups,
+            parts,
             state: Mutex::new(State {
-                ledger,
+                mirror,
                 sync: Sync::new(),
                 in_use: InUse::of_file(used),
                 trouble: None,
             }),
         });
         let agreed: Weak<Self> = Arc::downgrade(&this);
-        this.groups.publishing.agree_by(agreed);
+        this.parts.publishing.agree_by(agreed);
         let mut state = this.state();
         this.use_publish_key(&mut state)?;
         this.dial_members(&state);
@@ -104,37 +104,37 @@ impl KeyRegisters {
     /// Looks for decisions, and says what is due. Waits for the disk.
     pub(crate) fn tick(&self) {
         let mut state = self.state();
-        if state.ledger.is_joining() && state.sync.has_agreed(&state.ledger.registers) {
-            let _one = self.groups.keys.lock_filing();
-            match state.ledger.has_joined() {
+        if state.mirror.is_joining() && state.sync.has_agreed(&state.mirror.registers) {
+            let _one = self.parts.keys.lock_filing();
+            match state.mirror.has_joined() {
                 Ok(()) => tracing::info!("this master has the keys of the cluster"),
                 Err(error) => tracing::error!("{}", chain(&error)),
             }
         }
-        let mut taken = Taken::default();
+        let mut effects = Effects::default();
         let looked = {
-            let _one = self.groups.keys.lock_filing();
+            let _one = self.parts.keys.lock_filing();
             let looked = self.look(&mut state);
-            let settled = state.ledger.settle(&mut taken);
+            let settled = state.mirror.settle(&mut effects);
             looked.and(settled)
         };
-        let followed = self.follow(&mut state, &taken);
+        let followed = self.follow(&mut state, &effects);
         self.note_trouble(&mut state, looked.and(followed));
         self.send(&mut state);
         let rotates = self.has_to_rotate(&mut state);
         drop(state);
         if rotates {
-            self.groups.publishing.rotate();
+            self.parts.publishing.rotate();
         }
     }
 
     /// Takes a master in that has proven that it may join.
-    pub(super) fn admit(&self, asks: &Asks) -> Result<Gift, Refusal> {
+    pub(super) fn admit(&self, asks: &Asks) -> Result<Admission, Refusal> {
         let mut state = self.state();
-        if state.ledger.is_joining() {
+        if state.mirror.is_joining() {
             return Err(Refusal::Busy);
         }
-        let registers = &mut state.ledger.registers;
+        let registers = &mut state.mirror.registers;
         let is_other = |(id, key, _): (&PeerId, &str, &str)| {
             *id == asks.id && halite_crypto::clean_key(key) != halite_crypto::clean_key(&asks.key)
         };
@@ -144,7 +144,7 @@ impl KeyRegisters {
         if registers.publish_key().is_none() {
             return Err(Refusal::Busy);
         }
-        let gift = self.take_in(&mut state, asks).map_err(|error| {
+        let admission = self.take_in(&mut state, asks).map_err(|error| {
             tracing::error!(peer = %asks.id, "could not take a master in: {}", chain(&error));
             match error {
                 RegistersError::Register(_) => Refusal::Full,
@@ -153,7 +153,7 @@ impl KeyRegisters {
         })?;
         self.dial_members(&state);
         self.send(&mut state);
-        Ok(gift)
+        Ok(admission)
     }
 
     /// Takes a master out of the cluster, at once. Whether it was a member.
@@ -162,37 +162,37 @@ impl KeyRegisters {
     /// When it cannot be written down.
     pub(crate) fn remove(&self, peer: &PeerId) -> Result<bool, RegistersError> {
         let mut state = self.state();
-        let State { ledger, sync, .. } = &mut *state;
-        if !ledger.remove_member(peer, now_micros()) {
+        let State { mirror, sync, .. } = &mut *state;
+        if !mirror.remove_member(peer, now_micros()) {
             return Ok(false);
         }
-        let mut taken = Taken::default();
+        let mut effects = Effects::default();
         let kept = {
-            let _one = self.groups.keys.lock_filing();
-            ledger.settle(&mut taken)
+            let _one = self.parts.keys.lock_filing();
+            mirror.settle(&mut effects)
         };
         sync.disconnected(peer);
         let peers = std::slice::from_ref(peer);
-        sync.tell(&ledger.registers.some([], peers, false));
+        sync.tell(&mirror.registers.some([], peers, false));
         // What fails here is tried again by the next tick.
-        let _ = self.follow(&mut state, &taken);
+        let _ = self.follow(&mut state, &effects);
         self.send(&mut state);
         drop(state);
         self.refresh_pins();
         // It knows the publish key.
-        self.groups.publishing.rotate();
+        self.parts.publishing.rotate();
         kept.map(|()| true)
     }
 
-    fn take_in(&self, state: &mut State, asks: &Asks) -> Result<Gift, RegistersError> {
-        let State { ledger, sync, .. } = state;
-        ledger.admit(&asks.id, &asks.key, &asks.address, now_micros())?;
-        let registers = &ledger.registers;
+    fn take_in(&self, state: &mut State, asks: &Asks) -> Result<Admission, RegistersError> {
+        let State { mirror, sync, .. } = state;
+        mirror.admit(&asks.id, &asks.key, &asks.address, now_micros())?;
+        let registers = &mirror.registers;
         let members: Vec<PeerId> = registers.members().map(|(id, ..)| id.clone()).collect();
         sync.tell(&registers.some([], std::slice::from_ref(&asks.id), false));
         self.refresh_pins();
-        let pem = self.groups.cluster.identity.private().to_pem();
-        Ok(Gift {
+        let pem = self.parts.cluster.identity.private().to_pem();
+        Ok(Admission {
             cluster_pem: Secret::new(pem.map_err(RegistersError::ClusterKey)?.expose().clone()),
             delta: registers.some([], &members, true),
         })
@@ -201,16 +201,16 @@ impl KeyRegisters {
     /// Looks for what was decided here, and tells the others. For who has locked
     /// the filing of keys.
     fn look(&self, state: &mut State) -> Result<(), RegistersError> {
-        let State { ledger, sync, .. } = state;
+        let State { mirror, sync, .. } = state;
         let wall = now_micros();
-        let decided = ledger.look(wall)?;
-        sync.tell_keys(&ledger.registers, &decided);
-        if ledger.is_joining() {
+        let decided = mirror.look(wall)?;
+        sync.tell_keys(&mirror.registers, &decided);
+        if mirror.is_joining() {
             return Ok(());
         }
-        let removed = ledger.look_at_members(wall)?;
+        let removed = mirror.look_at_members(wall)?;
         if !removed.is_empty() {
-            sync.tell(&ledger.registers.some([], &removed, false));
+            sync.tell(&mirror.registers.some([], &removed, false));
         }
         Ok(())
     }
@@ -219,31 +219,31 @@ impl KeyRegisters {
     fn hear(&self, peer: &PeerId, body: Value) -> Result<(), RegistersError> {
         let message = Message::from_value(body).map_err(RegistersError::Unreadable)?;
         let mut state = self.state();
-        let mut taken = Taken::default();
+        let mut effects = Effects::default();
         let heard = {
-            let _one = self.groups.keys.lock_filing();
+            let _one = self.parts.keys.lock_filing();
             // What was decided here counts as such before anything is merged. What
             // is wrong with that is no reason not to hear the others: the next tick
             // says it.
             let _ = self.look(&mut state);
-            let State { ledger, sync, .. } = &mut *state;
-            ledger.hear(sync, peer, message, now_micros(), &mut taken)
+            let State { mirror, sync, .. } = &mut *state;
+            mirror.hear(sync, peer, message, now_micros(), &mut effects)
         };
-        let _ = self.follow(&mut state, &taken);
+        let _ = self.follow(&mut state, &effects);
         self.send(&mut state);
         heard
     }
 
     /// Does what follows from what was heard.
-    fn follow(&self, state: &mut State, taken: &Taken) -> Result<(), RegistersError> {
-        let RegisterGroups { keys, fleet, .. } = &self.groups;
-        if !taken.lost.is_empty() {
+    fn follow(&self, state: &mut State, effects: &Effects) -> Result<(), RegistersError> {
+        let RegisterParts { keys, fleet, .. } = &self.parts;
+        if !effects.lost.is_empty() {
             keys.end_sessions();
         }
-        for id in &taken.deleted {
+        for id in &effects.deleted {
             fleet.forget_minion_data(id);
         }
-        for id in &taken.undone {
+        for id in &effects.undone {
             tracing::warn!(
                 minion = %id,
                 "its key was accepted here and meanwhile rejected or deleted on another master: \
@@ -252,8 +252,8 @@ impl KeyRegisters {
         }
         // Who has revoked them did not know that they were accepted and may have the
         // publish key.
-        state.in_use.is_spent |= !taken.undone.is_empty();
-        if !taken.members.is_empty() {
+        state.in_use.is_spent |= !effects.undone.is_empty();
+        if !effects.members.is_empty() {
             self.refresh_pins();
             self.dial_members(state);
         }
@@ -261,30 +261,30 @@ impl KeyRegisters {
     }
 
     fn refresh_pins(&self) {
-        if let Err(error) = self.groups.cluster.mesh.refresh_pins() {
+        if let Err(error) = self.parts.cluster.mesh.refresh_pins() {
             tracing::error!("could not read the keys of the peers: {}", chain(&error));
         }
     }
 
     fn dial_members(&self, state: &State) {
-        for (id, _, address) in state.ledger.registers.members() {
+        for (id, _, address) in state.mirror.registers.members() {
             if *id == self.me || address.is_empty() {
                 continue;
             }
-            match PeerAddress::parse(address, self.groups.cluster.settings.listen.port()) {
-                Ok(address) => self.groups.cluster.mesh.also_dial(address),
+            match PeerAddress::parse(address, self.parts.cluster.settings.listen.port()) {
+                Ok(address) => self.parts.cluster.mesh.also_dial(address),
                 Err(error) => tracing::warn!(peer = %id, "cannot be dialled: {error}"),
             }
         }
     }
 
     fn send(&self, state: &mut State) {
-        let State { ledger, sync, .. } = state;
+        let State { mirror, sync, .. } = state;
         while let Some(Output::Send(to, message)) =
-            sync.poll(&mut ledger.registers, Instant::now(), now_micros())
+            sync.poll(&mut mirror.registers, Instant::now(), now_micros())
         {
             let message = ToPeers::Channel(CHANNEL.to_owned(), message.to_value());
-            self.groups.cluster.tell_one(&to, &message);
+            self.parts.cluster.tell_one(&to, &message);
         }
     }
 

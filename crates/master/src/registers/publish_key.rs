@@ -47,17 +47,17 @@ impl KeyRegisters {
     /// # Errors
     /// When the file cannot be written.
     pub(super) fn use_publish_key(&self, state: &mut State) -> Result<(), RegistersError> {
-        let State { ledger, in_use, .. } = state;
-        let Some(known) = ledger.registers.publish_key() else {
+        let State { mirror, in_use, .. } = state;
+        let Some(known) = mirror.registers.publish_key() else {
             return Ok(());
         };
-        let publishing = &self.groups.publishing;
+        let publishing = &self.parts.publishing;
         let is_told = in_use.told_until.is_none_or(|end| end <= Instant::now());
         if is_told && !publishing.publisher.key().key.is_same(&known.key) {
             publishing.adopt(known.key.clone());
         }
         if !in_use.in_file.is_same(&known.key) {
-            self.groups.cluster.dir.put_publish_key(&known.key)?;
+            self.parts.cluster.dir.put_publish_key(&known.key)?;
             in_use.in_file = known.key.clone();
         }
         Ok(())
@@ -66,11 +66,11 @@ impl KeyRegisters {
     /// Whether somebody may have the publish key who was revoked since, and this
     /// master is the one to make another one.
     pub(super) fn has_to_rotate(&self, state: &mut State) -> bool {
-        let State { ledger, in_use, .. } = state;
-        let is_stale = ledger.registers.is_publish_key_stale();
-        let is_due = in_use.is_spent || (is_stale && self.groups.cluster.is_first());
+        let State { mirror, in_use, .. } = state;
+        let is_stale = mirror.registers.is_publish_key_stale();
+        let is_due = in_use.is_spent || (is_stale && self.parts.cluster.is_first());
         let now = Instant::now();
-        if !is_due || ledger.is_joining() || in_use.rotates_next.is_some_and(|next| now < next) {
+        if !is_due || mirror.is_joining() || in_use.rotates_next.is_some_and(|next| now < next) {
             return false;
         }
         in_use.rotates_next = Some(now + REGISTERS_ROTATION_PAUSE);
@@ -82,22 +82,22 @@ impl AgreedKey for KeyRegisters {
     fn rotate(&self) -> SymmetricKey {
         let mut state = self.state();
         {
-            let _one = self.groups.keys.lock_filing();
+            let _one = self.parts.keys.lock_filing();
             // The new key is for whoever is left by what was decided until now. What
             // is wrong with the look, the next tick says.
             let _ = self.look(&mut state);
         }
         let key = SymmetricKey::generate();
         let State {
-            ledger,
+            mirror,
             sync,
             in_use,
             ..
         } = &mut *state;
-        let kept = ledger.rotate(key.clone(), now_micros());
+        let kept = mirror.rotate(key.clone(), now_micros());
         in_use.told_until = Some(Instant::now() + PUBLISH_KEY_TOLD_MAX);
         in_use.is_spent = false;
-        sync.tell(&ledger.registers.some([], [], true));
+        sync.tell(&mirror.registers.some([], [], true));
         let used = self.use_publish_key(&mut state);
         self.send(&mut state);
         // The key holds all the same: others have heard of it.

@@ -38,7 +38,7 @@ impl KeyRegisters {
     /// The members.
     pub(crate) fn members(&self) -> Vec<MemberStatus> {
         let state = self.state();
-        let members = state.ledger.registers.members();
+        let members = state.mirror.registers.members();
         let member = |(id, _, address): (&PeerId, &str, &str)| MemberStatus {
             id: id.clone(),
             address: address.to_owned(),
@@ -49,7 +49,7 @@ impl KeyRegisters {
     /// The state of the registers.
     pub(crate) fn status(&self) -> RegisterStatus {
         let state = self.state();
-        let registers = &state.ledger.registers;
+        let registers = &state.mirror.registers;
         let (names, deleted) = registers.key_counts();
         let floor = registers.floor().micros;
         RegisterStatus {
@@ -58,7 +58,7 @@ impl KeyRegisters {
             epoch: registers.publish_key().map_or(0, |key| key.epoch),
             settled_ago: (floor > 0)
                 .then(|| Duration::from_micros(now_micros().saturating_sub(floor))),
-            is_joining: state.ledger.is_joining(),
+            is_joining: state.mirror.is_joining(),
             trouble: state.trouble.clone(),
         }
     }

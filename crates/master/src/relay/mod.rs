@@ -54,7 +54,7 @@ impl Relay {
 pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<Relay> {
     let cluster = master.cluster.clone()?;
     let listener = cluster.take_listener()?;
-    let hearer = Hearer {
+    let receiver = PeerReceiver {
         bus: Arc::clone(&master.bus),
         keys: Arc::clone(&master.keys),
         jobs: Arc::clone(&master.jobs),
@@ -68,13 +68,13 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
         .fleet
         .attendance
         .on_change(Box::new(move |id, is_here| {
-            tell_seat(&peers, id, is_here);
+            tell_presence(&peers, id, is_here);
         }));
     let events = master.bus.subscribe(String::new());
     let tap = tokio::spawn(tell_events(Arc::clone(&cluster), events));
     let mesh = cluster.mesh.clone();
     let links = tokio::spawn(async move {
-        mesh.run(listener, Arc::new(hearer)).await;
+        mesh.run(listener, Arc::new(receiver)).await;
     });
     Some(Relay {
         cluster,
@@ -82,17 +82,17 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
     })
 }
 
-fn tell_seat(cluster: &Weak<Cluster>, id: &MinionId, is_here: bool) {
+fn tell_presence(cluster: &Weak<Cluster>, id: &MinionId, is_here: bool) {
     if let Some(cluster) = cluster.upgrade() {
-        cluster.tell(&Message::Seats {
-            are_all: false,
-            seats: vec![(id.clone(), is_here)],
+        cluster.tell(&Message::Presence {
+            is_complete: false,
+            minions: vec![(id.clone(), is_here)],
         });
     }
 }
 
 /// Applies what peers tell.
-struct Hearer {
+struct PeerReceiver {
     bus: Arc<Bus>,
     keys: Arc<Keys>,
     jobs: Arc<Jobs>,
@@ -102,7 +102,7 @@ struct Hearer {
     channels: Vec<Arc<dyn Channel>>,
 }
 
-impl Receiver for Hearer {
+impl Receiver for PeerReceiver {
     fn peer_is_up(&self, peer: &PeerId, life: Incarnation) {
         tracing::info!(%peer, %life, "the peer is connected");
         let current = self.cluster.grants.current();
@@ -154,10 +154,13 @@ impl Receiver for Hearer {
                 let grant = self.cluster.renew_grant();
                 self.cluster.tell_one(peer, &Message::Renewed(grant));
             }
-            Message::Seats { are_all, seats } => {
+            Message::Presence {
+                is_complete,
+                minions,
+            } => {
                 self.fleet
                     .attendance
-                    .heard_of(peer.as_str(), are_all, seats);
+                    .heard_of(peer.as_str(), is_complete, minions);
             }
             Message::Ask => self.answer(peer),
             Message::PublishKey => self.publishing.reload_key(),
@@ -192,7 +195,7 @@ fn revoked_by(event: &Event) -> Option<MinionId> {
     MinionId::parse(text("id")?).ok()
 }
 
-impl Hearer {
+impl PeerReceiver {
     fn event(&self, peer: &PeerId, packed: &[u8]) {
         match Event::unpack(packed) {
             Ok(event) => {
@@ -273,9 +276,14 @@ impl Hearer {
         let grant = self.cluster.grants.current();
         self.cluster.tell_one(peer, &Message::Grant(grant));
         let here = self.fleet.attendance.here().into_iter();
-        let seats = here.map(|id| (id, true)).collect();
-        let are_all = true;
-        self.cluster
-            .tell_one(peer, &Message::Seats { are_all, seats });
+        let minions = here.map(|id| (id, true)).collect();
+        let is_complete = true;
+        self.cluster.tell_one(
+            peer,
+            &Message::Presence {
+                is_complete,
+                minions,
+            },
+        );
     }
 }

@@ -8,7 +8,7 @@ use halite_crypto::clean_key;
 use halite_key::{KeyState, KeyStoreError};
 use halite_proto::MinionId;
 
-use super::{Ledger, Taken};
+use super::{Effects, StoreMirror};
 use crate::registers::RegistersError;
 
 /// What of the registers is not on disk yet, or not shown by the key store.
@@ -44,9 +44,9 @@ impl Unsettled {
     }
 }
 
-impl Ledger {
+impl StoreMirror {
     /// Takes note of what has changed by what a peer has said.
-    pub(super) fn take(&mut self, merged: Merged, taken: &mut Taken) {
+    pub(super) fn take(&mut self, merged: Merged, effects: &mut Effects) {
         if merged.without_room > 0 {
             tracing::error!(
                 "the registers are full: {} names of other masters are not kept",
@@ -59,9 +59,9 @@ impl Ledger {
         unsettled.minions.extend(merged.keys);
         unsettled.masters.extend(merged.members.iter().cloned());
         unsettled.publish_key |= merged.publish_key;
-        taken.undone.extend(merged.undone);
-        taken.members.extend(merged.members);
-        taken.publish_key |= merged.publish_key;
+        effects.undone.extend(merged.undone);
+        effects.members.extend(merged.members);
+        effects.publish_key |= merged.publish_key;
     }
 
     /// Writes down what is not on disk yet, and shows what is not shown yet: what
@@ -69,10 +69,13 @@ impl Ledger {
     ///
     /// # Errors
     /// What failed first. It is to be tried again.
-    pub(in crate::registers) fn settle(&mut self, taken: &mut Taken) -> Result<(), RegistersError> {
+    pub(in crate::registers) fn settle(
+        &mut self,
+        effects: &mut Effects,
+    ) -> Result<(), RegistersError> {
         let kept = self.keep();
-        let shown = self.show_pending(kept.is_ok(), taken);
-        let removed = self.remove_peers(taken);
+        let shown = self.show_pending(kept.is_ok(), effects);
+        let removed = self.remove_peers(effects);
         kept.and(shown).and(removed)
     }
 
@@ -113,12 +116,12 @@ impl Ledger {
     }
 
     /// Who was removed has no file, and is therefore not let in.
-    fn remove_peers(&self, taken: &mut Taken) -> Result<(), RegistersError> {
+    fn remove_peers(&self, effects: &mut Effects) -> Result<(), RegistersError> {
         let me = self.registers.me();
         for id in self.registers.removed().filter(|id| *id != me) {
             if self.dir.has_peer(id.as_str()) {
                 self.dir.remove_peer(id.as_str())?;
-                taken.members.push(id.clone());
+                effects.members.push(id.clone());
             }
         }
         Ok(())
@@ -126,7 +129,11 @@ impl Ledger {
 
     /// Has the store show what is pending. Where that is not on disk, only what
     /// takes access away: found again after a crash it is the same decision.
-    fn show_pending(&mut self, is_on_disk: bool, taken: &mut Taken) -> Result<(), RegistersError> {
+    fn show_pending(
+        &mut self,
+        is_on_disk: bool,
+        effects: &mut Effects,
+    ) -> Result<(), RegistersError> {
         if self.unsettled.pending.is_empty() {
             return Ok(());
         }
@@ -137,7 +144,7 @@ impl Ledger {
             if is_grant && !is_on_disk {
                 continue;
             }
-            match self.show(&id, taken) {
+            match self.show(&id, effects) {
                 Ok(()) => {
                     self.unsettled.pending.remove(&id);
                 }
@@ -152,7 +159,7 @@ impl Ledger {
     }
 
     /// Has the store show what is known of a minion.
-    fn show(&mut self, id: &MinionId, taken: &mut Taken) -> Result<(), KeyStoreError> {
+    fn show(&mut self, id: &MinionId, effects: &mut Effects) -> Result<(), KeyStoreError> {
         let stored = self.store.lookup(id)?;
         let was_accepted = stored
             .as_ref()
@@ -170,14 +177,14 @@ impl Ledger {
                     self.store.put(id, state, pem)?;
                 }
                 if was_accepted && state != KeyState::Accepted {
-                    taken.lost.push(id.clone());
+                    effects.lost.push(id.clone());
                 }
             }
             None if stored.is_some() => {
                 self.store.delete(id)?;
-                taken.deleted.push(id.clone());
+                effects.deleted.push(id.clone());
                 if was_accepted {
-                    taken.lost.push(id.clone());
+                    effects.lost.push(id.clone());
                 }
             }
             None => {}

@@ -12,12 +12,12 @@ impl Master {
     }
 
     fn reopen(&mut self, number: usize) {
-        self.ledger = open(&self.dir, number);
+        self.mirror = open(&self.dir, number);
         self.sync = Sync::new();
     }
 
     fn settle(&mut self) -> Result<(), RegistersError> {
-        self.ledger.settle(&mut Taken::default())
+        self.mirror.settle(&mut Effects::default())
     }
 }
 
@@ -84,33 +84,33 @@ fn what_was_heard_and_not_written_is_written_later() {
     fs::create_dir(&in_the_way).unwrap();
     let m0 = &mut fleet.masters[0];
     m0.store().put(&web, KeyState::Accepted, &KEYS[0]).unwrap();
-    m0.ledger.admit(&peer(5), "key", "", wall).unwrap();
-    m0.ledger.rotate(SymmetricKey::generate(), wall).unwrap();
-    m0.ledger.look(wall).unwrap();
-    let said = m0.ledger.registers.some([&web], [&peer(5)], true);
+    m0.mirror.admit(&peer(5), "key", "", wall).unwrap();
+    m0.mirror.rotate(SymmetricKey::generate(), wall).unwrap();
+    m0.mirror.look(wall).unwrap();
+    let said = m0.mirror.registers.some([&web], [&peer(5)], true);
     let said = Message::Delta {
         delta: Box::new(said),
         answer: false,
     };
-    let (m1, taken) = (&mut fleet.masters[1], &mut Taken::default());
-    m1.ledger
-        .hear(&mut m1.sync, &peer(0), said, wall, taken)
+    let (m1, effects) = (&mut fleet.masters[1], &mut Effects::default());
+    m1.mirror
+        .hear(&mut m1.sync, &peer(0), said, wall, effects)
         .unwrap();
-    assert!(taken.publish_key);
-    let epoch = |master: &Master| master.ledger.registers.publish_key().map(|key| key.epoch);
+    assert!(effects.publish_key);
+    let epoch = |master: &Master| master.mirror.registers.publish_key().map(|key| key.epoch);
     // It knows, and does not let anybody in by what is not on disk.
     assert_eq!(epoch(&fleet.masters[1]), Some(1));
     assert_eq!(fleet.masters[1].state("web1"), None);
     assert!(fleet.masters[1].settle().is_err());
     // Nor does it take for removed whose file it could not write.
-    let removed = fleet.masters[1].ledger.look_at_members(wall);
-    assert!(removed.is_err() && fleet.masters[1].ledger.registers.is_member(&peer(5)));
+    let removed = fleet.masters[1].mirror.look_at_members(wall);
+    assert!(removed.is_err() && fleet.masters[1].mirror.registers.is_member(&peer(5)));
     fs::remove_dir(&in_the_way).unwrap();
     fleet.masters[1].settle().unwrap();
     assert_eq!(fleet.masters[1].state("web1"), Some(KeyState::Accepted));
     fleet.masters[1].reopen(1);
     assert_eq!(epoch(&fleet.masters[1]), Some(1));
-    assert!(fleet.masters[1].ledger.registers.is_member(&peer(5)));
+    assert!(fleet.masters[1].mirror.registers.is_member(&peer(5)));
 }
 
 #[test]
@@ -122,18 +122,18 @@ fn who_was_removed_is_not_heard_and_its_file_goes_as_soon_as_it_can() {
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     let m0 = &mut fleet.masters[0];
-    assert!(m0.ledger.remove_member(&peer(2), wall));
+    assert!(m0.mirror.remove_member(&peer(2), wall));
     m0.settle().unwrap();
     assert!(!m0.pki("peers/m2.pub").exists());
     let said = Message::Delta {
-        delta: Box::new(m0.ledger.registers.some([], &[peer(2)], false)),
+        delta: Box::new(m0.mirror.registers.some([], &[peer(2)], false)),
         answer: false,
     };
     let m1 = &mut fleet.masters[1];
     let hear = |m1: &mut Master, from| {
-        let taken = &mut Taken::default();
-        m1.ledger
-            .hear(&mut m1.sync, &peer(from), said.clone(), wall, taken)
+        let effects = &mut Effects::default();
+        m1.mirror
+            .hear(&mut m1.sync, &peer(from), said.clone(), wall, effects)
     };
     hear(m1, 0).unwrap();
     assert!(file.exists() && m1.settle().is_err());
@@ -152,22 +152,22 @@ fn registers_larger_than_one_record_are_read_again() {
     let key = "k".repeat(4000);
     for number in 0..1000 {
         let minion = id(&format!("minion{number}"));
-        let registers = &mut m0.ledger.registers;
+        let registers = &mut m0.mirror.registers;
         assert!(
             registers
                 .decide(&minion, Decision::Pend(&key), WALL)
                 .unwrap()
         );
-        m0.ledger.unsettled.minions.insert(minion);
+        m0.mirror.unsettled.minions.insert(minion);
     }
-    m0.ledger.keep().unwrap();
+    m0.mirror.keep().unwrap();
     // What is larger than the snapshot becomes one.
     assert_eq!(fs::metadata(m0.pki("registers/log")).unwrap().len(), 0);
     let snapshot = fs::read(m0.pki("registers/snapshot")).unwrap();
     let first = u64::from_be_bytes(snapshot[..8].try_into().unwrap());
     assert!(first < snapshot.len() as u64 / 2, "{first}");
     m0.reopen(0);
-    assert_eq!(m0.ledger.registers.key_counts(), (1000, 0));
+    assert_eq!(m0.mirror.registers.key_counts(), (1000, 0));
 }
 
 #[test]
@@ -178,10 +178,10 @@ fn a_clock_behind_what_was_written_is_refused() {
         let pki = dir.path().join("pki");
         let store = KeyStore::open(&pki, None).unwrap();
         let cluster = ClusterDir::open(pki.clone()).unwrap();
-        Ledger::open(pki.join("registers"), &peer(0), store, cluster, wall).err()
+        StoreMirror::open(pki.join("registers"), &peer(0), store, cluster, wall).err()
     };
     let lead = u64::try_from(CLOCK_LEAD_MAX.as_micros()).unwrap();
-    let written = fleet.masters[0].ledger.registers.now().micros;
+    let written = fleet.masters[0].mirror.registers.now().micros;
     assert!(open_at(written - lead).is_none());
     let error = open_at(written - lead - 5_000_000).unwrap();
     let is_behind = matches!(error, RegistersError::ClockBehind { lead_s: 65, .. });

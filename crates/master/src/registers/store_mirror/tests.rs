@@ -30,37 +30,37 @@ fn peer(number: usize) -> PeerId {
 
 struct Master {
     dir: TempDir,
-    ledger: Ledger,
+    mirror: StoreMirror,
     sync: Sync,
 }
 
 impl Master {
     fn new(number: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let ledger = open(&dir, number);
+        let mirror = open(&dir, number);
         Self {
             dir,
-            ledger,
+            mirror,
             sync: Sync::new(),
         }
     }
 
     fn store(&self) -> KeyStore {
-        self.ledger.store.clone()
+        self.mirror.store.clone()
     }
 
     fn state(&self, minion: &str) -> Option<KeyState> {
-        let key = self.ledger.store.lookup(&id(minion)).unwrap();
+        let key = self.mirror.store.lookup(&id(minion)).unwrap();
         key.map(|key| key.state)
     }
 }
 
-fn open(dir: &TempDir, number: usize) -> Ledger {
+fn open(dir: &TempDir, number: usize) -> StoreMirror {
     let pki = dir.path().join("pki");
     let store = KeyStore::open(&pki, None).unwrap();
     let cluster = ClusterDir::open(pki.clone()).unwrap();
     // Fleets go on in time; the clock has tests of its own.
-    Ledger::open(
+    StoreMirror::open(
         pki.join("registers"),
         &peer(number),
         store,
@@ -83,8 +83,8 @@ impl Fleet {
         let mut masters: Vec<Master> = (0..count).map(Master::new).collect();
         for master in &mut masters {
             for number in 0..count {
-                let ledger = &mut master.ledger;
-                ledger.admit(&peer(number), "key", "", WALL).unwrap();
+                let mirror = &mut master.mirror;
+                mirror.admit(&peer(number), "key", "", WALL).unwrap();
             }
         }
         let mut fleet = Self {
@@ -123,9 +123,9 @@ impl Fleet {
         let wall = self.wall();
         for number in 0..self.masters.len() {
             if !self.down.contains(&number) {
-                let Master { ledger, sync, .. } = &mut self.masters[number];
-                let decided = ledger.look(wall).unwrap();
-                sync.tell_keys(&ledger.registers, &decided);
+                let Master { mirror, sync, .. } = &mut self.masters[number];
+                let decided = mirror.look(wall).unwrap();
+                sync.tell_keys(&mirror.registers, &decided);
             }
         }
     }
@@ -139,18 +139,18 @@ impl Fleet {
                 if self.down.contains(&number) {
                     continue;
                 }
-                let Master { ledger, sync, .. } = &mut self.masters[number];
-                let Some(Output::Send(to, message)) = sync.poll(&mut ledger.registers, now, wall)
+                let Master { mirror, sync, .. } = &mut self.masters[number];
+                let Some(Output::Send(to, message)) = sync.poll(&mut mirror.registers, now, wall)
                 else {
                     continue;
                 };
                 is_quiet = false;
                 let to: usize = to.as_str()[1..].parse().unwrap();
                 if !self.down.contains(&to) {
-                    let Master { ledger, sync, .. } = &mut self.masters[to];
-                    let taken = &mut Taken::default();
-                    ledger
-                        .hear(sync, &peer(number), message, wall, taken)
+                    let Master { mirror, sync, .. } = &mut self.masters[to];
+                    let effects = &mut Effects::default();
+                    mirror
+                        .hear(sync, &peer(number), message, wall, effects)
                         .unwrap();
                 }
             }
@@ -218,7 +218,7 @@ fn a_key_that_was_deleted_while_a_master_was_down_stays_deleted() {
     assert_eq!(fleet.states("web1"), [Some(KeyState::Accepted), None, None]);
     fleet.down.clear();
     let m0 = &mut fleet.masters[0];
-    m0.ledger = open(&m0.dir, 0);
+    m0.mirror = open(&m0.dir, 0);
     m0.sync = Sync::new();
     fleet.meet();
     assert_eq!(fleet.states("web1"), [None; 3]);
@@ -242,17 +242,17 @@ fn a_master_that_died_before_its_store_showed_what_was_heard_shows_it() {
     fleet.meet();
     fleet.masters[0].store().delete(&web).unwrap();
     fleet.look();
-    let delta = fleet.masters[0].ledger.registers.some([&web], [], false);
+    let delta = fleet.masters[0].mirror.registers.some([&web], [], false);
     let wall = fleet.wall();
     let m1 = &mut fleet.masters[1];
-    let merged = m1.ledger.registers.merge(delta, wall).unwrap();
-    m1.ledger.take(merged, &mut Taken::default());
-    m1.ledger.keep().unwrap();
+    let merged = m1.mirror.registers.merge(delta, wall).unwrap();
+    m1.mirror.take(merged, &mut Effects::default());
+    m1.mirror.keep().unwrap();
     assert_eq!(m1.state("web1"), Some(KeyState::Accepted));
-    m1.ledger = open(&m1.dir, 1);
+    m1.mirror = open(&m1.dir, 1);
     assert_eq!(m1.state("web1"), None);
     // And it takes what it sees for nobody's decision.
-    assert!(m1.ledger.look(wall).unwrap().is_empty());
+    assert!(m1.mirror.look(wall).unwrap().is_empty());
 }
 
 #[test]
@@ -271,14 +271,15 @@ fn a_torn_record_is_left_out_and_a_directory_that_is_gone_deletes_nothing() {
     let log = m0.dir.path().join("pki/registers/log");
     let bytes = fs::read(&log).unwrap();
     fs::write(&log, &bytes[..bytes.len() - 1]).unwrap();
-    m0.ledger = open(&m0.dir, 0);
-    let known = |ledger: &Ledger, minion| ledger.registers.key(&id(minion)) != Standing::Absent;
-    assert!(known(&m0.ledger, "web1") && !known(&m0.ledger, "web2"));
-    m0.ledger.look(WALL).unwrap();
-    assert!(known(&m0.ledger, "web2"));
+    m0.mirror = open(&m0.dir, 0);
+    let known =
+        |mirror: &StoreMirror, minion| mirror.registers.key(&id(minion)) != Standing::Absent;
+    assert!(known(&m0.mirror, "web1") && !known(&m0.mirror, "web2"));
+    m0.mirror.look(WALL).unwrap();
+    assert!(known(&m0.mirror, "web2"));
     fs::remove_dir_all(m0.dir.path().join("pki")).unwrap();
     KeyStore::open(m0.dir.path().join("pki"), None).unwrap();
-    assert!(matches!(m0.ledger.look(WALL), Err(RegistersError::Gone)));
+    assert!(matches!(m0.mirror.look(WALL), Err(RegistersError::Gone)));
 }
 
 #[test]
@@ -301,29 +302,29 @@ fn a_master_that_joins_with_old_keys_brings_none_of_them_back() {
             .put(&id(minion), KeyState::Accepted, &KEYS[0])
             .unwrap();
     }
-    let given = fleet.masters[0].ledger.registers.some([], &[peer(0)], true);
+    let given = fleet.masters[0].mirror.registers.some([], &[peer(0)], true);
     let given = halite_proto::msgpack::pack_modern(&given.to_value()).unwrap();
     fs::write(joiner.dir.path().join("pki/registers").join(GIVEN), given).unwrap();
-    joiner.ledger = open(&joiner.dir, 7);
-    assert!(joiner.ledger.look(fleet.wall()).unwrap().is_empty());
-    for delta in fleet.masters[0].ledger.registers.all() {
+    joiner.mirror = open(&joiner.dir, 7);
+    assert!(joiner.mirror.look(fleet.wall()).unwrap().is_empty());
+    for delta in fleet.masters[0].mirror.registers.all() {
         let message = Message::Delta {
             delta: Box::new(delta),
             answer: false,
         };
         let wall = fleet.wall();
         joiner
-            .ledger
+            .mirror
             .hear(
                 &mut joiner.sync,
                 &peer(0),
                 message,
                 wall,
-                &mut Taken::default(),
+                &mut Effects::default(),
             )
             .unwrap();
     }
-    joiner.ledger.has_joined().unwrap();
+    joiner.mirror.has_joined().unwrap();
     assert_eq!(joiner.state("web1"), Some(KeyState::Accepted));
     // The others have forgotten that it was deleted.
     assert_eq!(joiner.state("web2"), Some(KeyState::Pending));

@@ -4,7 +4,7 @@
 //!
 //! Decisions are found by looking, whoever has made them: a handler, `salt-key`,
 //! or a person with a copy of a file. What cannot be written or shown now is tried
-//! again ([`settle`](Ledger::settle)). Invariant: access that was granted elsewhere
+//! again ([`settle`](StoreMirror::settle)). Invariant: access that was granted elsewhere
 //! is on disk before the store shows it, and what the store may not show yet is on
 //! disk beside it.
 
@@ -32,9 +32,9 @@ use super::kept::Kept;
 use crate::cluster::joining::GIVEN;
 use crate::limits::REGISTERS_BYTES_MAX;
 
-/// What has changed by what a peer has said.
+/// What follows from what a peer has said.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct Effects {
     /// Minions that were accepted here and are not any more.
     pub(super) lost: Vec<MinionId>,
     /// Minions whose keys are gone.
@@ -51,7 +51,7 @@ pub(super) struct Taken {
 type Looked = BTreeMap<(KeyState, MinionId), Option<KeyVersion>>;
 
 /// The registers, their files, and the key store.
-pub(super) struct Ledger {
+pub(super) struct StoreMirror {
     pub(super) registers: Registers,
     kept: Kept,
     store: KeyStore,
@@ -73,7 +73,7 @@ pub(super) struct Ledger {
     skipped: u32,
 }
 
-impl Ledger {
+impl StoreMirror {
     /// Opens the registers in `files`, at `wall` microseconds since 1970. Where the
     /// last life of this master ended before the store showed what was heard, it
     /// does now.
@@ -101,7 +101,7 @@ impl Ledger {
         if restored.is_new {
             kept.snapshot(&restored.registers, &restored.unapplied)?;
         }
-        let mut ledger = Self {
+        let mut mirror = Self {
             registers: restored.registers,
             kept,
             store,
@@ -113,13 +113,13 @@ impl Ledger {
             lists: Vec::new(),
             skipped: 0,
         };
-        ledger.take_given()?;
+        mirror.take_given()?;
         // What does not succeed is tried again, and logged then.
-        let _ = ledger.settle(&mut Taken::default());
-        Ok(ledger)
+        let _ = mirror.settle(&mut Effects::default());
+        Ok(mirror)
     }
 
-    /// Takes what a peer says; `taken` is what has changed by it. What was decided
+    /// Takes what a peer says; `effects` is what has changed by it. What was decided
     /// here counts as such only if it was looked for before.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Ledger {
         from: &PeerId,
         message: Message,
         wall: u64,
-        taken: &mut Taken,
+        effects: &mut Effects,
     ) -> Result<(), RegistersError> {
         if !self.registers.is_member(from) {
             return Err(RegistersError::NoMember);
@@ -140,9 +140,9 @@ impl Ledger {
         }
         let merged = sync.heard(&mut self.registers, from, message, wall)?;
         if !merged.is_empty() {
-            self.take(merged, taken);
+            self.take(merged, effects);
             // What does not succeed is tried again, and logged then.
-            let _ = self.settle(taken);
+            let _ = self.settle(effects);
         }
         Ok(())
     }

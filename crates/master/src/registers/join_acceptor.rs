@@ -14,31 +14,31 @@ use crate::cluster::joining::{packed, shared_secret};
 use crate::error::chain;
 
 /// Hears those who want to join.
-pub(crate) struct Doorman {
+pub(crate) struct JoinAcceptor {
     registers: Arc<KeyRegisters>,
     secret: Option<SharedSecret>,
     gate: Arc<Mutex<Gate>>,
 }
 
-impl Doorman {
+impl JoinAcceptor {
     /// One for the cluster of these registers. Making its secret ready takes a
     /// tenth of a second.
     pub(crate) fn new(registers: Arc<KeyRegisters>) -> Self {
         Self {
-            secret: shared_secret(&registers.groups.cluster.settings),
+            secret: shared_secret(&registers.parts.cluster.settings),
             registers,
             gate: Arc::new(Mutex::new(Gate::new(Instant::now()))),
         }
     }
 }
 
-impl Joins for Doorman {
+impl Joins for JoinAcceptor {
     fn begin(&self, from: SocketAddr, link: JoinLink) -> Box<dyn Conversation> {
         if !lock(&self.gate).begin(Instant::now()) {
             tracing::debug!(%from, "too many masters want to join");
-            return Box::new(TurnedAway);
+            return Box::new(Refused);
         }
-        let cluster = &self.registers.groups.cluster;
+        let cluster = &self.registers.parts.cluster;
         let link = Link {
             joiner_key: link.other_key,
             member_key: link.own_key,
@@ -53,7 +53,7 @@ impl Joins for Doorman {
             cluster.settings.id.clone(),
             link,
         );
-        Box::new(Guest {
+        Box::new(Applicant {
             from,
             member,
             registers: Arc::clone(&self.registers),
@@ -64,9 +64,9 @@ impl Joins for Doorman {
 }
 
 /// One who wants to join while the gate is shut. Whatever it says costs nothing.
-struct TurnedAway;
+struct Refused;
 
-impl Conversation for TurnedAway {
+impl Conversation for Refused {
     fn heard(&mut self, _: &[u8]) -> Turn {
         match Member::refuse(Refusal::Busy) {
             Heard::Refuse(_, value) => Turn::Last(packed(&value)),
@@ -76,7 +76,7 @@ impl Conversation for TurnedAway {
 }
 
 /// One who wants to join.
-struct Guest {
+struct Applicant {
     from: SocketAddr,
     member: Member,
     registers: Arc<KeyRegisters>,
@@ -84,7 +84,7 @@ struct Guest {
     has_joined: bool,
 }
 
-impl Conversation for Guest {
+impl Conversation for Applicant {
     fn heard(&mut self, message: &[u8]) -> Turn {
         // What cannot be unpacked is no message of a join either.
         let value = unpack_modern(message).unwrap_or_default();
@@ -100,10 +100,10 @@ impl Conversation for Guest {
     }
 }
 
-impl Guest {
+impl Applicant {
     fn take_in(&mut self, asks: &Asks) -> Turn {
         let welcome = match self.registers.admit(asks) {
-            Ok(gift) => self.member.welcome(&gift.to_value()),
+            Ok(admission) => self.member.welcome(&admission.to_value()),
             Err(refusal) => return self.refused(refusal),
         };
         match welcome {
@@ -132,7 +132,7 @@ impl Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for Applicant {
     fn drop(&mut self) {
         lock(&self.gate).end(self.has_joined);
     }
@@ -167,7 +167,7 @@ mod tests {
             None,
             link,
         );
-        let Turn::Last(said) = TurnedAway.heard(&packed(&hello)) else {
+        let Turn::Last(said) = Refused.heard(&packed(&hello)) else {
             panic!("it is not the last word");
         };
         let heard = joiner.heard(unpack_modern(&said).unwrap());

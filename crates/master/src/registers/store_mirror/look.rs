@@ -7,12 +7,12 @@ use halite_crypto::{PublicKey, clean_key};
 use halite_key::{KeyState, KeyVersion};
 use halite_proto::MinionId;
 
-use super::{Ledger, Looked};
+use super::{Looked, StoreMirror};
 use crate::error::chain;
 use crate::limits::{REGISTERS_LEFT_OUT_LOGGED_MAX, REGISTERS_LOOKS_SKIPPED_MAX};
 use crate::registers::RegistersError;
 
-impl Ledger {
+impl StoreMirror {
     /// Keeps what was decided in the store since the last look; the minions
     /// concerned.
     ///

@@ -22,7 +22,7 @@ use halite_cluster::{Delta, Message, PeerId, Registers, Standing, Sync};
 use halite_crypto::SymmetricKey;
 use halite_crypto::files::{FileError, read_limited};
 use halite_key::cluster::ClusterDir;
-use halite_key::{KeyState, KeyStore, KeyVersion};
+use halite_key::{KeyState, KeyStore, KeyStoreError, KeyVersion};
 use halite_proto::MinionId;
 use halite_proto::msgpack::unpack_modern;
 
@@ -114,6 +114,9 @@ impl StoreMirror {
             skipped: 0,
         };
         mirror.take_given()?;
+        if mirror.is_joining() {
+            mirror.looked = mirror.versions()?;
+        }
         // What does not succeed is tried again, and logged then.
         let _ = mirror.settle(&mut Effects::default());
         Ok(mirror)
@@ -189,9 +192,10 @@ impl StoreMirror {
         self.given.is_some()
     }
 
-    /// This master has what the others have. Keys that only it knows are not
-    /// believed: they may have been deleted before it joined. They wait to be
-    /// accepted again.
+    /// This master has what the others have. Keys that were accepted here before it
+    /// joined and that only it knows are not believed: they may have been deleted
+    /// before. They wait to be accepted again. What somebody has decided here since
+    /// counts: the next look finds it.
     ///
     /// # Errors
     /// When a file cannot be used.
@@ -201,6 +205,7 @@ impl StoreMirror {
         };
         for id in self.store.list_all()?.accepted {
             if !matches!(self.registers.key(&id), Standing::Accepted(_))
+                && !self.was_decided_here(&id)?
                 && let Some(pem) = self.store.get(KeyState::Accepted, &id)?
             {
                 tracing::warn!(
@@ -212,7 +217,41 @@ impl StoreMirror {
         }
         remove(given)?;
         self.given = None;
+        // The next look is at all of them: what only this master has is told.
+        self.looked.clear();
+        self.lists.clear();
         Ok(())
+    }
+
+    /// The keys of the store, each with its version. One whose version cannot be
+    /// had is left out.
+    fn versions(&self) -> Result<Looked, RegistersError> {
+        let listing = self.store.list_all()?;
+        let all = listing
+            .iter()
+            .flat_map(|(state, ids)| ids.iter().map(move |id| (state, id)));
+        let version = |(state, id): (KeyState, &MinionId)| {
+            let version = self.store.version(state, id).ok()?;
+            Some(((state, id.clone()), version))
+        };
+        Ok(all.filter_map(version).collect())
+    }
+
+    /// Whether somebody has accepted, rejected or deleted a minion's key here since
+    /// the last look, or since it was shown. A key that a minion has brought waits,
+    /// which nobody has decided.
+    fn was_decided_here(&self, id: &MinionId) -> Result<bool, KeyStoreError> {
+        let looked = |state| self.looked.get(&(state, id.clone()));
+        let Some(stored) = self.store.lookup(id)? else {
+            return Ok(KeyState::LOOKUP
+                .into_iter()
+                .any(|state| looked(state).is_some()));
+        };
+        if !matches!(stored.state, KeyState::Accepted | KeyState::Rejected) {
+            return Ok(false);
+        }
+        let version = self.store.version(stored.state, id)?;
+        Ok(looked(stored.state) != Some(&version))
     }
 
     fn take_given(&mut self) -> Result<(), RegistersError> {

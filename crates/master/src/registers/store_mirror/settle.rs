@@ -144,7 +144,13 @@ impl StoreMirror {
             if is_grant && !is_on_disk {
                 continue;
             }
-            match self.show(&id, effects) {
+            let shown_now = match is_grant && self.is_joining() {
+                // What somebody has decided here while this master caught up is
+                // told to the others when it has, if nothing stricter comes.
+                true => self.show_unless_decided_here(&id, effects),
+                false => self.show(&id, effects),
+            };
+            match shown_now {
                 Ok(()) => {
                     self.unsettled.pending.remove(&id);
                 }
@@ -156,6 +162,17 @@ impl StoreMirror {
             self.kept.applied(&self.registers)?;
         }
         shown
+    }
+
+    fn show_unless_decided_here(
+        &mut self,
+        id: &MinionId,
+        effects: &mut Effects,
+    ) -> Result<(), KeyStoreError> {
+        match self.was_decided_here(id)? {
+            true => Ok(()),
+            false => self.show(id, effects),
+        }
     }
 
     /// Has the store show what is known of a minion.

@@ -1,4 +1,5 @@
 mod faults;
+mod joining;
 
 use std::fs;
 use std::sync::LazyLock;
@@ -280,53 +281,4 @@ fn a_torn_record_is_left_out_and_a_directory_that_is_gone_deletes_nothing() {
     fs::remove_dir_all(m0.dir.path().join("pki")).unwrap();
     KeyStore::open(m0.dir.path().join("pki"), None).unwrap();
     assert!(matches!(m0.mirror.look(WALL), Err(RegistersError::Gone)));
-}
-
-#[test]
-fn a_master_that_joins_with_old_keys_brings_none_of_them_back() {
-    let mut fleet = Fleet::new(2);
-    let store = fleet.masters[0].store();
-    store
-        .put(&id("web1"), KeyState::Accepted, &KEYS[0])
-        .unwrap();
-    store
-        .put(&id("web2"), KeyState::Accepted, &KEYS[0])
-        .unwrap();
-    fleet.meet();
-    store.delete(&id("web2")).unwrap();
-    fleet.meet();
-    let mut joiner = Master::new(7);
-    for minion in ["web2", "web3"] {
-        joiner
-            .store()
-            .put(&id(minion), KeyState::Accepted, &KEYS[0])
-            .unwrap();
-    }
-    let given = fleet.masters[0].mirror.registers.some([], &[peer(0)], true);
-    let given = halite_proto::msgpack::pack_modern(&given.to_value()).unwrap();
-    fs::write(joiner.dir.path().join("pki/registers").join(GIVEN), given).unwrap();
-    joiner.mirror = open(&joiner.dir, 7);
-    assert!(joiner.mirror.look(fleet.wall()).unwrap().is_empty());
-    for delta in fleet.masters[0].mirror.registers.all() {
-        let message = Message::Delta {
-            delta: Box::new(delta),
-            answer: false,
-        };
-        let wall = fleet.wall();
-        joiner
-            .mirror
-            .hear(
-                &mut joiner.sync,
-                &peer(0),
-                message,
-                wall,
-                &mut Effects::default(),
-            )
-            .unwrap();
-    }
-    joiner.mirror.has_joined().unwrap();
-    assert_eq!(joiner.state("web1"), Some(KeyState::Accepted));
-    // The others have forgotten that it was deleted.
-    assert_eq!(joiner.state("web2"), Some(KeyState::Pending));
-    assert_eq!(joiner.state("web3"), Some(KeyState::Pending));
 }

@@ -69,6 +69,17 @@ impl PublishPort {
         }
     }
 
+    /// Lets nobody in any more, and ends each connection when what is queued for it
+    /// was sent: subscribers look for another port under the same name. What is
+    /// published then reaches nobody.
+    pub fn hand_over(&self) {
+        match &self.0 {
+            Variant::ZeroMq(port) => port.hand_over(),
+            #[cfg(test)]
+            Variant::InProcess(port) => port.hand_over(),
+        }
+    }
+
     /// Drops this handle; if it is the last one, waits until what is queued
     /// was sent and the port closed.
     pub async fn close(self) {

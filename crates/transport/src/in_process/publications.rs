@@ -166,6 +166,15 @@ impl PublishPort {
         Arc::clone(&self.shared.counters)
     }
 
+    pub(crate) fn hand_over(&self) {
+        let endpoints = std::mem::take(&mut *self.shared.endpoints.lock().unwrap());
+        PORTS.remove(&endpoints);
+        let numbers: Vec<u64> = self.shared.subscribers().all.keys().copied().collect();
+        for number in numbers {
+            self.shared.leave(number);
+        }
+    }
+
     pub(crate) async fn close(self) {
         drop(self);
     }

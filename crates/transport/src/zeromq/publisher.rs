@@ -32,8 +32,8 @@ struct Shared {
     subscribers: Arc<Subscribers>,
     counters: Arc<Counters>,
     endpoints: Vec<Endpoint>,
-    /// When it goes, the port closes.
-    _open: watch::Sender<()>,
+    /// When it goes or changes, the port closes.
+    open: watch::Sender<()>,
     task: JoinHandle<()>,
 }
 
@@ -65,7 +65,7 @@ impl Publisher {
                 subscribers,
                 counters,
                 endpoints,
-                _open: open,
+                open,
                 task,
             }),
         })
@@ -95,12 +95,18 @@ impl Publisher {
         Arc::clone(&self.shared.counters)
     }
 
+    /// Lets nobody in any more, and ends each connection when what is queued for it
+    /// was sent.
+    pub(crate) fn hand_over(&self) {
+        self.shared.open.send_replace(());
+    }
+
     /// Drops this handle; if it is the last one, waits until what is queued
     /// was sent and the socket closed.
     pub(crate) async fn close(self) {
         if let Some(shared) = Arc::into_inner(self.shared) {
-            let Shared { _open, task, .. } = shared;
-            drop(_open);
+            let Shared { open, task, .. } = shared;
+            drop(open);
             let _ = task.await;
         }
     }
@@ -129,7 +135,7 @@ async fn serve(
             _ = silence_check.tick(), if subscribers.watches_presence() => {
                 subscribers.check_silence();
             }
-            // There is nothing to hear but that the handles are gone.
+            // The handles are gone, or minions are handed over.
             _ = closing.changed() => break,
         }
     }

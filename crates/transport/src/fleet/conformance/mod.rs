@@ -43,6 +43,7 @@ macro_rules! conformance {
                 publications::without_filtering_all_get_everything
                 publications::a_slow_subscriber_loses_what_it_has_no_room_for
                 publications::a_subscriber_says_when_its_port_goes_and_comes
+                publications::a_port_that_hands_over_sends_what_is_queued_and_makes_room
                 publications::presence_begins_and_ends_with_what_is_proven
                 publications::connections_that_prove_no_minion_are_counted
                 publications::who_proves_nothing_has_no_presence

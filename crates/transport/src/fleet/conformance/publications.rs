@@ -188,6 +188,22 @@ pub(super) async fn a_subscriber_says_when_its_port_goes_and_comes(variant: Vari
     }
 }
 
+pub(super) async fn a_port_that_hands_over_sends_what_is_queued_and_makes_room(variant: Variant) {
+    let bind = |at: &Endpoint| variant.publish_port(at, PublishPortOptions::default());
+    let port = bind(&own_loopback(3)).unwrap();
+    let endpoint = port.endpoints()[0].clone();
+    let mut subscriber = subscribed(variant, &port, minion("web1")).await;
+    port.publish(Audience::Everyone, b"last");
+    port.hand_over();
+    while next(&mut subscriber).await != b"last" {}
+    wait_for(&mut subscriber, SubscriberEvent::Disconnected).await;
+    // The handle stands, and its place is free.
+    let other = bind_again(|| bind(&endpoint)).await;
+    wait_for(&mut subscriber, SubscriberEvent::Connected).await;
+    port.publish(Audience::Everyone, b"to nobody");
+    drop((other, port));
+}
+
 /// A port and the events of presence that it has.
 fn watching(variant: Variant) -> (PublishPort, UnboundedReceiver<PresenceEvent>) {
     let (sender, events) = unbounded_channel();

@@ -85,6 +85,24 @@ impl Mesh {
         self.0.acknowledged().iter().any(|of| *of >= number)
     }
 
+    /// Waits until some peer has handled the message of this number, until none is
+    /// linked, or so long. Whether one has.
+    pub async fn copied(&self, number: u64, wait_max: Duration) -> bool {
+        let mut changed = self.0.changes();
+        let has_one = || self.0.acknowledged().iter().any(|of| *of >= number);
+        let waited = timeout(wait_max, async {
+            loop {
+                changed.borrow_and_update();
+                let is_alone = self.0.acknowledged().is_empty();
+                if is_alone || has_one() || changed.changed().await.is_err() {
+                    return;
+                }
+            }
+        });
+        let _ = waited.await;
+        has_one()
+    }
+
     /// Waits until every peer that is linked has handled all that was told, at
     /// most so long. Whether one has at all.
     pub async fn all_acknowledged(&self, wait_max: Duration) -> bool {
@@ -99,6 +117,11 @@ impl Mesh {
             while !self.0.is_linked_to_all() && changed.changed().await.is_ok() {}
         });
         let _ = waited.await;
+        self.0.is_linked_to_all()
+    }
+
+    /// Whether each of the configured peers is linked.
+    pub fn is_linked_to_all(&self) -> bool {
         self.0.is_linked_to_all()
     }
 

@@ -129,12 +129,16 @@ impl Shared {
     /// An address of a peer that is to be dialled too.
     pub(crate) fn learn_address(&self, address: PeerAddress) {
         let mut state = self.state();
+        self.learn(&mut state, address);
+        drop(state);
+        self.note_change();
+    }
+
+    fn learn(&self, state: &mut State, address: PeerAddress) {
         let is_known = state.learnt.contains(&address) || self.addresses.contains(&address);
         if !is_known && state.learnt.len() < PEERS_MAX {
             state.learnt.push(address);
         }
-        drop(state);
-        self.note_change();
     }
 
     /// Whether there are as many links, both ways, as peers are configured.
@@ -245,10 +249,11 @@ impl Shared {
         connections.1 += 1;
         if let Some(listens) = listens
             && !state.dialled.contains_key(peer)
-            && !state.learnt.contains(&listens)
-            && state.learnt.len() < PEERS_MAX
+            // Where the configuration says how a peer is reached, that holds: it may
+            // lie behind a forwarded port.
+            && !self.addresses.iter().any(|of| of.host() == peer.as_str())
         {
-            state.learnt.push(listens);
+            self.learn(&mut state, listens);
         }
         let heard = state.heard.of(peer).map_or(0, |place| place.number);
         drop(state);

@@ -258,6 +258,27 @@ async fn who_was_away_is_told_what_it_has_missed() {
 }
 
 #[tokio::test]
+async fn one_peer_is_enough_for_a_copy_and_nobody_waits_alone() {
+    let (_place, mut masters) = start(3);
+    for master in &masters {
+        assert!(master.mesh.linked(LONG).await);
+    }
+    let number = masters[0].mesh.tell(b"a result");
+    assert!(masters[0].mesh.copied(number, LONG).await);
+    // Which peer has it is heard, whoever it was.
+    for _ in 0..2 {
+        let other = masters.pop().unwrap();
+        let gone = name(masters.len());
+        other.stop().await;
+        masters[0].wait_for(Heard::Down(gone)).await;
+    }
+    let begun = std::time::Instant::now();
+    let number = masters[0].mesh.tell(b"a result that nobody else has");
+    assert!(!masters[0].mesh.copied(number, 2 * LONG).await);
+    assert!(begun.elapsed() < LONG);
+}
+
+#[tokio::test]
 async fn a_key_that_is_no_peers_is_refused_and_one_that_goes_is_cut_off() {
     let (place, mut masters) = start(2);
     assert!(masters[0].mesh.linked(LONG).await);

@@ -21,10 +21,12 @@
 //! the fleet is dropped, also when the test panics; and nothing else is ever
 //! signalled.
 
+pub mod chaos;
 pub mod commands;
 mod emulator;
 mod event_log;
 mod fleet;
+mod full_disk;
 mod kind;
 mod master;
 mod memory;
@@ -33,6 +35,7 @@ mod net;
 mod output;
 pub mod pillar_scenarios;
 mod process;
+pub mod proxy;
 pub mod scenarios;
 mod settings;
 pub mod state_scenarios;
@@ -44,6 +47,7 @@ pub mod wire;
 pub use emulator::Emulator;
 pub use event_log::{Event, EventLog};
 pub use fleet::Fleet;
+pub use full_disk::FullDisk;
 pub use kind::{Kind, Program, Programs, cache_dir};
 pub use master::{KeyState, Master, MasterPlan, Tools};
 pub use memory::{own_kib, pss_kib};

@@ -6,10 +6,10 @@ use anyhow::{Result, ensure};
 use halite_integration_tests::{Daemon, Kind, Master, MinionPlan, Program, SHORT, until};
 use serde_json::{Value, json};
 
-use crate::proxy::{Cable, Proxy};
 use crate::support::{
     NEVER, Several, allowed, between, moment, publish, starts, wait_log, wait_ping, wait_stored,
 };
+use halite_integration_tests::proxy::{Cable, Proxy};
 
 /// How soon a master knows, by its own time stamps.
 const KNOWN_WITHIN: Duration = Duration::from_secs(2);

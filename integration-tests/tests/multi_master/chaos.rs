@@ -6,17 +6,18 @@
 //! `HALITE_CHAOS_MINIONS` make it longer and larger. The ledger is printed, and
 //! written to `HALITE_CHAOS_LEDGER`.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use halite_integration_tests::chaos::{
+    Dice, Fault, Ledger, Results, Sent, Trouble, Troubles, command, due, publish, read_cache,
+};
+use halite_integration_tests::proxy::{Cable, Proxy};
 use halite_integration_tests::{Signal, until};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::ledger::{Dice, Fault, Ledger, read_cache};
-use crate::proxy::{Cable, Proxy};
-use crate::support::{Several, plain_master, publish};
+use crate::support::{Several, plain_master};
 
 const MASTERS: usize = 3;
 
@@ -62,25 +63,11 @@ const FAULTS: [Fault; 6] = [
     Fault::CableToNowhere,
 ];
 
-/// A fault that lasts.
-struct Trouble {
-    fault: Fault,
-    which: usize,
-    until: Instant,
-}
-
-/// A command that a master accepted.
-struct Sent {
-    jid: String,
-    token: String,
-    targets: Vec<usize>,
-}
-
 struct Chaos {
     several: Several,
     cables: Vec<Proxy>,
     dice: Dice,
-    troubles: Vec<Trouble>,
+    troubles: Troubles,
     sent: Vec<Sent>,
     ledger: Ledger,
 }
@@ -112,7 +99,7 @@ impl Chaos {
             several,
             cables,
             dice: Dice(seed),
-            troubles: Vec::new(),
+            troubles: Troubles::default(),
             sent: Vec::new(),
             ledger: Ledger {
                 seed,
@@ -142,7 +129,7 @@ impl Chaos {
     /// Checks that enough has happened for the result to mean something.
     fn check_enough(&self, lasted: Duration) -> Result<()> {
         let ledger = &self.ledger;
-        let faults: u64 = ledger.faults.values().map(|count| *count as u64).sum();
+        let faults = ledger.fault_count() as u64;
         let seconds = lasted.as_secs();
         ensure!(
             faults >= seconds * FAULTS_PER_SECOND_MIN,
@@ -156,24 +143,15 @@ impl Chaos {
         Ok(())
     }
 
-    fn is_troubled(&self, fault: Fault, which: usize) -> bool {
-        let mut troubles = self.troubles.iter();
-        troubles.any(|trouble| trouble.fault == fault && trouble.which == which)
-    }
-
     fn trouble(&mut self, now: Instant) -> Result<()> {
         let fault = FAULTS[self.dice.below(FAULTS.len())];
-        let (pool, alternative) = match fault {
-            Fault::MasterKilled => (MASTERS, Fault::MasterHangs),
-            Fault::MasterHangs => (MASTERS, Fault::MasterKilled),
-            Fault::MinionKilled => (self.several.minions.len(), Fault::MinionHangs),
-            Fault::MinionHangs => (self.several.minions.len(), Fault::MinionKilled),
-            Fault::CableCut => (MASTERS, Fault::CableToNowhere),
-            Fault::CableToNowhere => (MASTERS, Fault::CableCut),
+        let pool = match fault {
+            Fault::MinionKilled | Fault::MinionHangs => self.several.minions.len(),
+            _ => MASTERS,
         };
         let which = self.dice.below(pool);
         let lasts = self.dice.millis(50, 2500);
-        if self.is_troubled(fault, which) || self.is_troubled(alternative, which) {
+        if self.troubles.excludes(fault, which) {
             return Ok(());
         }
         let (master, minion) = (which.min(MASTERS - 1), which);
@@ -191,9 +169,11 @@ impl Chaos {
                 .signal(Signal::SIGSTOP)?,
             Fault::CableCut => self.cables[master].set(Cable::Cut),
             Fault::CableToNowhere => self.cables[master].set(Cable::Nowhere),
+            // These masters have no links to each other.
+            Fault::PeersCut | Fault::PeersToNowhere => return Ok(()),
         }
         *self.ledger.faults.entry(fault).or_default() += 1;
-        self.troubles.push(Trouble {
+        self.troubles.begin(Trouble {
             fault,
             which,
             until: now + lasts,
@@ -202,12 +182,7 @@ impl Chaos {
     }
 
     fn heal(&mut self, now: Instant) -> Result<()> {
-        let (over, lasting) = std::mem::take(&mut self.troubles)
-            .into_iter()
-            .partition(|trouble| trouble.until <= now);
-        self.troubles = lasting;
-        let over: Vec<Trouble> = over;
-        for Trouble { fault, which, .. } in over {
+        for Trouble { fault, which, .. } in self.troubles.take_over(now) {
             match fault {
                 Fault::MasterKilled => self.several.masters[which].start()?,
                 Fault::MasterHangs => self.several.masters[which]
@@ -218,6 +193,7 @@ impl Chaos {
                     .daemon()
                     .signal(Signal::SIGCONT)?,
                 Fault::CableCut | Fault::CableToNowhere => self.cables[which].set(Cable::Whole),
+                Fault::PeersCut | Fault::PeersToNowhere => {}
             }
         }
         Ok(())
@@ -226,10 +202,7 @@ impl Chaos {
     /// Sends a command from a master that lives, to one minion or to all.
     fn send(&mut self) -> Result<()> {
         let living: Vec<usize> = (0..MASTERS)
-            .filter(|which| {
-                !self.is_troubled(Fault::MasterKilled, *which)
-                    && !self.is_troubled(Fault::MasterHangs, *which)
-            })
+            .filter(|which| !self.troubles.excludes(Fault::MasterKilled, *which))
             .collect();
         let Some(master) = living.get(self.dice.below(living.len())) else {
             return Ok(());
@@ -242,9 +215,7 @@ impl Chaos {
         };
         let token = format!("t{}", self.ledger.commands + self.ledger.not_accepted);
         let pause = ["", "sleep 0.2 && ", "", "sleep 1 && "][self.dice.below(4)];
-        // The parent of the shell is the minion; its last argument is its directory.
-        let own = r"$(tr '\0' '\n' < /proc/$PPID/cmdline | tail -n 1)";
-        let command = format!("cd {own} && {pause}echo {token} >> ran && echo {token}");
+        let command = command(&token, pause);
         match publish(&self.several.masters[*master], &target, &command) {
             Ok(jid) => {
                 self.ledger.commands += 1;
@@ -255,11 +226,7 @@ impl Chaos {
                     targets,
                 });
             }
-            Err(error) => {
-                self.ledger.not_accepted += 1;
-                let example = format!("m{} refused {token}: {error}", master + 1);
-                self.ledger.examples.push(example);
-            }
+            Err(error) => self.ledger.refused(*master, &token, &error),
         }
         Ok(())
     }
@@ -269,90 +236,28 @@ impl Chaos {
         let begun = Instant::now();
         let settled = until("every result", SETTLED, || {
             let results = self.results()?;
-            let open = self.due().any(|key| !results.contains_key(&key));
+            let mut due = due(&self.sent, &self.several.minions);
+            let open = due.any(|key| !results.contains_key(&key));
             std::thread::sleep(PACE);
             Ok((!open).then_some(()))
         });
         self.ledger.settled_after = begun.elapsed();
         drop(settled);
-        self.judge()?;
+        let results = self.results()?;
+        self.ledger
+            .judge(&self.sent, &self.several.minions, &results);
         for minion in &mut self.several.minions {
             minion.daemon().check_runs()?;
         }
         let ledger = &self.ledger;
-        let lost = ledger.lost_commands + ledger.lost_results + ledger.ran_twice;
-        ensure!(lost == 0, "{ledger}");
+        ensure!(ledger.losses() == 0, "{ledger}");
         ensure!(ledger.not_accepted == 0, "living masters refused: {ledger}");
         Ok(())
     }
 
-    fn due(&self) -> impl Iterator<Item = (String, String)> {
-        self.sent.iter().flat_map(|sent| {
-            let id = |which: &usize| self.several.minions[*which].id().to_owned();
-            sent.targets
-                .iter()
-                .map(move |which| (sent.jid.clone(), id(which)))
-        })
-    }
-
-    fn judge(&mut self) -> Result<()> {
-        let results = self.results()?;
-        let mut ran: BTreeMap<(usize, String), usize> = BTreeMap::new();
-        for (which, minion) in self.several.minions.iter().enumerate() {
-            let text = fs::read_to_string(minion.dir().join("ran")).unwrap_or_default();
-            for token in text.lines() {
-                *ran.entry((which, token.to_owned())).or_default() += 1;
-            }
-        }
-        let ledger = &mut self.ledger;
-        for sent in &self.sent {
-            for which in &sent.targets {
-                let id = self.several.minions[*which].id();
-                let times = ran.get(&(*which, sent.token.clone())).copied().unwrap_or(0);
-                let result = results.get(&(sent.jid.clone(), id.to_owned()));
-                let returned = result.and_then(|found| found.first());
-                let is_cut = returned
-                    .and_then(Value::as_str)
-                    .is_some_and(|text| text.contains("stopped while"));
-                ledger.at_two_masters += usize::from(result.is_some_and(|found| found.len() > 1));
-                let verdict = match (returned, times) {
-                    (_, 2..) => {
-                        ledger.ran_twice += 1;
-                        "ran twice"
-                    }
-                    (None, 0) => {
-                        ledger.lost_commands += 1;
-                        "lost"
-                    }
-                    (None, _) => {
-                        ledger.lost_results += 1;
-                        "result lost"
-                    }
-                    (Some(_), _) if is_cut => {
-                        ledger.cut_off += 1;
-                        continue;
-                    }
-                    (Some(value), 1) if *value == sent.token.as_str() => {
-                        ledger.ran += 1;
-                        continue;
-                    }
-                    (Some(_), _) => {
-                        ledger.lost_results += 1;
-                        "result wrong"
-                    }
-                };
-                ledger.examples.push(format!(
-                    "{} {} on {id}: {verdict}, {result:?}",
-                    sent.jid, sent.token
-                ));
-            }
-        }
-        Ok(())
-    }
-
     /// Every result in every job cache.
-    fn results(&self) -> Result<BTreeMap<(String, String), Vec<Value>>> {
-        let mut results: BTreeMap<_, Vec<Value>> = BTreeMap::new();
+    fn results(&self) -> Result<Results> {
+        let mut results = Results::new();
         for master in &self.several.masters {
             read_cache(master, &mut results)?;
         }

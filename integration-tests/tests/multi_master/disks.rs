@@ -1,43 +1,16 @@
 //! Disks that take nothing, and files that a power cut has spoilt: what was
 //! taken is not lost, and nobody waits for what cannot come.
-//!
-//! A directory that is a link to itself stands for the disk: nobody, not even
-//! root, can write there.
 
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::{FileExt, symlink};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{SHORT, Signal, until};
-use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use anyhow::{Result, ensure};
+use halite_integration_tests::{FullDisk, SHORT, Signal, until};
 
 use crate::support::{
     Several, Tokens, check_told_once, publish, stored, told, wait_log, wait_ping, wait_stored,
 };
-
-/// A directory that cannot be used until this is mended.
-struct FullDisk {
-    place: PathBuf,
-    aside: PathBuf,
-}
-
-impl FullDisk {
-    fn at(place: &Path) -> Result<Self> {
-        let aside = place.with_extension("aside");
-        fs::rename(place, &aside).with_context(|| place.display().to_string())?;
-        symlink(place.file_name().context("no name")?, place)?;
-        let place = place.to_owned();
-        Ok(Self { place, aside })
-    }
-
-    /// In one step: who finds nothing there makes a directory.
-    fn mend(self) -> Result<()> {
-        let exchange = RenameFlags::RENAME_EXCHANGE;
-        renameat2(AT_FDCWD, &self.aside, AT_FDCWD, &self.place, exchange)?;
-        Ok(fs::remove_file(&self.aside)?)
-    }
-}
 
 /// A command that ends when there is a file, so that a test says when.
 fn held(gate: &Path, tokens: &Tokens, token: &str) -> String {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use halite_integration_tests::{Kind, SHORT, Signal, until};
 
-use crate::proxy::Proxy;
 use crate::support::{
     Several, Tokens, check_told_once, is_logged, plain_master, publish, stored, wait_ping,
     wait_starts, wait_stored,
 };
+use halite_integration_tests::proxy::Proxy;
 
 /// Each of these ran once and no other did.
 fn check_once(tokens: &Tokens, sent: &[String]) -> Result<()> {

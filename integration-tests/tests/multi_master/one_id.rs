@@ -14,10 +14,10 @@ use halite_integration_tests::wire::zmtp::Connection;
 use halite_integration_tests::{Master, SHORT, until};
 use serde_json::{Value, json};
 
-use crate::ledger::read_cache;
 use crate::support::{
     Several, Tokens, check_told_once, publish, stored, told, wait_log, wait_ping, wait_stored,
 };
+use halite_integration_tests::chaos::read_cache;
 
 const ONE_ID: &str = "20261120141841939742";
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use halite_integration_tests::{Kind, SHORT, until};
 
-use crate::proxy::{Cable, Proxy};
 use crate::support::{Several, plain_master, publish, wait_ping, wait_stored};
+use halite_integration_tests::proxy::{Cable, Proxy};
 
 /// More than the wire carries, and the buffers of the system hold, in twice the
 /// time that a delivery may stand still.

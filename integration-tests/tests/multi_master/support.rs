@@ -138,14 +138,7 @@ impl Tokens {
     }
 }
 
-/// Publishes a command without waiting for its returns; gives the job id.
-pub(crate) fn publish(master: &Master, target: &str, command: &str) -> Result<String> {
-    let args = ["--async", target, "cmd.run", command];
-    let output = master.salt(&args)?.ok()?;
-    let jid = output.stdout.trim().rsplit(' ').next().unwrap_or_default();
-    ensure!(jid.len() == 20, "no job id in {output}");
-    Ok(jid.to_owned())
-}
+pub(crate) use halite_integration_tests::chaos::publish;
 
 /// The return of a minion in a master's job cache.
 pub(crate) fn stored(master: &Master, jid: &str, minion: &str) -> Result<Option<Value>> {

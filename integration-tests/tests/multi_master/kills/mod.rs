@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 
 use self::tree::Tree;
 use self::view::View;
-use crate::ledger::Dice;
 use crate::support::{Several, wait_stored};
+use halite_integration_tests::chaos::Dice;
 
 fn setting(name: &str, default: u64) -> u64 {
     let value = std::env::var(name).ok();

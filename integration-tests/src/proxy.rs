@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
-use halite_integration_tests::{Address, Master};
+use crate::{Address, Master};
+use anyhow::{Context, Result, ensure};
 
 /// What the cable does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cable {
+pub enum Cable {
     /// Bytes pass.
     Whole,
     /// Connections are closed, new ones too.
@@ -98,15 +98,34 @@ impl Shared {
 }
 
 /// The cable to one master.
-pub(crate) struct Proxy {
-    address: Address,
+pub struct Proxy {
+    listens: Vec<SocketAddr>,
+    /// The address of its own, if it has one.
+    address: Option<Address>,
     shared: Arc<Shared>,
 }
 
 impl Proxy {
     /// A whole cable, on an address of its own with the master's ports.
-    pub(crate) fn before(master: &Master) -> Result<Self> {
+    pub fn before(master: &Master) -> Result<Self> {
         let address = Address::claim()?;
+        let to = master.address();
+        let ends = [
+            (address.publish(), to.publish()),
+            (address.request(), to.request()),
+        ];
+        for (here, there) in ends {
+            ensure!(here.port() == there.port(), "{here} and {there}");
+        }
+        Self::between(&ends, Some(address))
+    }
+
+    /// A whole cable from one place to another.
+    pub fn from(here: SocketAddr, there: SocketAddr) -> Result<Self> {
+        Self::between(&[(here, there)], None)
+    }
+
+    fn between(ends: &[(SocketAddr, SocketAddr)], address: Option<Address>) -> Result<Self> {
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 cable: Cable::Whole,
@@ -118,42 +137,49 @@ impl Proxy {
             passed: AtomicUsize::new(0),
             busy: Mutex::default(),
         });
-        let to = master.address();
-        for (here, there) in [
-            (address.publish(), to.publish()),
-            (address.request(), to.request()),
-        ] {
-            ensure!(here.port() == there.port(), "{here} and {there}");
+        for &(here, there) in ends {
             let listener = TcpListener::bind(here)?;
             let shared = Arc::clone(&shared);
             std::thread::spawn(move || accept(&listener, there, &shared));
         }
-        Ok(Self { address, shared })
+        Ok(Self {
+            listens: ends.iter().map(|(here, _)| *here).collect(),
+            address,
+            shared,
+        })
+    }
+
+    /// The address of its own.
+    pub fn address(&self) -> Result<&Address> {
+        self.address
+            .as_ref()
+            .context("this cable is on a port of another address")
     }
 
     /// Where minions find the master's request port.
-    pub(crate) fn request(&self) -> SocketAddr {
-        self.address.request()
+    pub fn request(&self) -> SocketAddr {
+        // The request port comes last.
+        self.listens[self.listens.len() - 1]
     }
 
     /// Has the wire carry so many bytes a second to the master.
-    pub(crate) fn set_pace(&self, bytes_per_s: usize) {
+    pub fn set_pace(&self, bytes_per_s: usize) {
         self.shared.pace.store(bytes_per_s, Ordering::Relaxed);
     }
 
     /// Bytes that have passed to the master so far.
-    pub(crate) fn passed_to_master(&self) -> usize {
+    pub fn passed_to_master(&self) -> usize {
         self.shared.passed.load(Ordering::Relaxed)
     }
 
     /// Forgets the connections that there are, as a firewall does with those
     /// that were idle: no end hears of it. New ones pass.
-    pub(crate) fn forget(&self) {
+    pub fn forget(&self) {
         self.shared.lock().era += 1;
     }
 
     /// Changes what the cable does.
-    pub(crate) fn set(&self, cable: Cable) {
+    pub fn set(&self, cable: Cable) {
         let mut state = self.shared.lock();
         state.cable = cable;
         if matches!(cable, Cable::Cut | Cable::Gone) {
@@ -169,7 +195,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.set(Cable::Gone);
-        for port in [self.address.publish(), self.address.request()] {
+        for port in &self.listens {
             // Wakes the threads that accept.
             TcpStream::connect(port).ok();
         }

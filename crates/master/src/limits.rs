@@ -320,6 +320,38 @@ pub const EARLY_NONCES_MAX: usize = 10_000;
 /// Minions that one message to a peer says are here or gone.
 pub const PRESENCE_TOLD_MAX: usize = 1_000_000;
 
+/// A master of a cluster that has no links does what is to be done once only after so
+/// long: a peer that does it is heard by then.
+pub const LEAD_AFTER: Duration = Duration::from_secs(3);
+
+/// How often a master of a cluster looks whether engines are its to run.
+pub const LEAD_EVERY: Duration = Duration::from_millis(500);
+
+/// How long a minion waits to hear that its return is stored while a peer that is
+/// linked does not say that it has it too. Then this master's copy has to do.
+pub const RETURN_COPIED_MAX: Duration = Duration::from_secs(5);
+
+/// How long a master that hands its minions over waits until none is connected.
+pub const HAND_OVER_MAX: Duration = Duration::from_secs(5);
+
+/// How often it looks whether they are gone.
+pub const HAND_OVER_LOOK: Duration = Duration::from_millis(50);
+
+/// When jobs are sent again, after a peer has gone, to minions that cannot ask what
+/// they have missed: those of Salt connect again within 11 s.
+pub const RESEND_EVERY: Duration = Duration::from_secs(2);
+
+/// How often.
+pub const RESENDS: u32 = 6;
+
+/// More jobs than these in that time, and none is sent again: a minion of Salt drops
+/// what it has by the ids of the last 100 jobs (`minion_jid_queue_hwm`).
+pub const RESEND_JOBS_MAX: usize = 80;
+
+/// By how much a job may be older than the end of a peer's connection and still have
+/// been lost with it.
+pub const RESEND_BEFORE: Duration = Duration::from_secs(2);
+
 /// How long a new publish key is told to the peers before it is used in any case.
 pub const PUBLISH_KEY_TOLD_MAX: Duration = Duration::from_secs(1);
 

@@ -19,8 +19,13 @@ pub(crate) struct Balancer {
 }
 
 impl Balancer {
-    /// Starts it in front of these addresses, with ports of its own.
-    pub(crate) fn start(fleet: &Fleet, backends: &[&Address]) -> Result<Self> {
+    /// Starts it in front of these addresses, with ports of its own. It looks by
+    /// connecting whether they are there, or asks at their `health_port`.
+    pub(crate) fn start(
+        fleet: &Fleet,
+        backends: &[&Address],
+        health_port: Option<u16>,
+    ) -> Result<Self> {
         let address = Address::claim()?;
         let file = fleet.path().join("haproxy.cfg");
         let mut text = String::from(
@@ -35,9 +40,14 @@ impl Balancer {
         ];
         for (name, port) in ports {
             text += &format!("listen {name}\n  bind {}\n", port(&address));
+            let mut check = "check inter 200 fall 1 rise 1".to_owned();
+            if let Some(health) = health_port {
+                text += "  option httpchk GET /health\n";
+                check += &format!(" port {health}");
+            }
             for (n, backend) in backends.iter().enumerate() {
                 let at = port(backend);
-                text += &format!("  server m{n} {at} check inter 200 fall 1 rise 1\n");
+                text += &format!("  server m{n} {at} {check}\n");
             }
         }
         fs::write(&file, text)?;

@@ -3,8 +3,12 @@
 //! share no files.
 
 mod balancer;
+mod disks;
+mod drain;
 mod files;
 mod fleets;
 mod isolated;
 mod members;
+mod once;
+mod python;
 mod support;

@@ -4,10 +4,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Fleet, Kind, Master, MasterPlan, Minion, START, until};
+use halite_integration_tests::chaos::{Results, publish, read_cache_in};
+use halite_integration_tests::{Fleet, Kind, Master, MasterPlan, Minion, SHORT, START, until};
 use halite_test_support::have_programs;
 
 use crate::balancer::{Balancer, HAPROXY};
+
+/// Between two looks at many files.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The port for peers: each master has an address of its own.
 const POOL_PORT: u16 = 4520;
@@ -106,13 +110,25 @@ impl BalancedCluster {
         minions: &[(&str, Kind)],
         change: impl for<'a> Fn(MasterPlan<'a>) -> MasterPlan<'a>,
     ) -> Result<Option<Self>> {
+        Self::with_health(minions, None, change)
+    }
+
+    /// The same, with a balancer that asks the masters at this port.
+    pub(crate) fn with_health(
+        minions: &[(&str, Kind)],
+        health_port: Option<u16>,
+        change: impl for<'a> Fn(MasterPlan<'a>) -> MasterPlan<'a>,
+    ) -> Result<Option<Self>> {
         if !have_programs(&[HAPROXY]) {
             return Ok(None);
         }
-        let mut cluster = Cluster::lay(3, change)?;
+        let mut cluster = Cluster::lay(3, |plan| match health_port {
+            Some(port) => change(plan.set("health_port", port)),
+            None => change(plan),
+        })?;
         cluster.start()?;
         let addresses: Vec<_> = cluster.masters.iter().map(Master::address).collect();
-        let balancer = Balancer::start(&cluster.fleet, &addresses)?;
+        let balancer = Balancer::start(&cluster.fleet, &addresses, health_port)?;
         let minions = minions.iter().map(|(id, kind)| {
             let plan = cluster.fleet.minion(id, *kind);
             let plan = plan
@@ -131,6 +147,39 @@ impl BalancedCluster {
         };
         balanced.wait_all(START)?;
         Ok(Some(balanced))
+    }
+
+    /// Has all minions leave a token from a master; the job's id.
+    pub(crate) fn leave(&self, n: usize, target: &str, token: &str) -> Result<String> {
+        let file = self.tokens();
+        let command = format!("echo {token} >> {}; echo {token}", file.display());
+        publish(&self.cluster.masters[n], target, &command)
+    }
+
+    /// How often a token was left.
+    pub(crate) fn left(&self, token: &str) -> usize {
+        let text = std::fs::read_to_string(self.tokens()).unwrap_or_default();
+        text.lines().filter(|line| *line == token).count()
+    }
+
+    fn tokens(&self) -> PathBuf {
+        self.cluster.fleet.path().join("tokens")
+    }
+
+    /// Waits until the masters have these results of a job.
+    pub(crate) fn wait_results(&self, jid: &str, minions: &[&str]) -> Result<()> {
+        let cache = self.cluster.shared().join("cache");
+        let mut missing = Vec::new();
+        let waited = until(&format!("the results of {jid}"), SHORT, || {
+            let mut results = Results::new();
+            read_cache_in(&cache, &mut results)?;
+            let has = |id: &&&str| results.contains_key(&(jid.to_owned(), (**id).to_owned()));
+            missing = minions.iter().filter(|id| !has(id)).copied().collect();
+            std::thread::sleep(PAUSE);
+            Ok(missing.is_empty().then_some(()))
+        });
+        ensure!(waited.is_ok(), "{waited:?}: nothing of {missing:?}");
+        Ok(())
     }
 
     pub(crate) fn ids(&self) -> Vec<&str> {

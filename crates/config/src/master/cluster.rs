@@ -51,6 +51,9 @@ impl MasterConfig {
             let allowed = format!("another port than {name}, {}", self.cluster_pool_port.0);
             faults.add(self.raw.wrong(wrong, allowed));
         }
+        if !(1..=2).contains(&self.cluster_return_copies) {
+            faults.add(self.raw.wrong("cluster_return_copies", "1 or 2".to_owned()));
+        }
         let fingerprint = self.cluster_pub_fingerprint.as_deref().unwrap_or_default();
         if !fingerprint.is_empty() && !is_fingerprint(fingerprint) {
             let allowed = "64 hexadecimal digits, with or without colons".to_owned();

@@ -328,6 +328,8 @@ mod tests {
             isolated: true,
             secret: Some(Secret::new("a secret".to_owned())),
             key_pass: None,
+            copies_returns: true,
+            drain_time: Duration::ZERO,
             session_s: 1,
             replay_window_s: 1,
         }

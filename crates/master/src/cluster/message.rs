@@ -40,6 +40,8 @@ pub(crate) enum Message {
     Renew,
     /// The grant that was asked for so.
     Renewed(Grant),
+    /// This master's minions lose their subscriptions now.
+    HandsOver,
     /// There is another publish key.
     PublishKey,
     /// Something for a part of the master that has a channel of its own.
@@ -102,6 +104,7 @@ impl Message {
             }
             Self::Ask => vec!["ask".into()],
             Self::Renew => vec!["renew".into()],
+            Self::HandsOver => vec!["hands_over".into()],
             Self::PublishKey => vec!["publish_key".into()],
             Self::Channel(name, body) => {
                 vec!["channel".into(), name.as_str().into(), body.clone()]
@@ -175,6 +178,7 @@ impl Message {
             }
             "ask" => Self::Ask,
             "renew" => Self::Renew,
+            "hands_over" => Self::HandsOver,
             "publish_key" => Self::PublishKey,
             "channel" => {
                 let name = next()?.as_str()?.to_owned();
@@ -307,6 +311,7 @@ mod tests {
             minions: vec![(web1, true)],
         });
         check_round_trip(Message::Ask);
+        check_round_trip(Message::HandsOver);
         check_round_trip(Message::PublishKey);
         check_round_trip(Message::Channel("lease".to_owned(), 5.into()));
     }

@@ -4,15 +4,17 @@
 //! What the peers tell is applied in `relay`; everything that has something to
 //! tell them does so through [`Cluster`].
 
+pub(crate) mod drain;
 pub(crate) mod grants;
 pub(crate) mod joining;
 pub(crate) mod message;
 pub(crate) mod settings;
 
 use std::fs;
+use std::future::Future;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use halite_crypto::files::{MODE_SECRET, WriteOptions, ensure_private_dir, write_atomic};
 use halite_crypto::{DerivationRoot, random_bytes};
@@ -22,12 +24,15 @@ use halite_mesh::{Incarnation, Listener, Mesh, MeshOptions, PeerId, Pins};
 use halite_proto::{PublisherId, Value};
 use tokio::runtime::Handle;
 
+use self::drain::Drain;
 use self::grants::{Grant, Grants};
 use self::joining::join_if_new;
 use self::message::Message;
 use self::settings::ClusterSettings;
 use crate::clock::now_s;
+use crate::core::lead::{Lead, Met};
 use crate::error::{StartError, chain};
+use crate::limits::RETURN_COPIED_MAX;
 use crate::settings::General;
 
 /// What the roots of session keys are for.
@@ -68,6 +73,9 @@ pub(crate) struct Cluster {
     pub(crate) identity: MasterKeys,
     /// This master's own public key, PEM.
     pub(crate) own_key: String,
+    /// Whether this master is to hand its minions over, or has.
+    pub(crate) drain: Drain,
+    lead: Mutex<Lead>,
     own_dir: PathBuf,
     /// The peers that were connected when it was last looked at, and whether they
     /// all use the same cache directory.
@@ -146,6 +154,8 @@ impl Cluster {
         Ok(Self {
             grants: Grants::begin(root, (own.clone(), life), settings.session_s, now_s()),
             settings,
+            lead: Mutex::new(Lead::new(own.clone(), Instant::now())),
+            drain: Drain::default(),
             own,
             mesh,
             dir,
@@ -202,10 +212,17 @@ impl Cluster {
     /// Waits until the peers that are linked have handled a message, at most so
     /// long. Not for threads of the runtime.
     pub(crate) fn wait_for(&self, number: u64, wait_max: Duration) {
-        let (done, wait) = std::sync::mpsc::sync_channel(1);
         let mesh = self.mesh.clone();
-        self.runtime.spawn(async move {
+        let told = async move {
             mesh.acknowledged(number, wait_max).await;
+        };
+        self.wait(told, wait_max);
+    }
+
+    fn wait(&self, task: impl Future<Output = ()> + Send + 'static, wait_max: Duration) {
+        let (done, wait) = std::sync::mpsc::sync_channel(1);
+        self.runtime.spawn(async move {
+            task.await;
             let _ = done.send(());
         });
         // The task waits no longer either; it is gone where the runtime is.
@@ -220,10 +237,56 @@ impl Cluster {
             .collect()
     }
 
-    /// Whether this master is the first by name of those that are connected: the
-    /// one that does what is to be done once.
-    pub(crate) fn is_first(&self) -> bool {
-        self.living().iter().all(|(peer, _)| self.own < *peer)
+    /// Whether a return is told to its minion as stored only when a peer has it too:
+    /// where there is one, and it does not read the same files.
+    pub(crate) fn copies_returns(&self) -> bool {
+        self.settings.copies_returns && !self.shares_cache() && !self.living().is_empty()
+    }
+
+    /// Waits until a peer has a message, none is linked, or it takes too long.
+    pub(crate) fn copied(&self, number: u64) -> impl Future<Output = ()> + Send + use<> {
+        let mesh = self.mesh.clone();
+        async move {
+            mesh.copied(number, RETURN_COPIED_MAX).await;
+        }
+    }
+
+    /// The same for threads that may wait.
+    pub(crate) fn wait_copied(&self, number: u64) {
+        self.wait(self.copied(number), RETURN_COPIED_MAX);
+    }
+
+    /// Whether this master does what is to be done once.
+    pub(crate) fn leads(&self) -> bool {
+        let is_linked = self.mesh.is_linked_to_all();
+        self.lead().leads(Instant::now(), is_linked)
+    }
+
+    /// The master that does, as this one sees it.
+    pub(crate) fn first(&self) -> PeerId {
+        self.lead().first().clone()
+    }
+
+    /// A peer has connected; told if the link to it was cut.
+    pub(crate) fn note_up(&self, peer: &PeerId, life: Incarnation) -> Option<Met> {
+        let members = self.mesh.peers();
+        let mut lead = self.lead();
+        lead.retain(|peer| members.iter().any(|of| of.peer == *peer));
+        lead.is_up(Instant::now(), peer, life)
+    }
+
+    /// A peer is away.
+    pub(crate) fn note_down(&self, peer: &PeerId) {
+        self.lead().is_down(Instant::now(), peer);
+    }
+
+    /// Runs a task of the cluster's.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(task);
+    }
+
+    fn lead(&self) -> MutexGuard<'_, Lead> {
+        self.lead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins another grant, and tells the peers.

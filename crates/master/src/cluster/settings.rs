@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use halite_config::MasterConfig;
 use halite_crypto::Secret;
@@ -27,6 +28,10 @@ pub(crate) struct ClusterSettings {
     pub(crate) secret: Option<Secret<String>>,
     /// `cluster_key_pass`.
     pub(crate) key_pass: Option<Secret<String>>,
+    /// `cluster_return_copies`: a return is to be at two masters.
+    pub(crate) copies_returns: bool,
+    /// `cluster_drain_time`.
+    pub(crate) drain_time: Duration,
     /// `publish_session`.
     pub(crate) session_s: u64,
     /// `job_replay_window`.
@@ -75,6 +80,8 @@ impl ClusterSettings {
             isolated: config.cluster_isolated_filesystem,
             secret: config.cluster_secret.clone().map(Secret::new),
             key_pass: config.cluster_key_pass.clone().map(Secret::new),
+            copies_returns: config.cluster_return_copies > 1,
+            drain_time: Duration::from_secs(config.cluster_drain_time),
             session_s: config.publish_session,
             replay_window_s: config.job_replay_window,
         }))

@@ -70,10 +70,38 @@ impl Missed {
         }
     }
 
+    /// Whether all of these minions can ask for a job, and have not returned it. The
+    /// parts of a batch have one id.
+    pub(crate) fn is_open(&self, jid: &Jid, minions: &[MinionId]) -> bool {
+        let parts: Vec<&Job> = self.jobs.iter().filter(|job| job.jid == *jid).collect();
+        let is_open = |id| parts.iter().any(|job| job.open.contains(id));
+        minions.iter().all(is_open) && !parts.is_empty()
+    }
+
+    /// How many jobs were published since.
+    pub(crate) fn count_since(&self, since_s: u64) -> usize {
+        let is_since = |job: &&Job| job.published_s >= since_s;
+        self.jobs.iter().filter(is_since).count()
+    }
+
+    /// The jobs that were published since, each with the minions that have not
+    /// returned it.
+    pub(crate) fn open_since(&mut self, now_s: u64, since_s: u64) -> Vec<(Map, Vec<MinionId>)> {
+        self.forget_old(now_s);
+        let open = self
+            .jobs
+            .iter()
+            .filter(|job| job.published_s >= since_s && !job.open.is_empty());
+        open.map(|job| (job.load.clone(), job.open.iter().cloned().collect()))
+            .collect()
+    }
+
     /// Records that a minion has returned a job.
     pub(crate) fn returned(&mut self, jid: &Jid, id: &MinionId) {
-        // The job is among the last ones, if it is there at all.
-        if let Some(job) = self.jobs.iter_mut().rev().find(|job| job.jid == *jid) {
+        // The job is among the last ones, if it is there at all; the parts of a batch
+        // have one id.
+        let mut jobs = self.jobs.iter_mut().rev();
+        if let Some(job) = jobs.find(|job| job.jid == *jid && job.open.contains(id)) {
             job.open.remove(id);
         }
     }
@@ -145,6 +173,28 @@ mod tests {
         assert_eq!(jids(&mut missed, 104, "web1"), [1, 4]);
         assert_eq!(jids(&mut missed, 104, "web2"), [1, 3]);
         assert!(jids(&mut missed, 104, "web3").is_empty());
+    }
+
+    #[test]
+    fn what_is_open_since_a_moment_is_told_with_whom_it_waits_for() {
+        let mut missed = Missed::new(30, 10_000);
+        record(&mut missed, 100, 1, &["web1"]);
+        let second = record(&mut missed, 105, 2, &["web1", "py1"]);
+        let third = record(&mut missed, 106, 3, &["py1"]);
+        assert!(missed.is_open(&second, &[id("web1"), id("py1")]));
+        // Another part of a batch.
+        assert!(!missed.is_open(&second, &[id("py1"), id("web2")]));
+        missed.returned(&second, &id("web1"));
+        missed.returned(&third, &id("py1"));
+        assert_eq!(missed.count_since(105), 2);
+        let open = missed.open_since(107, 105);
+        let [(load, minions)] = open.as_slice() else {
+            panic!("{open:?}")
+        };
+        assert_eq!(load.get("jid").unwrap().as_str(), Some(second.as_str()));
+        assert_eq!(minions, &[id("py1")]);
+        assert!(missed.open_since(140, 105).is_empty());
+        assert!(!missed.is_open(&second, &[id("py1")]));
     }
 
     #[test]

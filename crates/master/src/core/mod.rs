@@ -15,6 +15,7 @@ pub mod gathering;
 pub mod held_by_others;
 pub mod jobs;
 pub mod lane;
+pub(crate) mod lead;
 pub mod meant;
 pub mod mine;
 pub mod missed;

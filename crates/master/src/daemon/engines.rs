@@ -1,5 +1,6 @@
 //! `engines`: users' Python code that runs beside the master for as long as
-//! it does, with the functions and runners of the master.
+//! it does, with the functions and runners of the master. Of the masters of a
+//! cluster one runs them, and another one when that is gone.
 //!
 //! Invariant: what an engine fires goes to the bus of this master.
 
@@ -12,9 +13,15 @@ use halite_call::{
 };
 use halite_pillar::MasterlessContext;
 use halite_proto::{Map, Value};
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
 
+use crate::cluster::Cluster;
 use crate::events::bus::Bus;
 use crate::functions::Functions;
+use crate::limits::LEAD_EVERY;
+use crate::master::Master;
 
 /// The engines that the options name.
 ///
@@ -24,23 +31,76 @@ pub(crate) fn read(option: &Value) -> Result<Vec<Engine>, String> {
     engines(option)
 }
 
-/// Starts the engines, which end when what is returned is dropped; nothing
+/// The task that runs the engines.
+pub(crate) struct Running {
+    task: JoinHandle<()>,
+    end: oneshot::Sender<()>,
+}
+
+impl Running {
+    /// Ends the engines. It waits for threads of theirs.
+    pub(crate) async fn stop(self) {
+        let _ = self.end.send(());
+        let _ = self.task.await;
+    }
+}
+
+/// Starts the engines, or what waits until they are this master's to run; nothing
 /// where there are none.
-pub(crate) fn start(
-    engines: Vec<Engine>,
-    functions: &Arc<Functions>,
-    bus: &Arc<Bus>,
-) -> Option<Engines> {
+pub(crate) fn start(engines: Vec<Engine>, master: &Master) -> Option<Running> {
     if engines.is_empty() {
         return None;
     }
     let ctx: Arc<dyn MinionContext> = Arc::new(EngineContext {
-        functions: Arc::clone(functions),
-        bus: Arc::clone(bus),
+        functions: Arc::clone(&master.functions),
+        bus: Arc::clone(&master.bus),
     });
-    Engines::start(engines, "master", &ctx)
-        .map_err(|error| tracing::error!("engines could not be started: {error}"))
-        .ok()
+    let (end, ended) = oneshot::channel();
+    let task = tokio::spawn(run(engines, ctx, master.cluster.clone(), ended));
+    Some(Running { task, end })
+}
+
+/// Runs the engines while this master is the one to run them.
+async fn run(
+    engines: Vec<Engine>,
+    ctx: Arc<dyn MinionContext>,
+    cluster: Option<Arc<Cluster>>,
+    mut ended: oneshot::Receiver<()>,
+) {
+    let leads = || cluster.as_ref().is_none_or(|cluster| cluster.leads());
+    let mut running = None;
+    loop {
+        match (leads(), running.take()) {
+            (true, None) => {
+                if cluster.is_some() {
+                    tracing::info!("the engines of the cluster run here");
+                }
+                running = Engines::start(engines.clone(), "master", &ctx)
+                    .map_err(|error| tracing::error!("engines could not be started: {error}"))
+                    .ok();
+            }
+            (false, Some(engines)) => {
+                tracing::info!("the engines of the cluster run on another master");
+                stop(engines).await;
+            }
+            (_, now) => running = now,
+        }
+        let is_over = match cluster {
+            Some(_) => timeout(LEAD_EVERY, &mut ended).await.is_ok(),
+            None => (&mut ended).await.map_or(true, |()| true),
+        };
+        if is_over {
+            break;
+        }
+    }
+    if let Some(engines) = running {
+        stop(engines).await;
+    }
+}
+
+/// Ends engines, which wait for threads of theirs.
+async fn stop(engines: Engines) {
+    let _ = spawn_blocking(move || drop(engines)).await;
 }
 
 /// The master, as the functions that an engine calls see it.

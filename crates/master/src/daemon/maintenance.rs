@@ -49,6 +49,12 @@ impl Health {
         }
     }
 
+    /// Says that a balancer is to send nobody here any more; it still runs.
+    pub(crate) fn unready(&self) {
+        self.is_ready.store(false, Ordering::Relaxed);
+        let _ = fs::remove_file(self.dir.join("ready"));
+    }
+
     /// Whether it takes requests.
     pub(crate) fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Relaxed)

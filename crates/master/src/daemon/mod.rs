@@ -6,6 +6,7 @@ mod assemble;
 mod engines;
 mod event_database;
 mod event_returns;
+mod hand_over;
 mod health_page;
 mod maintenance;
 mod metrics_page;
@@ -30,6 +31,7 @@ use tokio::time::timeout;
 use self::agree::agree;
 use self::assemble::{Opened, assemble, ext_jobs, local_keys, make_dirs, places};
 use self::event_returns::{Plan, return_events};
+use self::hand_over::HandOver;
 use self::maintenance::{Health, maintain};
 use self::scheduler::keep_schedule;
 use self::served_page::ServedPage;
@@ -65,6 +67,7 @@ pub struct Daemon {
     publish_port: PublishPort,
     marks: Marks,
     pages: Vec<ServedPage>,
+    has_health_page: bool,
 }
 
 impl Daemon {
@@ -176,6 +179,7 @@ impl Daemon {
             publish_port,
             marks,
             pages,
+            has_health_page: asked.is_some(),
         })
     }
 
@@ -202,6 +206,7 @@ impl Daemon {
             publish_port,
             marks,
             pages,
+            has_health_page,
         } = self;
         let upkeep = Upkeep::new(marks.up().to_owned());
         let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone(), upkeep));
@@ -209,9 +214,22 @@ impl Daemon {
         master.runners.registry.open(Handle::current());
         master.batches.open(Handle::current());
         let pages: Vec<_> = pages.into_iter().map(ServedPage::serve).collect();
+        let hand_over = master.cluster.clone().map(|cluster| {
+            Arc::new(HandOver {
+                cluster,
+                fleet: Arc::clone(&master.fleet),
+                health: health.clone(),
+                publish_port: publish_port.clone(),
+                has_health_page,
+            })
+        });
+        let draining = hand_over
+            .clone()
+            .map(|hand_over| tokio::spawn(async move { hand_over.when_asked().await }));
         let presence = tasks.presence_events.then(|| {
             let (fleet, bus) = (Arc::clone(&master.fleet), Arc::clone(&master.bus));
-            tokio::spawn(fire_presence(fleet, bus, master.general.loop_interval))
+            let every = master.general.loop_interval;
+            tokio::spawn(fire_presence(fleet, bus, every, master.cluster.clone()))
         });
         let registers = master.registers.clone().map(agree);
         let channels = master.registers.iter();
@@ -225,12 +243,19 @@ impl Daemon {
             tasks.schedule,
             master.cluster.clone(),
         ));
-        let engines = engines::start(tasks.engines, &master.functions, &master.bus);
+        let engines = engines::start(tasks.engines, &master);
         let files_fetching = remotes::Fetching::start(&master.files, &master.bus);
         let mirror = &master.jobs.mirror;
         if let Err(error) = mirror.start(&master.general.opts, &master.functions) {
             tracing::error!("master_job_cache gets no jobs: {error}");
         }
+        // Requests are served until the minions are with other masters.
+        let shutdown = async {
+            shutdown.await;
+            if let Some(hand_over) = &hand_over {
+                hand_over.hand_over().await;
+            }
+        };
         tokio::select! {
             () = server.serve(&mut request_port) => tracing::error!("the request port has failed"),
             () = publish_pushed(&master.publishing, &mut local_publish) => {
@@ -239,10 +264,17 @@ impl Daemon {
             () = shutdown => {}
         }
         health.end();
+        if let Some(draining) = draining {
+            stop(draining).await;
+        }
+        drop(hand_over);
         pillars_fetching.stop();
         files_fetching.stop();
         // They wait for threads of theirs to end.
-        let _ = spawn_blocking(move || drop((pillars_fetching, files_fetching, engines))).await;
+        let _ = spawn_blocking(move || drop((pillars_fetching, files_fetching))).await;
+        if let Some(engines) = engines {
+            engines.stop().await;
+        }
         stop(maintenance).await;
         if let Some(presence) = presence {
             stop(presence).await;

@@ -52,7 +52,7 @@ pub(crate) async fn keep_schedule(runners: Arc<Runners>, jobs: Map, cluster: Opt
             (table.poll(now), table.next_timeout(now))
         };
         for due in due {
-            if cluster.as_ref().is_some_and(|cluster| !cluster.is_first()) {
+            if cluster.as_ref().is_some_and(|cluster| !cluster.leads()) {
                 scheduler.finished(&due.name);
                 continue;
             }

@@ -177,10 +177,10 @@ impl Attendance {
     }
 
     /// Another master tells who is connected to it: all of them, or changes.
-    pub(crate) fn heard_of(&self, master: &str, are_all: bool, minions: Vec<(MinionId, bool)>) {
+    pub(crate) fn heard_of(&self, master: &str, is_complete: bool, minions: Vec<(MinionId, bool)>) {
         let now = now_micros();
         let mut elsewhere = self.elsewhere();
-        if are_all {
+        if is_complete {
             elsewhere.retain(|_, (of, _)| of != master);
         }
         for (id, is_here) in minions {

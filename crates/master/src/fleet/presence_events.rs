@@ -9,12 +9,19 @@ use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::Fleet;
+use crate::cluster::Cluster;
 use crate::events::bus::Bus;
 use crate::limits::PRESENCE_SETTLE;
 
 /// Fires the presence events until it is dropped: the connected minions each
-/// `every`, changes also as soon as they are known.
-pub(crate) async fn fire_presence(fleet: Arc<Fleet>, bus: Arc<Bus>, every: Duration) {
+/// `every`, changes also as soon as they are known. Of the masters of a cluster one
+/// does, and the others are told.
+pub(crate) async fn fire_presence(
+    fleet: Arc<Fleet>,
+    bus: Arc<Bus>,
+    every: Duration,
+    cluster: Option<Arc<Cluster>>,
+) {
     let mut before: Option<BTreeSet<MinionId>> = None;
     let mut tick = interval(every);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -30,6 +37,10 @@ pub(crate) async fn fire_presence(fleet: Arc<Fleet>, bus: Arc<Bus>, every: Durat
         let Some(now) = connected(&fleet).await else {
             continue;
         };
+        if cluster.as_ref().is_some_and(|cluster| !cluster.leads()) {
+            before = Some(now);
+            continue;
+        }
         // What was known before this master ran is not a change.
         if let Some(before) = &before
             && *before != now

@@ -60,7 +60,7 @@ fn store(
         command: MinionRequest::Return(job),
         extra: Map::new(),
     };
-    let answer = match returns.store(caller, whole) {
+    let answer = match returns.store_and_wait(caller, whole) {
         Handled::Value(value) => value,
         _ => Value::from(""),
     };

@@ -35,24 +35,52 @@ pub(super) struct Returns<'a> {
 }
 
 impl Returns<'_> {
-    /// Stores a return, fires its events, and only then acknowledges it.
-    pub(super) fn store(self, caller: &Caller, mut request: Request) -> Handled {
+    /// Stores a return, fires its events, and only then acknowledges it; in a cluster
+    /// without shared files when a peer has it too.
+    pub(super) fn store(self, caller: &Caller, request: Request) -> Handled {
+        let (handled, told) = self.keep(caller, request);
+        match self.cluster.zip(told) {
+            Some((cluster, told)) if cluster.copies_returns() => {
+                let copied = cluster.copied(told);
+                Handled::Later(Box::pin(async move {
+                    copied.await;
+                    Value::Nil
+                }))
+            }
+            _ => handled,
+        }
+    }
+
+    /// The same for who waits for the peer before he goes on.
+    pub(super) fn store_and_wait(self, caller: &Caller, request: Request) -> Handled {
+        let (handled, told) = self.keep(caller, request);
+        if let Some((cluster, told)) = self.cluster.zip(told)
+            && cluster.copies_returns()
+        {
+            cluster.wait_copied(told);
+        }
+        handled
+    }
+
+    /// Stores a return and fires its events; the answer, and under which number the
+    /// peers were told of it.
+    fn keep(self, caller: &Caller, mut request: Request) -> (Handled, Option<u64>) {
         let Self {
             bus, keys, jobs, ..
         } = self;
         if !signature_suffices(keys, caller, request.meta.sig.as_ref()) {
-            return false.into();
+            return (false.into(), None);
         }
         let sender = &caller.id;
         let MinionRequest::Return(job) = &mut request.command else {
-            return Handled::failed();
+            return (Handled::failed(), None);
         };
         let mark = job.extra.remove(OWN_JOB);
         let mark = mark.and_then(|mark| Jid::parse(mark.as_str()?).ok());
         let is_own = job.jid == ReturnJid::Req;
         let mark = take_foreign(jobs, caller, job).or(mark);
         let Some(id) = self.whose(caller, job) else {
-            return Value::Nil.into();
+            return (Value::Nil.into(), None);
         };
         let id = &id;
         let room = room_for(jobs, sender, job);
@@ -64,12 +92,16 @@ impl Returns<'_> {
                     if caller.may_log("own job") {
                         tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
                     }
-                    return Handled::failed();
+                    return (Handled::failed(), None);
                 }
             }
         }
         let kept = job.jid.jid().filter(|_| room != Room::None);
         let stored = kept.map(|jid| store(self, caller, id, jid, job));
+        let told = stored
+            .as_ref()
+            .and_then(|stored| stored.as_ref().ok()?.told);
+        let stored = stored.map(|stored| stored.map(|stored| stored.is_new));
         if !matches!(stored, Some(Ok(true))) {
             room.release(jobs, sender);
         }
@@ -95,9 +127,9 @@ impl Returns<'_> {
                 if caller.may_log("store") {
                     tracing::error!(minion = %id, "could not store a return: {}", chain(&error));
                 }
-                Handled::failed()
+                (Handled::failed(), None)
             }
-            _ => Value::Nil.into(),
+            _ => (Value::Nil.into(), told),
         }
     }
 
@@ -236,20 +268,29 @@ fn is_past(mark: &Jid) -> bool {
 /// By how much a minion's clock may be ahead.
 const CLOCKS_DIFFER_MICROS: u64 = 60_000_000;
 
-/// Whether the return is new.
+/// A return that is kept.
+struct Stored {
+    is_new: bool,
+    /// Under which number the peers were told of it.
+    told: Option<u64>,
+}
+
 fn store(
     returns: Returns<'_>,
     caller: &Caller,
     id: &MinionId,
     jid: &Jid,
     job: &JobReturn,
-) -> Result<bool, StoreError> {
+) -> Result<Stored, StoreError> {
     let Returns {
         bus, jobs, fleet, ..
     } = returns;
     jobs.missed.returned(jid, id);
     if !jobs.settings.stores_returns {
-        return Ok(true);
+        return Ok(Stored {
+            is_new: true,
+            told: None,
+        });
     }
     let saved = jobs.cache.save_return(jid, id, job)?;
     match saved {
@@ -274,9 +315,6 @@ fn store(
         Saved::NoCache => true,
         Saved::Stored => {
             jobs.mirror.returned(jid, id, job);
-            if let Some(cluster) = returns.cluster.filter(|cluster| !cluster.shares_cache()) {
-                cluster.tell(&Message::Return(id.clone(), Box::new(job.clone())));
-            }
             true
         }
     };
@@ -285,7 +323,13 @@ fn store(
         jobs.cache.save_endtime(jid, &now)?;
         jobs.mirror.ended(jid, &now);
     }
-    Ok(is_new)
+    // Also what has come again: its minion has not heard that a peer has it.
+    let cluster = returns.cluster.filter(|cluster| !cluster.shares_cache());
+    let is_kept = !matches!(saved, Saved::NoCache | Saved::Duplicate { differs: true });
+    let told = cluster
+        .filter(|_| is_kept)
+        .map(|cluster| cluster.tell(&Message::Return(id.clone(), Box::new(job.clone()))));
+    Ok(Stored { is_new, told })
 }
 
 /// Fires the events; those of a job that the minion has given itself say what

@@ -102,6 +102,31 @@ impl MissedJobs {
             .record(published_s, jid, map, packed.len(), minions.iter().cloned());
     }
 
+    /// Whether all of these minions can ask for a job, and have not returned it.
+    pub(crate) fn is_open(&self, jid: &Jid, minions: &[MinionId]) -> bool {
+        self.lock().missed.is_open(jid, minions)
+    }
+
+    /// So long ago, as [`open_since`](Self::open_since) takes it.
+    pub(crate) fn seconds_ago(&self, ago: Duration) -> u64 {
+        self.lock()
+            .seconds(Moment::now())
+            .saturating_sub(ago.as_secs())
+    }
+
+    /// How many jobs were published since.
+    pub(crate) fn count_since(&self, since_s: u64) -> usize {
+        self.lock().missed.count_since(since_s)
+    }
+
+    /// The jobs that were published since, with the minions that have not returned
+    /// them.
+    pub(crate) fn open_since(&self, since_s: u64) -> Vec<(Map, Vec<MinionId>)> {
+        let mut memory = self.lock();
+        let now_s = memory.seconds(Moment::now());
+        memory.missed.open_since(now_s, since_s)
+    }
+
     /// Records that a minion has returned a job.
     pub(crate) fn returned(&self, jid: &Jid, id: &MinionId) {
         self.lock().missed.returned(jid, id);

@@ -268,7 +268,12 @@ impl KeyRegisters {
 
     fn dial_members(&self, state: &State) {
         for (id, _, address) in state.mirror.registers.members() {
-            if *id == self.me || address.is_empty() {
+            // Where the configuration says how a peer is reached, that holds.
+            let mut configured = self.parts.cluster.settings.peers.iter();
+            if *id == self.me
+                || address.is_empty()
+                || configured.any(|peer| peer.host() == id.as_str())
+            {
                 continue;
             }
             match PeerAddress::parse(address, self.parts.cluster.settings.listen.port()) {

@@ -68,7 +68,7 @@ impl KeyRegisters {
     pub(super) fn has_to_rotate(&self, state: &mut State) -> bool {
         let State { mirror, in_use, .. } = state;
         let is_stale = mirror.registers.is_publish_key_stale();
-        let is_due = in_use.is_spent || (is_stale && self.parts.cluster.is_first());
+        let is_due = in_use.is_spent || (is_stale && self.parts.cluster.leads());
         let now = Instant::now();
         if !is_due || mirror.is_joining() || in_use.rotates_next.is_some_and(|next| now < next) {
             return false;

@@ -4,21 +4,26 @@
 //! Invariant: what a peer tells is told to nobody else; every master has a link to
 //! every other one.
 
+mod resend;
 mod tap;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use halite_mesh::{Incarnation, PeerId, Receiver};
-use halite_proto::MinionId;
 use halite_proto::event::Event;
+use halite_proto::publish::PublishLoad;
 use halite_proto::returns::JobReturn;
+use halite_proto::{Jid, Map, MinionId, Value};
 use tokio::task::JoinHandle;
 
+use self::resend::Resend;
 use self::tap::tell_events;
 use crate::cluster::grants::{EarlyUse, GrantId};
 use crate::cluster::message::{Message, Published};
 use crate::cluster::{Channel, Cluster};
+use crate::core::lead::Met;
+use crate::core::meant::is_by_ids;
 use crate::error::chain;
 use crate::events::bus::Bus;
 use crate::fleet::Fleet;
@@ -70,6 +75,7 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
         .on_change(Box::new(move |id, is_here| {
             tell_presence(&peers, id, is_here);
         }));
+    tell_unfinished(master, &cluster);
     let events = master.bus.subscribe(String::new());
     let tap = tokio::spawn(tell_events(Arc::clone(&cluster), events));
     let mesh = cluster.mesh.clone();
@@ -80,6 +86,25 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
         cluster,
         tasks: vec![links, tap],
     })
+}
+
+/// Tells the peers of jobs that minions may still ask for: in its last life this
+/// master may have been killed before it told of them.
+fn tell_unfinished(master: &Master, cluster: &Cluster) {
+    // Of older ones nobody needs to be told: the peers keep them for as long again.
+    let window = Duration::from_secs(cluster.settings.replay_window_s / 2);
+    let missed = &master.jobs.missed;
+    for (load, minions) in missed.open_since(missed.seconds_ago(window)) {
+        let Ok(load) = PublishLoad::from_map(load) else {
+            continue;
+        };
+        cluster.tell(&Message::Publish(Box::new(Published {
+            by_ids: is_by_ids(&load.tgt_type),
+            kept: master.jobs.cache.load(&load.jid).ok().flatten(),
+            load,
+            minions,
+        })));
+    }
 }
 
 fn tell_presence(cluster: &Weak<Cluster>, id: &MinionId, is_here: bool) {
@@ -105,6 +130,9 @@ struct PeerReceiver {
 impl Receiver for PeerReceiver {
     fn peer_is_up(&self, peer: &PeerId, life: Incarnation) {
         tracing::info!(%peer, %life, "the peer is connected");
+        if let Some(met) = self.cluster.note_up(peer, life) {
+            self.tell_met(peer, met);
+        }
         let current = self.cluster.grants.current();
         let is_known = current
             .witnesses
@@ -124,6 +152,8 @@ impl Receiver for PeerReceiver {
 
     fn peer_is_down(&self, peer: &PeerId) {
         tracing::warn!(%peer, "the peer is away");
+        self.cluster.note_down(peer);
+        self.resend();
         self.channels
             .iter()
             .for_each(|channel| channel.peer_is_down(peer));
@@ -163,6 +193,7 @@ impl Receiver for PeerReceiver {
                     .heard_of(peer.as_str(), is_complete, minions);
             }
             Message::Ask => self.answer(peer),
+            Message::HandsOver => self.resend(),
             Message::PublishKey => self.publishing.reload_key(),
             Message::Channel(name, body) => {
                 let channel = self.channels.iter().find(|channel| channel.name() == name);
@@ -195,11 +226,23 @@ fn revoked_by(event: &Event) -> Option<MinionId> {
     MinionId::parse(text("id")?).ok()
 }
 
+/// The job and the minion whose return an event tells of.
+fn returned_in(event: &Event) -> Option<(Jid, MinionId)> {
+    let mut parts = event.tag.as_str().strip_prefix("salt/job/")?.splitn(3, '/');
+    let (jid, what, id) = (parts.next()?, parts.next()?, parts.next()?);
+    let jid = Jid::parse(jid).ok().filter(|_| what == "ret")?;
+    Some((jid, MinionId::parse(id).ok()?))
+}
+
 impl PeerReceiver {
     fn event(&self, peer: &PeerId, packed: &[u8]) {
         match Event::unpack(packed) {
             Ok(event) => {
                 let revoked = revoked_by(&event);
+                // Where the masters share a job cache, they tell of no returns besides.
+                if let Some((jid, id)) = returned_in(&event) {
+                    self.jobs.missed.returned(&jid, &id);
+                }
                 self.bus.relay(event, peer.as_str());
                 if let Some(id) = revoked {
                     self.keys.end_session(&id);
@@ -209,18 +252,56 @@ impl PeerReceiver {
         }
     }
 
+    /// The link to a peer was cut, and both have lived on.
+    fn tell_met(&self, peer: &PeerId, met: Met) {
+        tracing::warn!(
+            %peer,
+            "the link to the peer was cut for {:.1?}; what is done once was {} here meanwhile",
+            met.apart,
+            if met.led { "done" } else { "not done" }
+        );
+        let data = Map::from([
+            ("node_id", Value::from(self.cluster.own.as_str())),
+            ("peer", peer.as_str().into()),
+            (
+                "apart_ms",
+                Value::Int(i128::try_from(met.apart.as_millis()).unwrap_or(i128::MAX)),
+            ),
+            ("ran_schedule", met.led.into()),
+        ]);
+        self.bus.fire_under("cluster", ["met"], data);
+    }
+
+    /// Sends again what minions of a peer may have lost.
+    fn resend(&self) {
+        let resend = Resend {
+            jobs: Arc::clone(&self.jobs),
+            fleet: Arc::clone(&self.fleet),
+            publishing: Arc::clone(&self.publishing),
+        };
+        self.cluster.spawn(resend.for_a_while());
+    }
+
     /// Sends a job of a peer to the minions that are connected here.
     fn publish(&self, peer: &PeerId, age: Duration, published: Published) {
         let Published {
             load,
-            minions,
+            mut minions,
             by_ids,
             kept,
         } = published;
         let jid = &load.jid;
+        // One that the peer tells of again, since it was killed.
+        if self.jobs.missed.is_open(jid, &minions) {
+            return;
+        }
+        let is_known = self.jobs.cache.has_load(jid).unwrap_or(true);
+        if is_known && !self.cluster.shares_cache() {
+            minions.retain(|id| !matches!(self.jobs.cache.return_of(jid, id), Ok(Some(_))));
+        }
         self.jobs.record_meant(jid, &minions, by_ids);
         if let Some(kept) = kept
-            && !self.jobs.cache.has_load(jid).unwrap_or(true)
+            && !is_known
             && let Err(error) = self.jobs.cache.save_load(jid, &kept, Some(&minions))
         {
             tracing::error!(%jid, "could not store a job of {peer}: {}", chain(&error));

@@ -11,9 +11,19 @@ use super::Call;
 use super::error::{Ran, RunnerError};
 use super::table::Function;
 use crate::cluster::Cluster;
+use crate::cluster::drain::Stage;
 use crate::error::chain;
 
 pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new(
+        "cluster.drain",
+        "()",
+        drain,
+        "Hands the minions of this master over to the others: `health_port` says that it\n\
+         is not ready, after `cluster_drain_time` nobody can subscribe here any more, and\n\
+         who has subscribed looks for another master. Requests are served as before.\n\n\
+         Whether this begins it. `cluster.status` shows how far it is; a restart undoes it.",
+    ),
     Function::new(
         "cluster.members",
         "()",
@@ -106,7 +116,10 @@ fn status(call: &Call<'_>) -> Ran {
         ("isolated", cluster.settings.isolated.into()),
         ("connected", names(is_connected)),
         ("away", names(is_away)),
-        ("runs_schedule", cluster.is_first().into()),
+        ("runs_schedule", cluster.leads().into()),
+        ("first", cluster.first().as_str().into()),
+        ("half", peers.iter().any(is_away).into()),
+        ("drain", stage(cluster).into()),
     ]);
     if let Some(registers) = &call.runners.registers {
         let of = registers.status();
@@ -122,6 +135,25 @@ fn status(call: &Call<'_>) -> Ran {
         status.insert("registers", registers);
     }
     Ok(status.into())
+}
+
+/// Begins to hand the minions over.
+fn drain(call: &Call<'_>) -> Ran {
+    let cluster = of(call)?;
+    if cluster.living().is_empty() {
+        return Err(RunnerError::Failed(
+            "no other master is connected that could take the minions".to_owned(),
+        ));
+    }
+    Ok(cluster.drain.ask().into())
+}
+
+fn stage(cluster: &Cluster) -> &'static str {
+    match cluster.drain.stage() {
+        Stage::Serving => "no",
+        Stage::Asked => "in progress",
+        Stage::HandedOver => "done",
+    }
 }
 
 fn remove(call: &Call<'_>) -> Ran {

@@ -1,0 +1,141 @@
+//! Which master of a cluster does what is to be done once: the schedule, engines,
+//! events of presence.
+//!
+//! Pure: time comes in. It is the first by name of those that are connected to each
+//! other. Invariant: a master that has just started does nothing of it before its
+//! links are up or [`LEAD_AFTER`] is over, so that it is not a second one for the
+//! moment that they take.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use halite_mesh::{Incarnation, PeerId};
+
+use crate::limits::LEAD_AFTER;
+
+/// What is known of the links, for the question who leads.
+#[derive(Debug)]
+pub(crate) struct Lead {
+    own: PeerId,
+    begun: Instant,
+    /// All peers of the configuration were linked at some time.
+    is_settled: bool,
+    /// The life of each peer that was connected, and since when it is away.
+    peers: BTreeMap<PeerId, (Incarnation, Option<Instant>)>,
+}
+
+/// A peer is back that has lived on while the link to it was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Met {
+    /// How long it was cut.
+    pub(crate) apart: Duration,
+    /// This master did what is to be done once meanwhile; the peer's half may have
+    /// done it too.
+    pub(crate) led: bool,
+}
+
+impl Lead {
+    /// A master that starts now.
+    pub(crate) fn new(own: PeerId, now: Instant) -> Self {
+        Self {
+            own,
+            begun: now,
+            is_settled: false,
+            peers: BTreeMap::new(),
+        }
+    }
+
+    /// Whether this master leads. `is_linked` says that all peers of the
+    /// configuration are linked.
+    pub(crate) fn leads(&mut self, now: Instant, is_linked: bool) -> bool {
+        self.is_settled |= is_linked || now.duration_since(self.begun) >= LEAD_AFTER;
+        self.is_settled && *self.first() == self.own
+    }
+
+    /// The master that leads as this one sees it.
+    pub(crate) fn first(&self) -> &PeerId {
+        let here = self.peers.iter().filter(|(_, (_, away))| away.is_none());
+        here.map(|(peer, _)| peer)
+            .chain([&self.own])
+            .min()
+            .unwrap_or(&self.own)
+    }
+
+    /// A peer has connected.
+    pub(crate) fn is_up(&mut self, now: Instant, peer: &PeerId, life: Incarnation) -> Option<Met> {
+        let led = self.is_settled && *self.first() == self.own;
+        match self.peers.insert(peer.clone(), (life, None)) {
+            Some((before, Some(since))) if before == life => Some(Met {
+                apart: now.duration_since(since),
+                led,
+            }),
+            _ => None,
+        }
+    }
+
+    /// A peer is away.
+    pub(crate) fn is_down(&mut self, now: Instant, peer: &PeerId) {
+        if let Some((_, away)) = self.peers.get_mut(peer) {
+            away.get_or_insert(now);
+        }
+    }
+
+    /// Forgets who is no member any more.
+    pub(crate) fn retain(&mut self, is_member: impl Fn(&PeerId) -> bool) {
+        self.peers.retain(|peer, _| is_member(peer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(name: &str) -> PeerId {
+        PeerId::parse(name).unwrap()
+    }
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn the_first_of_those_that_are_connected_leads() {
+        let begun = Instant::now();
+        let mut m2 = Lead::new(peer("m2"), begun);
+        // Not for the moment that its links take.
+        assert!(!m2.leads(begun + SECOND, false));
+        assert!(m2.leads(begun + LEAD_AFTER, false));
+        assert_eq!(m2.is_up(begun, &peer("m1"), Incarnation(1)), None);
+        assert_eq!(m2.is_up(begun, &peer("m3"), Incarnation(1)), None);
+        assert!(!m2.leads(begun + 9 * SECOND, true));
+        assert_eq!(*m2.first(), peer("m1"));
+        m2.is_down(begun, &peer("m1"));
+        assert!(m2.leads(begun + 9 * SECOND, false));
+        let mut linked = Lead::new(peer("m2"), begun);
+        assert!(linked.leads(begun, true) && linked.leads(begun, false));
+    }
+
+    #[test]
+    fn halves_that_meet_say_so_and_a_master_that_has_started_anew_does_not() {
+        let begun = Instant::now();
+        let mut m1 = Lead::new(peer("m1"), begun);
+        let (m2, m3) = (peer("m2"), peer("m3"));
+        m1.is_up(begun, &m2, Incarnation(1));
+        m1.is_up(begun, &m3, Incarnation(1));
+        assert!(m1.leads(begun, true));
+        m1.is_down(begun + SECOND, &m2);
+        m1.is_down(begun + 2 * SECOND, &m2);
+        m1.is_down(begun + SECOND, &m3);
+        let met = m1.is_up(begun + 5 * SECOND, &m2, Incarnation(1));
+        let apart = 4 * SECOND;
+        assert_eq!(met, Some(Met { apart, led: true }));
+        assert_eq!(m1.is_up(begun + 5 * SECOND, &m3, Incarnation(2)), None);
+        let mut other = Lead::new(m3, begun);
+        other.is_up(begun, &m2, Incarnation(1));
+        other.is_up(begun, &peer("m1"), Incarnation(1));
+        assert!(!other.leads(begun, true));
+        other.is_down(begun, &peer("m1"));
+        let met = other.is_up(begun + SECOND, &peer("m1"), Incarnation(1));
+        assert_eq!(met.map(|met| met.led), Some(false));
+        other.retain(|peer| *peer == m2);
+        assert_eq!(*other.first(), m2);
+    }
+}

@@ -1,0 +1,66 @@
+//! Hands the minions of a master over to the others of its cluster, when somebody
+//! asks for it or the master is stopped.
+//!
+//! Invariant: the balancer hears that this master is not ready before anybody is
+//! turned away, and requests are served all the while: a minion loses its
+//! subscription alone, finds another master behind the same address, and asks there
+//! what it has missed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use halite_transport::fleet::PublishPort;
+use tokio::time::{sleep, timeout};
+
+use super::maintenance::Health;
+use crate::cluster::Cluster;
+use crate::cluster::drain::Stage;
+use crate::cluster::message::Message;
+use crate::fleet::Fleet;
+use crate::limits::{HAND_OVER_LOOK, HAND_OVER_MAX};
+
+/// What handing over takes.
+pub(super) struct HandOver {
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) fleet: Arc<Fleet>,
+    pub(super) health: Health,
+    pub(super) publish_port: PublishPort,
+    /// Somebody asks over HTTP whether this master is ready.
+    pub(super) has_health_page: bool,
+}
+
+impl HandOver {
+    /// Waits until somebody asks for it, and does it.
+    pub(super) async fn when_asked(&self) {
+        self.cluster.drain.asked().await;
+        self.hand_over().await;
+    }
+
+    /// Does it, unless it is done.
+    pub(super) async fn hand_over(&self) {
+        if self.cluster.drain.stage() == Stage::HandedOver {
+            return;
+        }
+        self.cluster.drain.ask();
+        self.health.unready();
+        let notice = match self.has_health_page {
+            true => self.cluster.settings.drain_time,
+            // Whoever looks by connecting hears of it when the port closes.
+            false => Duration::ZERO,
+        };
+        tracing::info!("hands its minions over to the other masters in {notice:?}");
+        sleep(notice).await;
+        self.cluster.tell(&Message::HandsOver);
+        self.publish_port.hand_over();
+        let all_gone = async {
+            while !self.fleet.attendance.here().is_empty() {
+                sleep(HAND_OVER_LOOK).await;
+            }
+        };
+        if timeout(HAND_OVER_MAX, all_gone).await.is_err() {
+            tracing::warn!("some minions do not leave");
+        }
+        self.cluster.drain.finish();
+        tracing::info!("has handed its minions over");
+    }
+}

@@ -74,6 +74,11 @@ impl StandIn {
         &self.public_pem
     }
 
+    /// The private key.
+    pub fn key(&self) -> &PrivateKey {
+        &self.key
+    }
+
     /// The sign-in request.
     pub fn sign_in_request(&self) -> Item {
         Self::clear(Item::map([
@@ -97,7 +102,12 @@ impl StandIn {
 
     /// Signs in; a signature of the reply that is wrong is an error.
     pub fn sign_in(&self, master: &mut Connection) -> Result<SignIn> {
-        let reply = Item::unpack(&master.ask(&self.sign_in_request().pack())?)?;
+        self.granted(&master.ask(&self.sign_in_request().pack())?)
+    }
+
+    /// What the bytes of the reply to a sign-in say.
+    pub fn granted(&self, reply: &[u8]) -> Result<SignIn> {
+        let reply = Item::unpack(reply)?;
         let (Some(load), Some(sig)) = (
             reply.get("load").and_then(Item::bytes),
             reply.get("sig").and_then(Item::bytes),

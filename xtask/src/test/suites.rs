@@ -11,6 +11,8 @@ pub(crate) enum Suite {
     Vectors,
     /// Our programs among themselves
     Ours,
+    /// Every door of a master against everybody, and floods while a fleet works
+    Hostile,
     /// Some hundred command lines, as real Salt has answered them
     CommandTable,
     /// What is on the event bus while some dozen things are done
@@ -41,10 +43,11 @@ pub(crate) enum Suite {
 
 impl Suite {
     /// All of them, the quick ones first.
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Unit,
         Self::Vectors,
         Self::Ours,
+        Self::Hostile,
         Self::CommandTable,
         Self::EventStreams,
         Self::RestApi,
@@ -66,6 +69,7 @@ impl Suite {
             Self::Unit => "unit",
             Self::Vectors => "vectors",
             Self::Ours => "ours",
+            Self::Hostile => "hostile",
             Self::CommandTable => "command-table",
             Self::EventStreams => "event-streams",
             Self::MultiMaster => "multi-master",
@@ -96,7 +100,7 @@ impl Suite {
     /// commands again.
     pub(crate) const fn needs_peers(self, long: bool) -> bool {
         match self {
-            Self::Unit | Self::Vectors | Self::Ours | Self::MultiMaster => false,
+            Self::Unit | Self::Vectors | Self::Ours | Self::Hostile | Self::MultiMaster => false,
             Self::CommandTable | Self::EventStreams => long,
             _ => true,
         }

@@ -1,0 +1,256 @@
+//! Strangers with addresses of their own who send what costs a master most, as
+//! fast as they can, until they are told to stop.
+
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use halite_integration_tests::wire::msgpack::Item;
+use halite_integration_tests::wire::stand_in::StandIn;
+use halite_integration_tests::wire::zmtp::Connection;
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrIn, bind, connect, setsockopt, socket, sockopt,
+};
+use nix::sys::time::{TimeVal, TimeValLike as _};
+
+/// How long a stranger waits for anything.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Requests that a stranger sends before it reads an answer, and how long it rests
+/// then: the machine has to carry the strangers as well as their victim.
+const AHEAD: usize = 16;
+const AHEAD_GIANT: usize = 2;
+const REST: Duration = Duration::from_millis(20);
+
+/// Connections that a stranger holds without greeting on them.
+const HELD: usize = 100;
+
+/// What a stranger does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Signs in with keys of its own, under names of others and new ones.
+    BadKeys,
+    /// Sends requests of megabytes.
+    Giant,
+    /// Opens connections and says next to nothing.
+    HalfOpen,
+    /// Asks for what nobody knows, and seals with keys that nobody has.
+    Unknown,
+    /// Sends again what a minion has sent.
+    Replayed,
+    /// Sends a large request byte by byte.
+    Slow,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::BadKeys,
+        Self::Giant,
+        Self::HalfOpen,
+        Self::Unknown,
+        Self::Replayed,
+        Self::Slow,
+    ];
+}
+
+/// What strangers know and have.
+pub(crate) struct Means {
+    pub(crate) master: SocketAddr,
+    /// A public key that the master does not know.
+    pub(crate) public_pem: String,
+    /// An id whose key is accepted.
+    pub(crate) known_id: String,
+    /// What was heard of a minion: its sign-in, and a request.
+    pub(crate) recorded: Vec<Vec<u8>>,
+}
+
+/// Strangers that run until this is dropped.
+pub(crate) struct Flood {
+    stop: Arc<AtomicBool>,
+    sent: Arc<[AtomicU64; 6]>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Flood {
+    /// Starts `count` strangers, each of which has an address and does one thing.
+    pub(crate) fn start(means: Means, count: u8) -> Self {
+        let means = Arc::new(means);
+        let stop = Arc::new(AtomicBool::new(false));
+        let sent = Arc::new([const { AtomicU64::new(0) }; 6]);
+        let mut threads = Vec::new();
+        for number in 0..count {
+            let kind = Kind::ALL[usize::from(number) % Kind::ALL.len()];
+            let stranger = Stranger {
+                means: Arc::clone(&means),
+                from: Ipv4Addr::new(127, 9, 9, number + 1),
+                kind,
+                number: u64::from(number) << 32,
+            };
+            let (stop, sent) = (Arc::clone(&stop), Arc::clone(&sent));
+            threads.push(thread::spawn(move || stranger.run(&stop, &sent)));
+        }
+        Self {
+            stop,
+            sent,
+            threads,
+        }
+    }
+
+    /// What was sent so far, by kind.
+    pub(crate) fn sent(&self) -> Vec<(Kind, u64)> {
+        let counts = self.sent.iter().map(|sent| sent.load(Ordering::Relaxed));
+        Kind::ALL.into_iter().zip(counts).collect()
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            thread.join().ok();
+        }
+    }
+}
+
+struct Stranger {
+    means: Arc<Means>,
+    from: Ipv4Addr,
+    kind: Kind,
+    /// Of the next request; no two strangers have the same.
+    number: u64,
+}
+
+impl Stranger {
+    fn run(mut self, stop: &AtomicBool, sent: &[AtomicU64; 6]) {
+        let count = &sent[self.kind as usize];
+        while !stop.load(Ordering::Relaxed) {
+            let ended = match self.kind {
+                Kind::HalfOpen => self.hold(stop, count),
+                Kind::Slow => self.drip(stop, count),
+                _ => self.ask(stop, count),
+            };
+            // The master has closed the connection, or has no room for another.
+            if ended.is_err() {
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+
+    fn connect(&self) -> Result<TcpStream> {
+        let SocketAddr::V4(to) = self.means.master else {
+            bail!("an address of IPv6");
+        };
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let fd = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
+        let patience = TimeVal::seconds(2);
+        setsockopt(&fd, sockopt::SendTimeout, &patience)?;
+        let from = SocketAddrV4::new(self.from, 0);
+        bind(fd.as_raw_fd(), &SockaddrIn::from(from))?;
+        connect(fd.as_raw_fd(), &SockaddrIn::from(to))?;
+        Ok(TcpStream::from(fd))
+    }
+
+    /// Asks on one connection, several requests at a time.
+    fn ask(&mut self, stop: &AtomicBool, count: &AtomicU64) -> Result<()> {
+        let mut connection = Connection::accept(self.connect()?, "REQ", PATIENCE)?;
+        let ahead = match self.kind {
+            Kind::Giant => AHEAD_GIANT,
+            _ => AHEAD,
+        };
+        while !stop.load(Ordering::Relaxed) {
+            for _ in 0..ahead {
+                let request = self.request()?;
+                connection.send_request(&request)?;
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+            // Many get no answer; the pace is the master's.
+            connection.receive()?;
+            thread::sleep(REST);
+        }
+        Ok(())
+    }
+
+    fn request(&mut self) -> Result<Vec<u8>> {
+        const MEBI: usize = 1 << 20;
+        self.number += 1;
+        let number = self.number;
+        let is_odd = number % 2 == 1;
+        Ok(match self.kind {
+            Kind::BadKeys => {
+                let new = format!("x{}-{}", number >> 32, number % 500);
+                let id = if is_odd { &self.means.known_id } else { &new };
+                let load = Item::map([
+                    ("cmd", Item::from("_auth")),
+                    ("id", Item::from(id.as_str())),
+                    ("nonce", Item::from(format!("{number:032x}").as_str())),
+                    ("enc_algo", Item::from("OAEP-SHA1")),
+                    ("sig_algo", Item::from("PKCS1v15-SHA1")),
+                    ("pub", Item::from(self.means.public_pem.as_str())),
+                ]);
+                StandIn::clear(load).pack()
+            }
+            Kind::Giant if is_odd => {
+                let load = Item::map([
+                    ("cmd", Item::from("_auth")),
+                    ("id", Item::from("giant")),
+                    ("pub", Item::from("x".repeat(4 * MEBI).as_str())),
+                ]);
+                StandIn::clear(load).pack()
+            }
+            // Values within values, and an envelope of nothing.
+            Kind::Giant => vec![0x91; MEBI],
+            Kind::Unknown if is_odd => {
+                StandIn::clear(Item::map([("cmd", Item::from("no_such"))])).pack()
+            }
+            Kind::Unknown => Item::map([
+                ("enc", Item::from("aes")),
+                ("load", Item::from([7_u8; 512].as_slice())),
+                ("version", Item::from(3)),
+                ("id", Item::from(self.means.known_id.as_str())),
+            ])
+            .pack(),
+            _ => {
+                let recorded = &self.means.recorded;
+                let which = usize::try_from(number)? % recorded.len();
+                recorded[which].clone()
+            }
+        })
+    }
+
+    /// Holds connections on which a greeting begins, and begins anew.
+    fn hold(&self, stop: &AtomicBool, count: &AtomicU64) -> Result<()> {
+        let mut held = Vec::new();
+        while held.len() < HELD && !stop.load(Ordering::Relaxed) {
+            let mut stream = self.connect()?;
+            stream.write_all(b"\xff\0\0\0")?;
+            held.push(stream);
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        let mut end = PATIENCE;
+        let step = Duration::from_millis(50);
+        while !stop.load(Ordering::Relaxed) && !end.is_zero() {
+            thread::sleep(step);
+            end = end.saturating_sub(step);
+        }
+        Ok(())
+    }
+
+    /// Announces a large request and sends a byte of it at a time.
+    fn drip(&self, stop: &AtomicBool, count: &AtomicU64) -> Result<()> {
+        let mut connection = Connection::accept(self.connect()?, "REQ", PATIENCE)?;
+        let mut head = vec![1, 0, 2];
+        head.extend((90_u64 << 20).to_be_bytes());
+        connection.write_raw(&head)?;
+        while !stop.load(Ordering::Relaxed) {
+            connection.write_raw(b"x")?;
+            count.fetch_add(1, Ordering::Relaxed);
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,17 @@
+//! Every door of a master against everybody who can reach it, over real
+//! sockets, and floods while a fleet works.
+//!
+//! `doors` is the table: a request without a row does not compile, and an
+//! event, a runner or a socket without one fails its test.
+
+mod callers;
+mod capabilities;
+mod cost;
+mod doors;
+mod events;
+mod flood;
+mod load;
+mod local;
+mod requests;
+mod runners;
+mod stage;

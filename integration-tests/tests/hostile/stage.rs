@@ -1,0 +1,229 @@
+//! A master with rules, and everybody who can reach it.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use halite_crypto::{Crypticle, SymmetricKey};
+use halite_integration_tests::wire::msgpack::Item;
+use halite_integration_tests::wire::stand_in::{Session, SignIn, StandIn};
+use halite_integration_tests::{Fleet, KeyState, Kind, Master, SHORT};
+use serde_json::{Value, json};
+
+/// The accepted minion without rights, and the one with some.
+pub(crate) const ACCEPTED: &str = "web2";
+pub(crate) const GRANTED: &str = "web1";
+pub(crate) const PENDING: &str = "new";
+const WITNESS: &str = "witness";
+
+/// The user with few rights, who is none of this machine.
+pub(crate) const LIMITED: &str = "fred";
+
+/// A minion, and what it has been granted.
+pub(crate) struct Peer {
+    pub(crate) who: StandIn,
+    pub(crate) session: Session,
+}
+
+/// Everybody, and the master.
+pub(crate) struct Stage {
+    pub(crate) master: Master,
+    pub(crate) accepted: Peer,
+    pub(crate) granted: Peer,
+    pub(crate) pending: Peer,
+    pub(crate) stranger: Peer,
+    /// The file with root's key, and with that of the limited user.
+    pub(crate) root_key: String,
+    pub(crate) limited_key: String,
+    witness: Peer,
+    heard: usize,
+    _fleet: Fleet,
+}
+
+impl Peer {
+    /// One that has made a session key itself.
+    fn without_session(id: &str) -> Result<Self> {
+        Ok(Self {
+            who: StandIn::new(id)?,
+            session: made_up(),
+        })
+    }
+
+    fn accepted(master: &Master, id: &str) -> Result<Self> {
+        let mut peer = Self::without_session(id)?;
+        peer.accept(master, id)?;
+        Ok(peer)
+    }
+
+    /// Has its key among the accepted ones, and signs in.
+    fn accept(&mut self, master: &Master, id: &str) -> Result<()> {
+        put_key(master.dir(), KeyState::Accepted, id, &self.who)?;
+        self.session = self.who.must_sign_in(&mut master.connect()?)?;
+        Ok(())
+    }
+}
+
+fn made_up() -> Session {
+    Session {
+        session: Crypticle::new(&SymmetricKey::generate()),
+        publish: Crypticle::new(&SymmetricKey::generate()),
+    }
+}
+
+fn put_key(master: &Path, state: KeyState, id: &str, who: &StandIn) -> Result<()> {
+    let dir = master.join("pki").join(state.dir());
+    fs::create_dir_all(&dir)?;
+    fs::write(dir.join(id), who.public_pem())?;
+    Ok(())
+}
+
+impl Stage {
+    pub(crate) fn start() -> Result<Self> {
+        let fleet = Fleet::new("doors")?;
+        let plan = fleet
+            .master("m1", Kind::Ours)
+            .file("a", "a file")
+            .set("keysize", 4096)
+            .set("client_acl_verify", false)
+            .set("publisher_acl", json!({ LIMITED: ["test.*"] }))
+            .set("publisher_acl_blacklist", json!({ "modules": ["bad.*"] }))
+            .set("peer", json!({ GRANTED: ["test.*"] }))
+            .set("peer_run", json!({ GRANTED: ["test.arg"] }))
+            .set("file_recv", true);
+        let master = plan.start()?;
+        let key = |owner: &str| {
+            let path = master.dir().join(format!("cache/.{owner}_key"));
+            fs::read_to_string(&path).with_context(|| path.display().to_string())
+        };
+        let user = nix::unistd::User::from_uid(nix::unistd::geteuid())?;
+        let user = user.context("the user has no name")?.name;
+        let (root_key, limited_key) = (key(&user)?, key(LIMITED)?);
+        let pending = Peer::without_session(PENDING)?;
+        put_key(master.dir(), KeyState::Pending, PENDING, &pending.who)?;
+        Ok(Self {
+            accepted: Peer::accepted(&master, ACCEPTED)?,
+            granted: Peer::accepted(&master, GRANTED)?,
+            witness: Peer::accepted(&master, WITNESS)?,
+            stranger: Peer::without_session(GRANTED)?,
+            pending,
+            root_key,
+            limited_key,
+            heard: 0,
+            master,
+            _fleet: fleet,
+        })
+    }
+
+    /// Both accepted minions as they were at the start, whatever they have done.
+    pub(crate) fn renew(&mut self) -> Result<()> {
+        self.accepted.accept(&self.master, ACCEPTED)?;
+        self.granted.accept(&self.master, GRANTED)
+    }
+
+    /// The tags of what was fired since the last call, apart from sign-ins.
+    pub(crate) fn heard(&mut self) -> Result<Vec<String>> {
+        let tag = format!("witness/{}", self.heard);
+        let load = [
+            ("cmd", Item::from("_minion_event")),
+            ("tag", Item::from(tag.as_str())),
+            ("data", Item::Map(Vec::new())),
+        ];
+        let mut connection = self.master.connect()?;
+        self.witness
+            .who
+            .ask(&mut connection, &self.witness.session, &load)?;
+        let log = self.master.events()?;
+        log.wait_after(self.heard, &tag, SHORT, |event| event.tag == tag)?;
+        let events = log.events();
+        let fired = events.iter().skip(self.heard);
+        let tags = fired
+            .map(|event| event.tag.clone())
+            .filter(|tag| !tag.starts_with("witness/") && tag != "salt/auth");
+        let tags = tags.collect();
+        self.heard = events.len();
+        Ok(tags)
+    }
+
+    /// Everything below the directories where the master keeps keys and data.
+    pub(crate) fn files(&self) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        for dir in ["pki", "cache"] {
+            walk(&self.master.dir().join(dir), &mut found)?;
+        }
+        // What the master writes by itself, whoever asks.
+        let own = ["/proc/", "/.registers", "/roots/", "/file_lists/"];
+        found.retain(|path| !own.iter().any(|own| path.contains(own)));
+        found.sort();
+        Ok(found)
+    }
+
+    /// The processor time that the master has taken, in nanoseconds.
+    pub(crate) fn cpu_ns(&mut self) -> Result<i64> {
+        let pid = nix::unistd::Pid::from_raw(self.master.daemon().pid()?);
+        let clock = nix::time::clock_getcpuclockid(pid)?;
+        let time = nix::time::clock_gettime(clock)?;
+        Ok(time.tv_sec() * 1_000_000_000 + time.tv_nsec())
+    }
+}
+
+fn walk(dir: &Path, found: &mut Vec<String>) -> Result<()> {
+    let Ok(entries) = fs::read_dir(dir) else {
+        return Ok(());
+    };
+    for entry in entries {
+        let path = entry?.path();
+        match path.is_dir() {
+            true => walk(&path, found)?,
+            false => found.push(path.display().to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// A value of the tables as it travels.
+pub(crate) fn item(value: &Value) -> Item {
+    match value {
+        Value::Null => Item::Nil,
+        Value::Bool(value) => Item::Bool(*value),
+        Value::Number(number) => number.as_i64().map_or_else(
+            || Item::Float(number.as_f64().unwrap_or_default()),
+            |int| Item::Int(int.into()),
+        ),
+        Value::String(text) => Item::from(text.as_str()),
+        Value::Array(list) => Item::List(list.iter().map(item).collect()),
+        Value::Object(map) => Item::Map(
+            map.iter()
+                .map(|(key, value)| (Item::from(key.as_str()), item(value)))
+                .collect(),
+        ),
+    }
+}
+
+/// The fields of a row.
+pub(crate) fn fields(cmd: &str, json: &str) -> Result<Vec<(String, Item)>> {
+    let value: Value = serde_json::from_str(json).with_context(|| json.to_owned())?;
+    let map = value.as_object().context("fields that are no map")?;
+    let mut fields = vec![("cmd".to_owned(), Item::from(cmd))];
+    fields.extend(map.iter().map(|(name, value)| (name.clone(), item(value))));
+    Ok(fields)
+}
+
+/// What a sign-in comes to.
+pub(crate) fn is_session(answer: &SignIn) -> bool {
+    matches!(answer, SignIn::Accepted(_))
+}
+
+/// The caller must have been let in at the start.
+pub(crate) fn check_served(stage: &mut Stage) -> Result<()> {
+    let load = [("cmd", Item::from("_file_envs"))];
+    stage.renew()?;
+    let peer = &stage.accepted;
+    let answer = peer
+        .who
+        .ask(&mut stage.master.connect()?, &peer.session, &load)?;
+    ensure!(
+        answer == Item::List(vec![Item::from("base")]),
+        "unexpected {answer:?}"
+    );
+    Ok(())
+}

@@ -133,13 +133,26 @@ pub fn helper() -> u8 {
         return UNUSABLE;
     };
     match sys::check_password(service, user, password) {
-        Ok(true) => RIGHT,
-        Ok(false) => WRONG,
+        Ok(true) if is_spelled(user, account_of(user).as_deref()) => RIGHT,
+        Ok(_) => WRONG,
         Err(error) => {
             let _ = writeln!(io::stderr(), "{error}");
             UNUSABLE
         }
     }
+}
+
+/// The name of the account that the machine has under a name.
+fn account_of(user: &str) -> Option<String> {
+    let account = nix::unistd::User::from_name(user).ok().flatten();
+    account.map(|account| account.name)
+}
+
+/// Whether a user is spelled as the account is: directories find `BOB` and mean
+/// `bob`, whom a blacklist of the configuration may name. Where PAM lets in who
+/// has no account here, only its own spelling counts.
+fn is_spelled(user: &str, account: Option<&str>) -> bool {
+    account.is_none_or(|account| account == user)
 }
 
 static CHECKS: AtomicUsize = AtomicUsize::new(0);
@@ -196,6 +209,17 @@ mod tests {
         assert_eq!(error.to_string(), "PAM cannot be used: the helper died");
         let nul = ask(Path::new("/bin/true"), "login", "a\0b", "x");
         assert!(matches!(nul, Err(PasswordError::Question)));
+    }
+
+    /// As a directory that ignores case has them.
+    #[test]
+    fn a_user_has_the_spelling_of_the_account() {
+        assert!(is_spelled("bob", Some("bob")));
+        assert!(is_spelled("bob", None));
+        assert!(!is_spelled("BOB", Some("bob")));
+        assert!(!is_spelled("bob", Some("bob@corp")));
+        assert_eq!(account_of("root").as_deref(), Some("root"));
+        assert_eq!(account_of("no such user"), None);
     }
 
     /// A helper that reads nothing, in which a module hangs, holds nobody up

@@ -139,3 +139,43 @@ async fn a_wrong_password_is_logged_as_of_who_tried() {
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(!lines[0].contains('\n'), "{lines:?}");
 }
+
+/// A way to log in that has no entry is not looked for: users' Python would run
+/// because a stranger has said its name.
+#[tokio::test]
+async fn a_way_to_log_in_without_an_entry_runs_nothing() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let auth = dir.path().join("ext/auth");
+    std::fs::create_dir_all(&auth).unwrap();
+    let was_run = dir.path().join("was-run");
+    let module = format!(
+        "open({was_run:?}, 'w').close()\n\
+         def auth(username, password):\n    return password == 'sesame'\n"
+    );
+    for name in ["configured", "other"] {
+        std::fs::write(auth.join(format!("{name}.py")), &module).unwrap();
+    }
+    let options = format!(
+        "extension_modules: {}\nexternal_auth: {{configured: {{bob: ['.*']}}}}\n",
+        dir.path().join("ext").display()
+    );
+    let master = Master::start_in(dir, &options);
+    let login = |way: &str| {
+        Map::from([
+            ("cmd", "mk_token"),
+            ("eauth", way),
+            ("username", "bob"),
+            ("password", "sesame"),
+        ])
+    };
+    for way in ["other", "none", "../auth/other"] {
+        let answer = master.ask_clear(login(way)).await;
+        assert!(answer.get("token").is_none(), "{way}: {answer:?}");
+        assert!(!master.path("was-run").exists(), "{way}");
+    }
+    // The one that is configured does run, so that the others would have.
+    let answer = master.ask_clear(login("configured")).await;
+    assert!(answer.get("token").is_some(), "{answer:?}");
+    assert!(master.path("was-run").exists());
+    master.stop().await;
+}

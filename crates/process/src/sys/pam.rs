@@ -16,6 +16,8 @@ const BUFFER_ERROR: c_int = 5;
 const CONVERSATION_ERROR: c_int = 19;
 /// Accounts without a password let nobody in, also where a service has `nullok`.
 const DISALLOW_NULL_AUTHTOK: c_int = 1;
+/// The item that says whom PAM has let in.
+const USER: c_int = 2;
 const PROMPT_HIDDEN: c_int = 1;
 const PROMPT_SHOWN: c_int = 2;
 const MESSAGES_MAX: c_int = 32;
@@ -52,6 +54,7 @@ type StartIn = unsafe extern "C" fn(
     *mut Handle,
 ) -> c_int;
 type Step = unsafe extern "C" fn(Handle, c_int) -> c_int;
+type GetItem = unsafe extern "C" fn(*const c_void, c_int, *mut *const c_void) -> c_int;
 
 /// What is answered to the questions of PAM.
 struct Answers {
@@ -165,6 +168,9 @@ pub(crate) fn check(
     let authenticate = library.step(c"pam_authenticate")?;
     let account = library.step(c"pam_acct_mgmt")?;
     let end = library.step(c"pam_end")?;
+    let item = library.symbol(c"pam_get_item")?;
+    // SAFETY: the type of `pam_get_item` in every version of Linux-PAM.
+    let item = unsafe { std::mem::transmute::<*mut c_void, GetItem>(item) };
     let mut handle: Handle = ptr::null_mut();
     let started = match confdir {
         None => {
@@ -208,10 +214,25 @@ pub(crate) fn check(
         // SAFETY: as above.
         result = unsafe { account(handle, DISALLOW_NULL_AUTHTOK) };
     }
+    // Modules may put another name in the place of the one that was typed; what
+    // is permitted is looked up under that one.
+    let is_user = result == SUCCESS && user_of(handle, item).as_deref() == Some(name.as_c_str());
     // SAFETY: the handle is open and not used any more after this.
     unsafe { end(handle, result) };
     drop(answers);
-    Ok(result == SUCCESS)
+    Ok(is_user)
+}
+
+/// Whom PAM has let in.
+fn user_of(handle: Handle, item: GetItem) -> Option<CString> {
+    let mut user: *const c_void = ptr::null();
+    // SAFETY: the handle is open, and the place for the item lives.
+    let got = unsafe { item(handle, USER, &raw mut user) };
+    if got != SUCCESS || user.is_null() {
+        return None;
+    }
+    // SAFETY: this item is a C string of PAM's, which lives until `pam_end`.
+    Some(unsafe { CStr::from_ptr(user.cast()) }.to_owned())
 }
 
 #[cfg(test)]

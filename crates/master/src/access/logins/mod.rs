@@ -62,18 +62,19 @@ pub(crate) fn says_rights(eauth: &str) -> bool {
 /// this master, and have them locked.
 pub(crate) fn could_serve(access: &Access, eauth: &str, name: &str) -> bool {
     let external = &access.settings.external_auth;
+    let (Some(grants), Some(entries)) = (
+        external.grants.get(eauth),
+        eauth::backend(&external.rules, eauth),
+    ) else {
+        // The login itself says that there are no entries. Whose way to log in
+        // this is, is not looked up: strangers name it, and Python would run.
+        return true;
+    };
     let is_python = !OURS.contains(&eauth);
     let may_say_rights = says_rights(eauth) || is_python && python::has(access, eauth, "acl");
     if may_say_rights || !external.acl_module.is_empty() {
         return true;
     }
-    let (Some(grants), Some(entries)) = (
-        external.grants.get(eauth),
-        eauth::backend(&external.rules, eauth),
-    ) else {
-        // The login itself says that there are no entries.
-        return true;
-    };
     match eauth {
         "ldap" => grants.could_permit(name, None),
         "pam" => grants.could_permit(name, Some(&groups::of(entries, name))),

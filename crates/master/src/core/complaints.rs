@@ -63,16 +63,9 @@ impl<K> Default for Complaints<K> {
 impl<K: Eq + Hash> Complaints<K> {
     /// Decides about the remark `what` about `peer`, caused by `from`.
     pub fn remark(&mut self, from: Option<K>, peer: &str, what: &'static str, now: i64) -> Telling {
-        let is_told = |at: &i64| (0..INTERVAL_S).contains(&now.saturating_sub(*at));
-        if !is_told(&self.since) {
-            self.since = now;
-            // The budgets bound what was told, so the map is bounded as well.
-            self.told.retain(|_, at| is_told(at));
-        }
-        let key = (peer.to_owned(), what);
-        if self.told.get(&key).is_some_and(is_told) {
+        let Some(key) = self.untold(peer, what, now) else {
             return Telling::NotNow;
-        }
+        };
         let (each, all) = match from {
             Some(_) => (LINES_OF_ONE_MAX, LINES_OF_ALL_MAX),
             None => (LINES_MAX, LINES_MAX),
@@ -89,6 +82,33 @@ impl<K: Eq + Hash> Complaints<K> {
         Telling::Now {
             suppressed: std::mem::take(&mut kind.suppressed),
         }
+    }
+
+    /// Decides about the remark `what` about `minion`, of which an administrator
+    /// has accepted the key: there are no more remarks than such minions, and
+    /// each may be made.
+    pub fn remark_accepted(&mut self, minion: &str, what: &'static str, now: i64) -> bool {
+        let key = self.untold(minion, what, now);
+        let is_told = key.is_some();
+        self.told.extend(key.map(|key| (key, now)));
+        is_told
+    }
+
+    /// The key of a remark that was not made within the interval.
+    fn untold(
+        &mut self,
+        peer: &str,
+        what: &'static str,
+        now: i64,
+    ) -> Option<(String, &'static str)> {
+        let is_told = |at: &i64| (0..INTERVAL_S).contains(&now.saturating_sub(*at));
+        if !is_told(&self.since) {
+            self.since = now;
+            // The budgets bound what was told, so the map is bounded as well.
+            self.told.retain(|_, at| is_told(at));
+        }
+        let key = (peer.to_owned(), what);
+        (!self.told.get(&key).is_some_and(is_told)).then_some(key)
     }
 }
 
@@ -109,6 +129,19 @@ mod tests {
         assert_eq!(complaints.remark(None, "web1", "full", 1059), NOW);
         assert_eq!(complaints.remark(None, "web2", "denied", 1059), NOW);
         assert_eq!(complaints.remark(None, "web1", "denied", 1060), NOW);
+    }
+
+    /// A herd that comes back is told of whole, and who sends one sign-in of it
+    /// again and again once a minute.
+    #[test]
+    fn every_accepted_minion_is_told_of_once_a_minute() {
+        let mut complaints = Complaints::<u8>::default();
+        let mut told = |minion: usize, now| {
+            complaints.remark_accepted(&format!("web{minion}"), "signed in", now)
+        };
+        assert_eq!((0..5_000).filter(|n| told(*n, 1000)).count(), 5_000);
+        assert_eq!((0..5_000).filter(|_| told(7, 1030)).count(), 0);
+        assert!(told(7, 1060));
     }
 
     #[test]

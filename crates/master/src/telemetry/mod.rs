@@ -53,6 +53,14 @@ impl Telemetry {
         self.may_remark(Some(from), peer, what)
     }
 
+    /// Whether a remark about an accepted minion is to be logged: once a minute.
+    /// Anybody can send its sign-in again.
+    pub(crate) fn may_log_accepted(&self, minion: &str, what: &'static str) -> bool {
+        let complaints = self.complaints.lock();
+        let mut complaints = complaints.unwrap_or_else(PoisonError::into_inner);
+        complaints.remark_accepted(minion, what, now_s())
+    }
+
     fn may_remark(&self, from: Option<Origin>, peer: &str, what: &'static str) -> bool {
         let mut complaints = self
             .complaints

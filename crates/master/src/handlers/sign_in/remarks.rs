@@ -8,7 +8,13 @@ impl SignIn<'_> {
     pub(super) fn log(&self, verdict: Verdict, filing: Option<Filing>, known: KnownKey) {
         let id = &self.request.id;
         match (verdict, filing) {
-            (Verdict::Granted, None) => return tracing::info!(minion = %id, "signed in"),
+            (Verdict::Granted, None) => {
+                let telemetry = self.parts.telemetry;
+                if telemetry.may_log_accepted(id.as_str(), "signed in") {
+                    tracing::info!(minion = %id, "signed in");
+                }
+                return;
+            }
             (Verdict::Granted, Some(_)) => {
                 return tracing::info!(minion = %id, "signed in, its key was accepted automatically");
             }

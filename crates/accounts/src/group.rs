@@ -4,7 +4,7 @@ use halite_call::host::Program;
 use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
-use crate::tools::{runs_well, tool, with_root, words};
+use crate::tools::{check_name, runs_well, tool, with_root, words};
 use halite_call::host::accounts;
 
 pub(crate) const MODULE: Module = Module {
@@ -96,6 +96,7 @@ pub(crate) fn add(
     non_unique: bool,
     local: bool,
 ) -> Result<bool, CallError> {
+    check_name(name)?;
     let busybox = is_busybox(call);
     let mut line = words(&[if busybox {
         "addgroup"
@@ -120,6 +121,7 @@ pub(crate) fn add(
 
 /// Deletes a group.
 pub(crate) fn delete(call: &Call<'_>, name: &str, local: bool) -> Result<bool, CallError> {
+    check_name(name)?;
     let busybox = is_busybox(call);
     let mut line = words(&[if busybox {
         "delgroup"
@@ -166,6 +168,8 @@ fn gpasswd(call: &Call<'_>, option: &str, users: &str, name: &str) -> Result<boo
 
 /// Adds a user to a group.
 pub(crate) fn add_user(call: &Call<'_>, name: &str, user: &str) -> Result<bool, CallError> {
+    check_name(name)?;
+    check_name(user)?;
     if !call.host().has("gpasswd") && call.host().has("addgroup") {
         return runs_well(call, &words(&["addgroup", user, name]));
     }

@@ -10,6 +10,10 @@ const ALPHABET: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijkl
 const ROUNDS: usize = 5000;
 const SALT_MAX: usize = 16;
 
+/// Longest password, as in libcrypt (`CRYPT_MAX_PASSPHRASE_SIZE`): what is hashed
+/// grows with the square of its length.
+const PASSWORD_BYTES_MAX: usize = 512;
+
 /// Hashes `password`, with a random salt if none is given.
 pub(crate) fn hash(
     password: &str,
@@ -25,6 +29,11 @@ pub(crate) fn hash(
             )));
         }
     };
+    if password.len() >= PASSWORD_BYTES_MAX || password.contains('\0') {
+        return Err(CallError::invocation(format!(
+            "a password has less than {PASSWORD_BYTES_MAX} bytes and no NUL"
+        )));
+    }
     let random;
     let salt = match salt {
         Some(salt) => salt,
@@ -137,6 +146,16 @@ mod tests {
             hash("Hello world!", Some("saltstring"), "sha256").unwrap(),
             "$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5"
         );
+    }
+
+    #[test]
+    fn a_password_that_would_take_all_memory_is_refused() {
+        assert!(hash(&"x".repeat(511), None, "sha512").is_ok());
+        for long in [512, 1 << 20] {
+            let error = hash(&"x".repeat(long), None, "sha512").unwrap_err();
+            assert!(error.to_string().contains("512 bytes"), "{error}");
+        }
+        assert!(hash("a\0b", None, "sha512").is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use halite_call::{Call, CallError, CallResult, Function, Module, is_one_line, py
 use halite_proto::{Map, Value};
 
 use super::hash;
-use crate::tools::{with_root, words};
+use crate::tools::{check_name, with_root, words};
 use halite_call::host::accounts;
 
 pub(crate) const MODULE: Module = Module {
@@ -218,6 +218,7 @@ pub(crate) fn set_password(call: &Call<'_>, name: &str, hash: &str) -> Result<bo
 }
 
 fn passwd(call: &Call<'_>, option: &str, name: &str) -> Result<(), CallError> {
+    check_name(name)?;
     let mut line = words(&["passwd"]);
     if let Some(root) = call.get("root") {
         with_root(&mut line, root);

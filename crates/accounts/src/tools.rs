@@ -26,6 +26,17 @@ pub(crate) fn runs_well(call: &Call<'_>, words: &[String]) -> Result<bool, CallE
     Ok(Program::new(call, words).run()?.ok())
 }
 
+/// Refuses the name of a user or a group that programs would take for an option,
+/// of which some name a directory to work in.
+pub(crate) fn check_name(name: &str) -> Result<(), CallError> {
+    match name.starts_with('-') {
+        true => Err(CallError::invocation(format!(
+            "{name:?} is an option, and no name of a user or a group"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Words of texts.
 pub(crate) fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()

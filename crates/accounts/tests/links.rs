@@ -219,3 +219,28 @@ fn nothing_that_reads_files_of_a_user_waits_at_a_pipe_or_reads_behind_a_link() {
         }
     }
 }
+
+/// `-R DIR` and the like are options of the programs that change accounts.
+#[test]
+fn a_name_of_a_user_or_a_group_is_never_an_option() {
+    let dir = tempfile::tempdir().unwrap();
+    let minion = machine(dir.path());
+    let name = || Value::from("-Rx");
+    for (fun, args) in [
+        ("user.add", vec![name()]),
+        ("user.delete", vec![name()]),
+        ("user.chgroups", vec![name(), "root".into()]),
+        ("user.chgroups", vec!["larry".into(), name()]),
+        ("group.add", vec![name()]),
+        ("group.delete", vec![name()]),
+        ("group.adduser", vec!["root".into(), name()]),
+        ("group.adduser", vec![name(), "larry".into()]),
+        ("shadow.del_password", vec![name()]),
+    ] {
+        let outcome = format!("{:?}", minion.run(fun, &args));
+        assert!(
+            outcome.contains("is an option"),
+            "{fun} {args:?}: {outcome}"
+        );
+    }
+}

@@ -4,7 +4,7 @@ use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::{GECOS, gecos_parts, groups_list, info};
-use crate::tools::{is_busybox, runs_well, tool, with_root, words};
+use crate::tools::{check_name, is_busybox, runs_well, tool, with_root, words};
 use halite_call::host::accounts;
 
 /// Adds the user that `args` describes.
@@ -16,6 +16,7 @@ pub(crate) fn add(call: &Call<'_>, args: &Map) -> Result<bool, CallError> {
         value => Some(python::str(value)),
     };
     let name = python::str(get("name"));
+    check_name(&name)?;
     if is_busybox(call) {
         return add_busybox(call, &name, args);
     }
@@ -139,6 +140,7 @@ pub(crate) fn delete(
     force: bool,
     local: bool,
 ) -> Result<bool, CallError> {
+    check_name(name)?;
     if is_busybox(call) {
         let mut line = words(&["deluser"]);
         if remove {
@@ -250,6 +252,10 @@ pub(crate) fn chgroups(
     groups: &[String],
     append: bool,
 ) -> Result<bool, CallError> {
+    check_name(name)?;
+    for group in groups {
+        check_name(group)?;
+    }
     let mut now = accounts::user(call, name)
         .map(|user| accounts::groups_of(call, &user))
         .unwrap_or_default();

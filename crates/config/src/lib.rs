@@ -10,6 +10,7 @@ mod behind;
 mod doubts;
 mod elsewhere;
 mod error;
+mod exposed;
 mod file_backends;
 mod files;
 mod host_names;

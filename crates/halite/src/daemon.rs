@@ -160,8 +160,10 @@ pub fn run<D: Daemon>() -> u8 {
     if !misfits.is_empty() {
         return Exit::Config.code();
     }
+    let mut loaded = loaded;
+    let user = D::process(&loaded.config).user;
+    loaded.warn_of_writers(user.as_deref());
     if options.check {
-        let mut loaded = loaded;
         loaded.warnings.extend(D::doubts(&loaded.config));
         screen.text(&loaded.check_report());
         return Exit::Ok.code();

@@ -496,3 +496,40 @@ fn a_minion_that_asks_its_master_for_files_may_name_any_source() {
         assert_eq!(settled, Some(Value::List(expected)), "{text}");
     }
 }
+
+#[test]
+fn files_that_others_may_write_are_told_of() {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = Dir::new();
+    dir.file("master", "include: more\n")
+        .file("more", "id: x\n");
+    let told = || {
+        let mut loaded = dir.master();
+        loaded.warn_of_writers(None);
+        let lines = loaded.warnings.iter();
+        lines
+            .map(|warning| dir.anonymous(&warning.to_string()))
+            .collect::<Vec<_>>()
+    };
+    let set = |name: &str, mode| {
+        set_permissions(dir.path(name), Permissions::from_mode(mode)).unwrap();
+    };
+    for (name, mode) in [("", 0o755), ("master", 0o644), ("more", 0o600)] {
+        set(name, mode);
+    }
+    assert_eq!(told(), [""; 0]);
+    set("more", 0o606);
+    let why = "others may write it, and decide what the daemon runs";
+    assert_eq!(told(), [format!("DIR/more: {why}")]);
+    set("more", 0o600);
+    set("", 0o775);
+    assert_eq!(told(), [format!("DIR: {why}")]);
+    set("", 0o755);
+    if halite_test_support::have_root() {
+        std::os::unix::fs::chown(dir.path("master"), Some(65534), None).unwrap();
+        let why = "user 65534 owns it, and decides what the daemon runs";
+        assert_eq!(told(), [format!("DIR/master: {why}")]);
+    }
+}

@@ -14,6 +14,7 @@ mod member;
 mod messages;
 
 use halite_crypto::{SharedSecret, random_bytes};
+use halite_proto::Value;
 use thiserror::Error;
 
 use crate::encoding::DecodeError;
@@ -116,6 +117,11 @@ impl Transcript {
         texts.push(&self.link.binding);
         secret.is_proven(&texts, proof)
     }
+}
+
+/// A message of either side, read and written again.
+pub(crate) fn rewritten(value: Value) -> Result<Value, DecodeError> {
+    Ok(messages::Message::from_value(value)?.to_value())
 }
 
 fn nonce() -> Vec<u8> {

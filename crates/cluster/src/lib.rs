@@ -15,6 +15,8 @@ pub mod clock;
 mod delta;
 mod encoding;
 mod entry;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod join;
 pub mod limits;
 mod peer;

@@ -43,10 +43,13 @@ pub type Run = fn(&[u8]);
 const OTHERS: &[(&str, Run)] = &[
     ("archive", files::archive),
     ("certificate", halite_certificates::fuzzing::certificate),
+    ("cluster_joining", halite_cluster::fuzzing::joining),
+    ("cluster_registers", halite_cluster::fuzzing::registers),
     ("crontab", halite_services::fuzzing::crontab),
     ("crypticle", keys::crypticle),
     ("json", grammars::json),
     ("ldap_entries", halite_ldap::fuzzing::entries),
+    ("mesh_frames", halite_mesh::fuzzing::frame),
     ("patterns", grammars::patterns),
     ("python_frames", halite_pyworker::fuzzing::frames),
     ("query", texts::query),

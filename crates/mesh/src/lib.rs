@@ -17,6 +17,8 @@ mod accept;
 mod dial;
 mod error;
 mod frame;
+#[doc(hidden)]
+pub mod fuzzing;
 mod handshakes;
 mod heard;
 mod join;

@@ -157,7 +157,7 @@ fn gather_bootstrap_script(call: &Call<'_>) -> CallResult {
     let args = [Value::from(source.as_str()), target.as_str().into()];
     let fetched = match source.contains("://") {
         true => call.salt("cp.get_url", &args, Map::new())?.is_true(),
-        false => std::fs::read(&source)
+        false => paths::read(&source)
             .and_then(|script| paths::write(&target, script))
             .map_err(failed)
             .map(|()| true)?,

@@ -2,7 +2,7 @@
 
 use halite_proto::{Map, Value, json};
 
-use halite_call::{Call, CallError, CallResult, Function, Module, dicts, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, dicts, paths, python};
 
 pub(super) const MODULE: Module = Module {
     name: "defaults",
@@ -55,7 +55,7 @@ fn load(call: &Call<'_>, formula: &str) -> CallResult {
     for kind in ["yaml", "json"] {
         let url = format!("salt://{formula}/defaults.{kind}");
         let cached = call.salt("cp.cache_file", &[url.as_str().into()], Map::new())?;
-        let Some(bytes) = cached.as_str().and_then(|path| std::fs::read(path).ok()) else {
+        let Some(bytes) = cached.as_str().and_then(|path| paths::read(path).ok()) else {
             continue;
         };
         let data = if kind == "yaml" {

@@ -262,6 +262,40 @@ fn a_function_changes_nothing_behind_a_users_link() {
     }
 }
 
+/// What a function is given to read is what its owner may read, too: what it
+/// returns goes to whoever has asked, or into a file of the user's.
+#[test]
+fn a_function_shows_nothing_behind_a_users_link() {
+    if !have_root() {
+        return;
+    }
+    let functions: &[(&str, &[&str])] = &[
+        ("rsync.config", &["FILE"]),
+        ("cp.get_file_str", &["FILE"]),
+        ("cp.cache_local_file", &["FILE"]),
+        ("cp.get_template", &["FILE", "HOME/own", "jinja"]),
+    ];
+    for (fun, args) in functions {
+        for (file, is_shown) in [("HOME/f", false), ("HOME/own", true)] {
+            let machine = Machine::new();
+            fs::write(machine.home.join("own"), "precious").unwrap();
+            let home = machine.home.to_str().unwrap();
+            let full = |arg: &&str| Value::from(arg.replace("FILE", file).replace("HOME", home));
+            let args: Vec<Value> = args.iter().map(full).collect();
+            let ret = machine.minion.run(fun, &args);
+            let cached = ret.ret.as_str().map(fs::read_to_string);
+            let shown = format!("{ret:?} {cached:?}");
+            // A template of the own file is rendered into itself.
+            assert_eq!(
+                shown.contains("precious"),
+                is_shown,
+                "{fun} {file}: {shown}"
+            );
+            assert!(machine.is_untouched(), "{fun} {file}: {shown}");
+        }
+    }
+}
+
 #[test]
 fn an_archive_gives_away_and_writes_nothing_behind_a_users_link() {
     if !have_root() {

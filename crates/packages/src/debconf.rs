@@ -2,7 +2,7 @@
 //! `debconf`.
 
 use halite_call::host::Program;
-use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, paths, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -95,7 +95,7 @@ pub(crate) fn set_file(call: &Call<'_>, path: &str, saltenv: &Value) -> Result<b
         return Ok(false);
     }
     let cached = python::str(&cached);
-    let text = std::fs::read_to_string(&cached)
+    let text = paths::read_to_string(&cached)
         .map_err(|error| CallError::command(format!("{cached}: {error}")))?;
     apply(call, &text)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_call::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, paths, python};
 use halite_proto::{Map, Value};
 
 use super::place::{Authority, ensure, failed, write_key, write_public};
@@ -98,7 +98,7 @@ pub(super) fn bits(call: &Call<'_>) -> Result<u32, CallError> {
 
 fn make(authority: &Authority, wanted: NewAuthority) -> Result<(), CallError> {
     ensure(&authority.directory())?;
-    let kept = std::fs::read_to_string(&authority.key).ok();
+    let kept = paths::read_to_string(&authority.key).ok();
     let pem = match &kept {
         // The key is used again; what the file was stays beside it.
         Some(old) => {

@@ -1,10 +1,10 @@
 //! The index of an authority (`index.txt`, as `openssl ca` keeps it), what it
 //! has revoked, and whether a certificate is good.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use halite_call::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, paths, python};
 use halite_proto::{Map, Value};
 
 use super::authority::digest;
@@ -51,10 +51,20 @@ fn index(directory: &Path) -> PathBuf {
     directory.join("index.txt")
 }
 
+/// What an index holds; nothing where there is none. One that cannot be read is
+/// no empty one, which the next entry would put in its place.
+fn entries(index: &Path) -> Result<String, CallError> {
+    match paths::read_to_string(index) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(CallError::command(format!("{}: {error}", index.display()))),
+    }
+}
+
 /// Enters a new certificate into the index of its authority.
 pub(super) fn enter(directory: &Path, certificate: &Certificate) -> Result<(), CallError> {
     let path = index(directory);
-    let mut text = fs::read_to_string(&path).unwrap_or_default();
+    let mut text = entries(&path)?;
     text += &line(certificate, "V", "");
     text.push('\n');
     write_public(&path, text.as_bytes())
@@ -137,7 +147,7 @@ pub(super) fn revoke(call: &Call<'_>) -> CallResult {
     };
     let number = serial(&certificate);
     let index = index(&authority.directory());
-    let text = fs::read_to_string(&index).unwrap_or_default();
+    let text = entries(&index)?;
     let is_it = |line: &str| line.split('\t').nth(3) == Some(number.as_str());
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     if lines

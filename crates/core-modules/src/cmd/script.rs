@@ -1,6 +1,6 @@
 //! Scripts: fetched from the master, or given as code.
 
-use std::fs::{self, Permissions};
+use std::fs::Permissions;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ fn run_script(call: &Call<'_>) -> CallResult {
     let failed = |error: io::Error| {
         CallError::command(format!("could not prepare the script {source}: {error}"))
     };
-    let content = fs::read(&cached).map_err(failed)?;
+    let content = paths::read(&cached).map_err(failed)?;
     let content = rendered(call, &cached, content)?;
     let name = source.split('?').next().unwrap_or_default();
     let suffix = Path::new(name)

@@ -1,6 +1,6 @@
 //! From the master to the cache.
 
-use std::fs;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use halite_crypto::HashType;
@@ -12,7 +12,7 @@ use super::{place, saltenv};
 use halite_call::{
     Call, CallError, CallResult, FileClient, FileError, SaltUrl, WebFile,
     file_client::{below, hash_of, private_dirs},
-    python,
+    paths, python,
     replace::{Dress, place_followed, umask},
 };
 
@@ -188,9 +188,9 @@ pub(super) fn cache_local_file(call: &Call<'_>) -> CallResult {
 /// A copy that is whole from its first moment; one that was there keeps its
 /// owner and mode, but for a new one the mode is that of the original.
 pub(super) fn copy_whole(from: &Path, to: &Path) -> std::io::Result<()> {
-    let mut file = fs::File::open(from)?;
+    let mut file = paths::open_to_read(from)?;
     let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata()?.permissions());
-    let write = |new: &mut fs::File| std::io::copy(&mut file, new).map(drop);
+    let write = |new: &mut File| std::io::copy(&mut file, new).map(drop);
     place_followed(to, Dress::kept(mode & !umask()), write).map(drop)
 }
 

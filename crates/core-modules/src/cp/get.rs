@@ -1,6 +1,5 @@
 //! From the master to a place on this machine.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -100,7 +99,7 @@ pub(super) fn get_file_str(call: &Call<'_>) -> CallResult {
 }
 
 fn content(path: &Path) -> CallResult {
-    match fs::read(path) {
+    match paths::read(path) {
         Ok(bytes) => Ok(Value::text_or_bytes(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false.into()),
         Err(error) => Err(CallError::command(format!(

@@ -133,9 +133,13 @@ fn piece(call: &Call<'_>) -> io::Result<Vec<u8>> {
     }
     let mut plain = Vec::new();
     MultiGzDecoder::new(&*bytes)
-        .take(FILE_PIECE_BYTES_MAX)
+        .take(FILE_PIECE_BYTES_MAX + 1)
         .read_to_end(&mut plain)?;
-    Ok(plain)
+    match plain.len() as u64 > FILE_PIECE_BYTES_MAX {
+        // The file would have a hole.
+        true => Err(io::Error::other("the piece is too large")),
+        false => Ok(plain),
+    }
 }
 
 /// A file that is not whole yet: in a directory of the minion's own, where

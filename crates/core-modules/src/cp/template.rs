@@ -1,6 +1,5 @@
 //! Files and paths that are templates.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -36,7 +35,7 @@ pub(super) fn get_template(call: &Call<'_>) -> CallResult {
         tracing::error!("Attempted to render template with unavailable engine {engine}");
         return Ok("".into());
     }
-    let bytes = fs::read(&source).map_err(|error| failed(&source, &error))?;
+    let bytes = paths::read(&source).map_err(|error| failed(&source, &error))?;
     let context = call.clean_kwargs();
     let text = render_context::render(call, &engine, &bytes, Some(&source), &context)?;
     let (dest, makedirs) = match call.text_opt("dest") {

@@ -141,7 +141,7 @@ fn fetch(
         );
         return Ok(None);
     };
-    match std::fs::read(&path) {
+    match halite_call::paths::read(&path) {
         Ok(bytes) => Ok(Some((bytes, path))),
         Err(error) => {
             tracing::error!("Template does not exist: {}: {error}", path.display());

@@ -5,7 +5,7 @@ pub(crate) mod state;
 use std::io::ErrorKind;
 
 use halite_call::host::Program;
-use halite_call::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, paths, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -166,7 +166,7 @@ fn version(call: &Call<'_>) -> CallResult {
 
 fn config(call: &Call<'_>) -> CallResult {
     let file = call.text("conf_path");
-    let read = std::fs::read_to_string(call.host().path(&file));
+    let read = paths::read_to_string(call.host().path(&file));
     read.map(Value::from).map_err(|error| {
         CallError::command(match error.kind() {
             ErrorKind::NotFound => format!("{file} does not exist"),

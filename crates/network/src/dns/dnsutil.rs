@@ -1,9 +1,8 @@
 //! Names by whatever way there is, and zones: the execution module `dnsutil`.
 
-use std::fs;
 use std::net::{IpAddr, ToSocketAddrs};
 
-use halite_call::{Call, CallResult, Function, Module, python};
+use halite_call::{Call, CallResult, Function, Module, paths, python};
 use halite_proto::{Map, Value};
 
 use crate::zone;
@@ -118,7 +117,7 @@ fn resolved(call: &Call<'_>, fun: &str, is_wanted: fn(&IpAddr) -> bool) -> CallR
 
 fn parse_zone(call: &Call<'_>) -> CallResult {
     let file = call.text_opt("zonefile");
-    let text = file.and_then(|file| fs::read_to_string(call.host().path(file)).ok());
+    let text = file.and_then(|file| paths::read_to_string(call.host().path(file)).ok());
     match text.or_else(|| call.text_opt("zone")) {
         Some(text) => zone::parse(&text).map(Value::from),
         None => Ok("Error: Zone data was not found".into()),

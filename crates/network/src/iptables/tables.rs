@@ -112,7 +112,7 @@ impl<'c, 'a> Tables<'c, 'a> {
     pub(crate) fn saved_rules(self, file: Option<&str>) -> Result<Map, CallError> {
         let default = self.file()?;
         let file = file.unwrap_or(default);
-        let text = std::fs::read_to_string(self.call.host().path(file)).map_err(|error| {
+        let text = paths::read_to_string(self.call.host().path(file)).map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound {
                 let text = format!("[Errno 2] No such file or directory: '{file}'");
                 CallError::exception("FileNotFoundError", text)

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use halite_call::addresses::redacted;
 use halite_call::host::{Program, Ran};
-use halite_call::{Call, CallError, python, shlex};
+use halite_call::{Call, CallError, paths, python, shlex};
 use halite_git::TrackedRun;
 use halite_proto::{Map, Value};
 
@@ -292,7 +292,7 @@ impl Git {
             return false;
         };
         let file = call.host().path(cwd).join(".git");
-        std::fs::read_to_string(file)
+        paths::read_to_string(file)
             .is_ok_and(|text| text.starts_with("gitdir:") && text.contains("/worktrees/"))
     }
 

@@ -1,9 +1,7 @@
 //! The certificates of authorities that are trusted.
 
-use std::fs;
-
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, paths, python};
 use halite_proto::{Map, Value};
 
 use super::query;
@@ -60,7 +58,7 @@ pub(super) fn update_ca_bundle(call: &Call<'_>) -> CallResult {
         )));
     }
     for file in python::texts(call.arg("merge_files")) {
-        match fs::read_to_string(host.path(&file)) {
+        match paths::read_to_string(host.path(&file)) {
             Ok(more) => {
                 text.push_str("\n\n");
                 text.push_str(&more);

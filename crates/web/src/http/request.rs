@@ -1,10 +1,9 @@
 //! A request from the arguments of `http.query`.
 
-use std::fs;
 use std::path::Path;
 
 use halite_call::curl::CurlConfig;
-use halite_call::{Call, CallError, python, redirect_protocols};
+use halite_call::{Call, CallError, paths, python, redirect_protocols};
 use halite_proto::{Map, Value};
 
 use super::curl::Request;
@@ -114,7 +113,7 @@ fn set_body(config: &mut CurlConfig, kwargs: &Map) -> Result<(), CallError> {
 }
 
 fn read(path: &str) -> Result<String, CallError> {
-    fs::read_to_string(path).map_err(|error| CallError::command(format!("{path}: {error}")))
+    paths::read_to_string(path).map_err(|error| CallError::command(format!("{path}: {error}")))
 }
 
 fn set_login(config: &mut CurlConfig, kwargs: &Map) {

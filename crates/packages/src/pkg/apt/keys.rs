@@ -176,7 +176,7 @@ pub(crate) fn install(
         .map(|name| name.to_string_lossy().into_owned());
     let name = name.map(str::to_owned).or(own_name).unwrap_or_default();
     let target = directory.join(&name);
-    let bytes = std::fs::read(cached).map_err(|error| failed(error.to_string()))?;
+    let bytes = paths::read(cached).map_err(|error| failed(error.to_string()))?;
     let text = String::from_utf8_lossy(&bytes);
     let armoured = text.trim_start_matches('-').starts_with("BEGIN PGP");
     if armoured && !name.ends_with(".asc") {

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use halite_call::Call;
 use halite_call::host::replace_file;
+use halite_call::{Call, paths};
 
 use super::sources::{Form, Line, Section, Source};
 use crate::pkg::error::PkgError;
@@ -41,7 +41,7 @@ impl SourceList {
         files.extend(parts);
         let mut all = Self::default();
         for file in files {
-            let Ok(text) = std::fs::read_to_string(host.path(&file)) else {
+            let Ok(text) = paths::read_to_string(host.path(&file)) else {
                 continue;
             };
             match parse(&file, &text) {
@@ -86,7 +86,7 @@ impl SourceList {
 }
 
 fn write(path: &PathBuf, text: &str) -> Result<(), PkgError> {
-    if std::fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
+    if paths::read(path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(());
     }
     replace_file(path, text.as_bytes())

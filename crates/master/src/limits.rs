@@ -23,6 +23,10 @@ pub const REFUSALS_INTERVAL_S: i64 = 60;
 /// come from whoever may ask anything.
 pub const TARGET_TIME_MAX: Duration = Duration::from_millis(500);
 
+/// The newest highstates that `minions.status` looks through for the last one of
+/// each minion. Of a minion that ran its last one earlier none is shown.
+pub const HIGHSTATES_LOOKED_AT_MAX: usize = 20;
+
 /// Minions beyond the accepted ones that one question about minions may name;
 /// further ones are not looked up.
 pub const STANDING_STRANGERS_MAX: usize = 1_000;

@@ -21,6 +21,7 @@ mod long_day;
 mod main_job;
 mod master_schedule;
 mod master_side;
+mod minion_rows;
 mod orchestration;
 mod own_python;
 mod private_files;

@@ -3,20 +3,17 @@
 use std::collections::BTreeSet;
 
 use halite_key::KeyState;
-use halite_proto::clear::{Connection, Standing, StandingReply, StandingRequest};
+use halite_proto::clear::{Standing, StandingReply, StandingRequest};
 use halite_proto::{Jid, Map, MinionId, Value};
-use halite_store::Bank;
 use halite_transport::fleet::Origin;
 
 use crate::access::Access;
 use crate::access::authenticate::LocalUser;
 use crate::core::acl::Rights;
-use crate::core::roster::Presence;
 use crate::fleet::Fleet;
-use crate::fleet::connected::Addresses;
 use crate::jobs::Jobs;
 use crate::keys::Keys;
-use crate::limits::{ABSENCE_MIN, STANDING_JOBS_MAX, STANDING_STRANGERS_MAX};
+use crate::limits::{STANDING_JOBS_MAX, STANDING_STRANGERS_MAX};
 
 /// The parts of the master that know of minions.
 #[derive(Clone, Copy)]
@@ -42,7 +39,7 @@ impl Standings<'_> {
             .may_ask_about(request, &caller, name)
             .into_iter()
             .map(|id| {
-                let connection = self.connection(&id, &mut addresses);
+                let connection = self.fleet.connection(&id, &mut addresses);
                 let key = key_state(self.keys, &id);
                 let clones = self.fleet.clones_of(&id);
                 let result_at = request
@@ -100,22 +97,6 @@ impl Standings<'_> {
         }
         asked
     }
-
-    fn connection(self, id: &MinionId, addresses: &mut Option<Addresses>) -> Connection {
-        let fleet = self.fleet;
-        match (fleet.attendance.presence(id), fleet.absent_for(id)) {
-            (Some(Presence::Here(since)), _) => Connection::Here(since),
-            (Some(Presence::Away(since)), _) => Connection::Away(since),
-            (None, Some(span)) if span >= ABSENCE_MIN => Connection::Absent,
-            // It may be connecting again.
-            (None, Some(_)) => Connection::PerhapsAway,
-            (None, None) => {
-                let port = fleet.settings.publish_port;
-                let addresses = addresses.get_or_insert_with(|| Addresses::read(port));
-                estimated(fleet, id, addresses)
-            }
-        }
-    }
 }
 
 /// The returns of a job so far, if it is the caller's.
@@ -142,14 +123,6 @@ fn meant_by(load: &Map) -> Vec<String> {
     let ids = minions.unwrap_or_default().iter();
     ids.filter_map(|id| id.as_str().map(str::to_owned))
         .collect()
-}
-
-fn estimated(fleet: &Fleet, id: &MinionId, addresses: &Addresses) -> Connection {
-    match fleet.data.get(Bank::Grains, id) {
-        Ok(Some(grains)) if addresses.are_of(&grains) => Connection::PerhapsHere,
-        Ok(Some(_)) => Connection::PerhapsAway,
-        Ok(None) | Err(_) => Connection::Unknown,
-    }
 }
 
 fn key_state(keys: &Keys, id: &MinionId) -> Option<String> {

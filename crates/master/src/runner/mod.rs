@@ -29,6 +29,7 @@ mod masters;
 mod matching;
 mod migrate;
 mod mine;
+mod minions;
 mod network;
 mod orchestra;
 mod pillar;

@@ -8,7 +8,7 @@ use super::error::Ran;
 use super::python;
 use super::{
     Call, auth, banks, batch, cache, cluster, config, event, fileserver, git_pillar, http, jobs,
-    manage, masters, matching, migrate, mine, network,
+    manage, masters, matching, migrate, mine, minions, network,
 };
 use super::{
     Runners, pillar, queue, reactor, running, salt, saltutil, sdb, state, store, survey, test,
@@ -89,6 +89,7 @@ const TABLES: &[&[Function]] = &[
     matching::FUNCTIONS,
     migrate::FUNCTIONS,
     mine::FUNCTIONS,
+    minions::FUNCTIONS,
     network::FUNCTIONS,
     pillar::FUNCTIONS,
     queue::FUNCTIONS,

@@ -1,0 +1,230 @@
+//! `minions.*`: what this master knows of each minion, without asking it.
+
+use std::collections::{HashMap, HashSet};
+
+use halite_proto::clear::Connection;
+use halite_proto::time::stamp;
+use halite_proto::{Map, MinionId, Value};
+use halite_store::{Bank, JobFilter, StoredReturn};
+
+use super::Call;
+use super::error::{Ran, RunnerError};
+use super::job_source::Source;
+use super::table::Function;
+use crate::limits::HIGHSTATES_LOOKED_AT_MAX;
+
+pub(super) const FUNCTIONS: &[Function] = &[Function::new(
+    "minions.status",
+    "(tgt='*', tgt_type='glob', highstates=True)",
+    status,
+    "What the master knows of minions without asking them: by which master they are\n\
+     connected and since when, their version and system, and their last highstate.\n\
+     \n\
+     The newest 20 highstates are looked through.",
+)];
+
+/// The grains that are shown, under what names.
+const SHOWN_GRAINS: [(&str, &str); 3] = [
+    ("version", "saltversion"),
+    ("system", "osfinger"),
+    ("addresses", "ipv4"),
+];
+
+const HIGHSTATE: &str = "state.highstate";
+const APPLY: &str = "state.apply";
+
+fn status(call: &Call<'_>) -> Ran {
+    let ids = call.targets()?;
+    let mut highstates = match call.flag("highstates") {
+        true => last_highstates(call, &ids)?,
+        false => HashMap::new(),
+    };
+    let fleet = &call.runners.fleet;
+    let mut addresses = None;
+    let mut rows = Map::new();
+    for id in &ids {
+        let connection = fleet.connection(id, &mut addresses);
+        let mut row = connection_row(connection);
+        let elsewhere = fleet.attendance.master_of(id);
+        let is_here = matches!(connection, Connection::Here(_) | Connection::PerhapsHere);
+        let own = is_here.then(|| call.runners.general.id.clone());
+        row.insert("master", elsewhere.or(own));
+        let distrusts = fleet.attendance.distrusted_by(id);
+        row.insert(
+            "trusts_another_since",
+            distrusts.map(|micros| stamp(micros, true)),
+        );
+        let clones = fleet.clones_of(id);
+        let clones = clones.iter().map(|origin| origin.to_string().into());
+        row.insert("clones", Value::List(clones.collect()));
+        let grains = fleet.data.get(Bank::Grains, id)?.unwrap_or_default();
+        for (name, grain) in SHOWN_GRAINS {
+            row.insert(name, grains.get(grain).cloned().unwrap_or_default());
+        }
+        row.insert("highstate", highstates.remove(id.as_str()).map(Value::from));
+        rows.insert(id, row);
+    }
+    Ok(rows.into())
+}
+
+/// Whether a minion is connected; nil where it is not known.
+fn connection_row(connection: Connection) -> Map {
+    let (connected, is_proven, since) = match connection {
+        Connection::Here(since) => (Some(true), true, Some(since)),
+        Connection::Away(since) => (Some(false), true, Some(since)),
+        Connection::Absent => (Some(false), true, None),
+        Connection::PerhapsHere => (Some(true), false, None),
+        Connection::PerhapsAway => (Some(false), false, None),
+        Connection::Unknown => (None, false, None),
+    };
+    Map::from([
+        ("connected", Value::from(connected)),
+        ("proven", is_proven.into()),
+        ("since", since.map(|micros| stamp(micros, true)).into()),
+    ])
+}
+
+/// The last highstate of each of these minions, among the newest ones.
+fn last_highstates(call: &Call<'_>, ids: &[MinionId]) -> Result<HashMap<String, Map>, RunnerError> {
+    let source = Source::of(call)?;
+    let filter = JobFilter {
+        functions: vec![HIGHSTATE.to_owned(), APPLY.to_owned()],
+        ..JobFilter::default()
+    };
+    let newest = source.newest(HIGHSTATES_LOOKED_AT_MAX, &filter, |_, load| {
+        is_highstate(load)
+    })?;
+    let ids: HashSet<&str> = ids.iter().map(MinionId::as_str).collect();
+    let mut found: HashMap<String, Map> = HashMap::new();
+    for (jid, load) in newest {
+        if found.len() >= ids.len() {
+            break;
+        }
+        for (id, stored) in source.returns(&jid)? {
+            if !ids.contains(id.as_str()) || found.contains_key(&id) {
+                continue;
+            }
+            let mut row = counted(&stored);
+            row.insert("jid", &jid);
+            row.insert("test", is_test(&load));
+            found.insert(id, row);
+        }
+    }
+    Ok(found)
+}
+
+fn arguments(load: &Map) -> &[Value] {
+    let list = load.get("arg").and_then(Value::as_list);
+    list.unwrap_or_default()
+}
+
+/// The arguments by name.
+fn named(load: &Map) -> impl Iterator<Item = &Map> {
+    arguments(load).iter().filter_map(Value::as_map)
+}
+
+/// Whether a job was a highstate: `state.apply` is one unless it names files.
+fn is_highstate(load: &Map) -> bool {
+    let has_files = || {
+        let by_place = arguments(load).iter().any(|arg| arg.as_map().is_none());
+        by_place || named(load).any(|named| named.contains_key("mods"))
+    };
+    match load.get("fun").and_then(Value::as_str) {
+        Some(HIGHSTATE) => true,
+        Some(APPLY) => !has_files(),
+        _ => false,
+    }
+}
+
+fn is_test(load: &Map) -> bool {
+    named(load).any(|named| named.get("test").is_some_and(Value::is_true))
+}
+
+/// How many states succeeded, changed something and failed. A return that is no
+/// run of states, such as errors of rendering, has failed.
+fn counted(stored: &StoredReturn) -> Map {
+    let (mut succeeded, mut changed, mut failed) = (0_i64, 0_i64, 0_i64);
+    let states = stored.ret().as_map();
+    for state in states.into_iter().flat_map(Map::values) {
+        match state.get("result") {
+            Some(Value::Bool(false)) => failed += 1,
+            _ => succeeded += 1,
+        }
+        let changes = state.get("changes");
+        changed += i64::from(changes.is_some_and(Value::is_true));
+    }
+    let said = stored.data.get("success");
+    let is_failed = states.is_none() || failed > 0 || said == Some(&Value::Bool(false));
+    Map::from([
+        ("ok", Value::from(!is_failed)),
+        ("succeeded", succeeded.into()),
+        ("changed", changed.into()),
+        ("failed", failed.into()),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(fun: &str, args: Vec<Value>) -> Map {
+        Map::from([("fun", Value::from(fun)), ("arg", Value::List(args))])
+    }
+
+    #[test]
+    fn a_state_apply_of_files_is_no_highstate() {
+        let test: Value = Map::from([("__kwarg__", true), ("test", true)]).into();
+        let files: Value = Map::from([("mods", "web")]).into();
+        assert!(is_highstate(&load(HIGHSTATE, vec![])));
+        assert!(is_highstate(&load(APPLY, vec![])));
+        assert!(is_highstate(&load(APPLY, vec![test.clone()])));
+        assert!(!is_highstate(&load(APPLY, vec!["web".into()])));
+        assert!(!is_highstate(&load(APPLY, vec![files])));
+        assert!(!is_highstate(&load("state.single", vec![])));
+        assert!(is_test(&load(HIGHSTATE, vec![test])));
+        assert!(!is_test(&load(HIGHSTATE, vec![])));
+    }
+
+    #[test]
+    fn states_are_counted_and_errors_of_rendering_have_failed() {
+        let state = |result: bool, changes: Map| {
+            Value::from(Map::from([
+                ("result", Value::from(result)),
+                ("changes", changes.into()),
+            ]))
+        };
+        let run = Map::from([
+            ("a", state(true, Map::new())),
+            ("b", state(true, Map::from([("new", 1)]))),
+            ("c", state(false, Map::new())),
+        ]);
+        let stored = |ret: Value| StoredReturn {
+            data: Map::from([("return", ret)]),
+            out: None,
+        };
+        let row = counted(&stored(run.into()));
+        for (name, count) in [("succeeded", 2), ("changed", 1), ("failed", 1)] {
+            assert_eq!(row.get(name), Some(&Value::from(count)), "{name}");
+        }
+        assert_eq!(row.get("ok"), Some(&Value::from(false)));
+        let broken = counted(&stored(Value::List(vec!["Rendering failed".into()])));
+        assert_eq!(broken.get("ok"), Some(&Value::from(false)));
+        let nothing = counted(&stored(Map::new().into()));
+        assert_eq!(nothing.get("ok"), Some(&Value::from(true)));
+    }
+
+    #[test]
+    fn what_is_guessed_is_not_called_proven() {
+        let row = connection_row(Connection::PerhapsHere);
+        assert_eq!(row.get("connected"), Some(&Value::from(true)));
+        assert_eq!(row.get("proven"), Some(&Value::from(false)));
+        let row = connection_row(Connection::Away(1_795_000_000_000_000));
+        assert_eq!(row.get("connected"), Some(&Value::from(false)));
+        assert_eq!(
+            row.get("since"),
+            Some(&Value::from("2026-11-18T11:06:40+00:00"))
+        );
+        let row = connection_row(Connection::Unknown);
+        assert_eq!(row.get("connected"), Some(&Value::Nil));
+    }
+}

@@ -1,0 +1,62 @@
+//! `salt-run minions.status`: minions as the master knows them, without asking.
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Fleet, Kind, START, until};
+use serde_json::{Value, json};
+
+const WEB_SLS: &str = "\
+good:
+  test.succeed_with_changes
+bad:
+  test.fail_without_changes
+";
+
+#[test]
+fn a_master_tells_of_minions_without_asking_them() -> Result<()> {
+    let fleet = Fleet::new("minion-rows")?;
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .file("top.sls", "base:\n  '*':\n    - web\n")
+        .file("web.sls", WEB_SLS)
+        .file("other.sls", "fine: test.nop\n")
+        .start()?;
+    let mut web1 = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    master.wait_minion("web1")?;
+    let status = |args: &[&str]| -> Result<Value> {
+        let args = [&["minions.status"], args, &["--out=json"]].concat();
+        master.tools(Kind::Ours).runner(&args)?.ok()?.json()
+    };
+    let row = until("the grains to be there", START, || {
+        let row = status(&[])?["web1"].clone();
+        Ok((row["connected"] == true && row["version"].is_string()).then_some(row))
+    })?;
+    ensure!(row["proven"] == true && row["master"].is_string(), "{row}");
+    let since = row["since"].as_str().unwrap_or_default();
+    ensure!(since.ends_with("+00:00"), "{row}");
+    ensure!(row["highstate"].is_null(), "{row}");
+
+    let applied = master.salt(&["web1", "state.apply"])?;
+    ensure!(applied.code != 0, "a state fails: {applied}");
+    // Files that are named are no highstate.
+    master.salt(&["web1", "state.apply", "other"])?.ok()?;
+    let highstate = status(&["web*"])?["web1"]["highstate"].clone();
+    let counts = ["ok", "succeeded", "changed", "failed", "test"].map(|name| &highstate[name]);
+    ensure!(
+        json!(counts) == json!([false, 1, 1, 1, false]),
+        "{highstate}"
+    );
+    master.salt(&["web1", "state.apply", "test=True"])?;
+    let highstate = status(&["tgt=web1", "tgt_type=list"])?["web1"]["highstate"].clone();
+    ensure!(highstate["test"] == true, "{highstate}");
+    ensure!(status(&["db*"])? == json!({}));
+    let short = status(&["highstates=False"])?;
+    ensure!(short["web1"]["highstate"].is_null(), "{short}");
+
+    web1.kill9()?;
+    until("it to be seen that the minion is gone", START, || {
+        let row = status(&[])?["web1"].clone();
+        let is_gone = row["connected"] == false && row["proven"] == true;
+        Ok((is_gone && row["since"] != json!(since) && row["master"].is_null()).then_some(()))
+    })
+}

@@ -3,6 +3,8 @@
 //! Invariant: what is printed behind a `$` is what runs, in a directory of its
 //! own, and the fleet is gone at the end unless `--keep` says otherwise.
 
+mod web;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,6 +17,7 @@ use halite_integration_tests::{
 
 use crate::build::{bin_dir, build, build_programs, features, root};
 use crate::screen::{Style, paint};
+use web::Web;
 
 /// What the files of the example say, to be replaced by what is free here.
 const EXAMPLE_DIR: &str = "/tmp/two-masters";
@@ -34,6 +37,9 @@ pub(crate) struct Args {
     /// Plays it with real Salt instead, to compare
     #[arg(long)]
     real_salt: bool,
+    /// Serves the page of the fleet at the end, and leaves the fleet running
+    #[arg(long, conflicts_with = "real_salt")]
+    web: bool,
     /// Builds the programs with optimisation, as they are installed; takes
     /// longer, and is built apart from what the tests use
     #[arg(long)]
@@ -43,7 +49,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut demo = Demo::lay(args)?;
     demo.play()?;
-    if args.keep {
+    if args.web {
+        demo.serve()?;
+    }
+    if args.keep || args.web {
         demo.keep()?;
     }
     Ok(ExitCode::SUCCESS)
@@ -54,6 +63,7 @@ struct Demo {
     daemons: Vec<(&'static str, Daemon)>,
     fleet: Fleet,
     kind: Kind,
+    web: Option<Web>,
     _addresses: [Address; 2],
 }
 
@@ -70,11 +80,36 @@ impl Demo {
         let demo = Self {
             daemons: Vec::new(),
             kind,
+            web: args.web.then(Web::new).transpose()?,
             _addresses: addresses,
             fleet,
         };
         demo.copy_example(&root().join("examples/two-masters"), demo.fleet.path())?;
+        if let Some(web) = &demo.web {
+            web.configure(&demo.fleet.path().join(MASTERS[0]))?;
+        }
         Ok(demo)
+    }
+
+    /// Starts the API of the first master, which serves the page.
+    fn serve(&mut self) -> Result<()> {
+        let Some(web) = &self.web else {
+            return Ok(());
+        };
+        let (at, login) = (web.port(), web.login());
+        heading("Serve the page of the fleet");
+        let recipe = self.recipe(Program::Api, MASTERS[0])?;
+        command(&format!("{} &", recipe.typed()));
+        let mut api = Daemon::new(recipe, self.fleet.path().join("salt-api-console"));
+        api.start()?;
+        until("the API to listen", PATIENCE, || {
+            api.check_runs()?;
+            Ok(std::net::TcpStream::connect(("127.0.0.1", at)).ok())
+        })?;
+        self.daemons.push(("salt-api", api));
+        let open = format!("http://127.0.0.1:{at}/fleet/");
+        println!("\nOpen {}\n{login}", paint(Style::Good, &open));
+        Ok(())
     }
 
     /// Copies the example with this directory and these addresses in it.

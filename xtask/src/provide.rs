@@ -11,10 +11,12 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Result;
 
 /// Programs that tests use, each with the Debian package that brings it.
-const PROGRAMS: [(&str, &str); 30] = [
+const PROGRAMS: [(&str, &str); 32] = [
     ("apache2", "apache2-bin"),
     ("apt-get", "apt"),
     ("bzip2", "bzip2"),
+    ("chromedriver", "chromium-driver"),
+    ("chromium", "chromium"),
     ("curl", "curl"),
     ("dpkg-deb", "dpkg"),
     ("etcd", "etcd-server"),

@@ -52,7 +52,7 @@ const WITHOUT_EFFECT: [(&str, &str); 5] = [
 ];
 
 /// Options that are honoured.
-const HONOURED: [&str; 23] = [
+const HONOURED: [&str; 24] = [
     "port",
     "host",
     "ssl_crt",
@@ -76,6 +76,7 @@ const HONOURED: [&str; 23] = [
     "api_acl",
     "authorized_ips",
     "cors_origins",
+    "page_path",
 ];
 
 /// The one honoured option that is neither Salt's nor a list.
@@ -119,6 +120,9 @@ pub struct ApiSettings {
     pub app: Option<PathBuf>,
     /// `app_path`, without slashes around it.
     pub app_path: String,
+    /// `page_path`: where the page of the fleet is, without slashes around it; not
+    /// an option of Salt's.
+    pub page_path: Option<String>,
     /// `favicon`.
     pub favicon: Option<PathBuf>,
     /// `root_prefix`, with a slash in front and none behind; empty for none.
@@ -242,6 +246,7 @@ impl ApiSettings {
             static_path: format!("/{}", section.page("static_path", "static")?),
             app: section.file("app")?,
             app_path: section.page("app_path", "app")?,
+            page_path: section.fleet_page()?,
             favicon: section.file("favicon")?,
             root_prefix: match section.path("root_prefix", "")?.as_str() {
                 "" => String::new(),

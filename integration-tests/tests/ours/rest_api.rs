@@ -335,3 +335,49 @@ fn events_come_live_and_the_end_waits_for_no_stream() -> Result<()> {
     );
     Ok(())
 }
+
+/// Without a browser: what it is told, and where nothing leads.
+#[test]
+fn the_page_of_the_fleet_is_served_with_a_strict_policy() -> Result<()> {
+    let served = Served::start()?;
+    let get = |path: &str| served.ask("GET", path, &[], "");
+    for path in ["/fleet", "//fleet", "///fleet"] {
+        let answer = get(path)?;
+        ensure!(answer.status == 308, "{path}: {}", answer.status);
+        ensure!(
+            answer.header("Location") == Some("/fleet/"),
+            "{}",
+            answer.head
+        );
+    }
+    for (path, kind) in [
+        ("/fleet/", "text/html"),
+        ("/fleet/main.js", "text/javascript"),
+    ] {
+        let answer = get(path)?;
+        ensure!(answer.status == 200, "{path}: {}", answer.status);
+        let found = answer.header("Content-Type").unwrap_or_default();
+        ensure!(found.starts_with(kind), "{path}: {found}");
+        let policy = answer.header("Content-Security-Policy").unwrap_or_default();
+        for part in [
+            "default-src 'none'",
+            "script-src 'self'",
+            "frame-ancestors 'none'",
+        ] {
+            ensure!(policy.contains(part), "{path}: {policy}");
+        }
+        ensure!(answer.header("Set-Cookie").is_none(), "{}", answer.head);
+    }
+    for path in [
+        "/fleet/none.js",
+        "/fleet/../fleet/x",
+        "/fleet/%2e%2e/master",
+        "/fleet/a/b",
+    ] {
+        ensure!(get(path)?.status == 404, "{path}");
+    }
+    ensure!(served.post("/fleet/", &[], &json!({}))?.status == 405);
+    let described = get("/openapi.json")?.json()?;
+    ensure!(described["paths"]["/login"]["post"].is_object());
+    Ok(())
+}

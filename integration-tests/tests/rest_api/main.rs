@@ -7,8 +7,11 @@
 //! instead (our own answers where they are meant to differ, in the short form).
 
 mod answer;
+mod browser;
 mod clients;
+mod page;
 mod served;
+mod stage;
 mod table;
 
 use std::path::{Path, PathBuf};

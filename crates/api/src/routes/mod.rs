@@ -10,6 +10,9 @@ mod browser;
 mod collections;
 mod commands;
 mod hook;
+mod openapi;
+mod page;
+mod paths;
 mod peer;
 mod stats;
 mod streams;
@@ -22,7 +25,6 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, header};
 use axum::response::{IntoResponse, Response};
 use halite_client::{Caller, ClientSettings, LocalClient};
 use halite_config::MasterConfig;
-use percent_encoding::percent_decode_str;
 use tokio::sync::{Semaphore, watch};
 
 use crate::decode;
@@ -40,6 +42,7 @@ use crate::settings::ApiSettings;
 use crate::slots::{Shares, Slots};
 use crate::static_files;
 use crate::throttle::Throttle;
+use paths::{Page, allow};
 pub use peer::Peer;
 use peer::shown;
 use stats::Stats;
@@ -63,26 +66,6 @@ pub struct App {
     streams: Arc<Semaphore>,
     stats: Stats,
     ending: watch::Sender<bool>,
-}
-
-/// A page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Page {
-    Root,
-    Login,
-    Logout,
-    Token,
-    Minions,
-    Run,
-    Jobs,
-    Keys,
-    Events,
-    WebSocket,
-    Hook,
-    Stats,
-    App,
-    Static,
-    Favicon,
 }
 
 /// A request without its body.
@@ -226,7 +209,7 @@ impl App {
             return Err(Fault::new(axum::http::StatusCode::FORBIDDEN, "Bad IP"));
         }
         let path = parts.uri.path().to_owned();
-        let (page, rest) = self.page(&path)?;
+        let (page, rest) = paths::page(&self.settings, &path)?;
         let page = match self.wants_app(page, &parts.headers) {
             true => Page::App,
             false => page,
@@ -312,6 +295,8 @@ impl App {
                 response.headers_mut().insert(header::CONTENT_TYPE, html);
                 Ok(response)
             }
+            Page::Fleet => page::file(self, asked),
+            Page::OpenApi => openapi::description(asked),
             Page::Static => {
                 let root = self.settings.static_dir.as_deref();
                 let root = root.ok_or_else(|| Fault::no_page(&asked.path))?;
@@ -343,57 +328,13 @@ impl App {
         }
     }
 
-    /// The page that a path means, and what stands behind it.
-    fn page(&self, path: &str) -> Result<(Page, Vec<String>), Fault> {
-        let missing = || Fault::no_page(path);
-        let inner = path
-            .strip_prefix(&self.settings.root_prefix)
-            .ok_or_else(missing)?;
-        if !inner.is_empty() && !inner.starts_with('/') {
-            return Err(missing());
-        }
-        let mut parts = Vec::new();
-        for part in inner.split('/').filter(|part| !part.is_empty()) {
-            let part = percent_decode_str(part).decode_utf8();
-            parts.push(part.map_err(|_| missing())?.into_owned());
-        }
-        if parts.is_empty() {
-            return Ok((Page::Root, parts));
-        }
-        let first = parts.remove(0);
-        let settings = &self.settings;
-        let page = match first.as_str() {
-            "index" => Page::Root,
-            "login" if settings.has_sessions => Page::Login,
-            "logout" if settings.has_sessions => Page::Logout,
-            "minions" if settings.has_sessions => Page::Minions,
-            "jobs" if settings.has_sessions => Page::Jobs,
-            "token" => Page::Token,
-            "run" => Page::Run,
-            "keys" => Page::Keys,
-            "events" => Page::Events,
-            "ws" => Page::WebSocket,
-            "stats" => Page::Stats,
-            "favicon.ico" if settings.favicon.is_some() => Page::Favicon,
-            other if other == settings.webhook_url => Page::Hook,
-            other if other == settings.app_path && settings.app.is_some() => Page::App,
-            other
-                if format!("/{other}") == settings.static_path && settings.static_dir.is_some() =>
-            {
-                Page::Static
-            }
-            _ => return Err(missing()),
-        };
-        Ok((page, parts))
-    }
-
     /// Whether a browser is to be given the app in the place of a page.
     fn wants_app(&self, page: Page, headers: &HeaderMap) -> bool {
         let accept = headers
             .get(header::ACCEPT)
             .and_then(|accept| accept.to_str().ok());
         self.settings.app.is_some()
-            && !matches!(page, Page::Static | Page::App)
+            && !matches!(page, Page::Static | Page::App | Page::Fleet)
             && accept != Some("*/*")
             && accepted(accept, &["text/html"]) == Some(0)
     }
@@ -406,16 +347,5 @@ impl App {
             Page::Stats => !self.settings.stats_are_open,
             _ => false,
         }
-    }
-}
-
-/// The methods that a page takes, as the header `Allow` lists them.
-fn allow(page: Page) -> &'static str {
-    match page {
-        Page::Hook | Page::Logout => "POST",
-        Page::Events | Page::WebSocket | Page::Stats | Page::App | Page::Static | Page::Favicon => {
-            "GET, HEAD"
-        }
-        _ => "GET, HEAD, POST",
     }
 }

@@ -8,7 +8,7 @@ use halite_proto::{Map, Value, python};
 use super::{HONOURED, LOGIN_FAILURES_OPTION, Mistake, TlsFiles, WITHOUT_EFFECT, mistake};
 
 /// Pages with names of their own.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "index",
     "login",
     "logout",
@@ -20,15 +20,20 @@ const PAGES: [&str; 12] = [
     "events",
     "ws",
     "stats",
+    "openapi.json",
     "favicon.ico",
 ];
 
 /// Options that name pages of an administrator's, with their defaults.
-const OWN_PAGES: [(&str, &str); 3] = [
+const OWN_PAGES: [(&str, &str); 4] = [
     ("webhook_url", "hook"),
     ("static_path", "static"),
     ("app_path", "app"),
+    FLEET_PAGE,
 ];
+
+/// The option that says where the page of the fleet is, and its default.
+const FLEET_PAGE: (&str, &str) = ("page_path", "fleet");
 
 /// What stands under `rest_cherrypy`.
 pub(super) struct Section<'a>(pub(super) &'a Map);
@@ -127,7 +132,10 @@ impl Section<'_> {
         match self.0.get(name) {
             None | Some(Value::Nil) => Ok(default.to_owned()),
             Some(Value::Str(path)) => Ok(path.trim_matches('/').to_owned()),
-            Some(_) => Err(mistake(name, "it is a path of an address, such as /hook")),
+            Some(_) => {
+                let why = format!("it is a path of an address, such as /{default}");
+                Err(mistake(name, why))
+            }
         }
     }
 
@@ -143,12 +151,26 @@ impl Section<'_> {
             return Err(mistake(name, why));
         }
         for (other, default) in OWN_PAGES {
-            if other != name && self.path(other, default)? == page {
+            let is_off = other == FLEET_PAGE.0 && self.has_no_fleet_page();
+            if other != name && !is_off && self.path(other, default)? == page {
                 let why = format!("it is the path of {other}, too: write another one");
                 return Err(mistake(name, why));
             }
         }
         Ok(page)
+    }
+
+    /// `page_path`: where the page of the fleet is, or `False` for none.
+    pub(super) fn fleet_page(&self) -> Result<Option<String>, Mistake> {
+        if self.has_no_fleet_page() {
+            return Ok(None);
+        }
+        let (name, default) = FLEET_PAGE;
+        self.page(name, default).map(Some)
+    }
+
+    fn has_no_fleet_page(&self) -> bool {
+        self.0.get(FLEET_PAGE.0) == Some(&Value::Bool(false))
     }
 
     /// `cors_origins`, as browsers write origins.
@@ -222,6 +244,20 @@ mod tests {
         ] {
             assert!(page(name, path).is_err(), "{name}: {path}");
         }
+        let off = Map::from([
+            ("page_path", Value::from(false)),
+            ("static_path", "/fleet".into()),
+        ]);
+        assert_eq!(Section(&off).fleet_page(), Ok(None));
+        assert_eq!(
+            Section(&off).page("static_path", "static").as_deref(),
+            Ok("fleet")
+        );
+        assert!(page("static_path", "/fleet").is_err());
+        let fleet = |value: Value| Section(&Map::from([("page_path", value)])).fleet_page();
+        assert_eq!(fleet(Value::Nil), Ok(Some("fleet".to_owned())));
+        assert_eq!(fleet("/salt/".into()), Ok(Some("salt".to_owned())));
+        assert!(fleet(true.into()).is_err() && fleet("/keys".into()).is_err());
         let origins = |origin: &str| Section(&Map::from([("cors_origins", origin)])).origins();
         assert!(origins("https://portal.example:8443").is_ok());
         for origin in ["*", "https://portal.example/", "portal.example", "https://"] {

@@ -1,0 +1,118 @@
+// The public REST API, with the session of who looks at the page. The session's
+// secret is in a cookie that scripts cannot read.
+
+import { T } from "./texts.js";
+
+const ROOT = new URL("../", document.baseURI);
+const KEPT = "halite-session";
+
+export const EVENTS = new URL("events", ROOT).href;
+
+export class ApiError extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+// Who has logged in, without the secret; null for nobody.
+export function session() {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(KEPT));
+    return kept && kept.expire * 1000 > Date.now() ? kept : null;
+  } catch {
+    return null;
+  }
+}
+
+export function forget() {
+  sessionStorage.removeItem(KEPT);
+}
+
+export async function login(username, password, eauth) {
+  const said = await post("login", { username, password, eauth });
+  const { user, perms, expire } = said.return[0];
+  sessionStorage.setItem(KEPT, JSON.stringify({ user, eauth, perms, expire }));
+}
+
+export async function logout() {
+  await post("logout", {}).catch(() => {});
+  forget();
+}
+
+export async function stats() {
+  return (await ask("stats")).json();
+}
+
+async function post(path, body) {
+  const headers = { "Content-Type": "application/json" };
+  const response = await ask(path, { method: "POST", headers, body: JSON.stringify(body) });
+  return response.json();
+}
+
+async function ask(path, options = {}) {
+  let response;
+  try {
+    const headers = { Accept: "application/json", ...options.headers };
+    response = await fetch(new URL(path, ROOT), { ...options, headers, redirect: "error" });
+  } catch {
+    throw new ApiError(0, T.unreachable);
+  }
+  if (response.ok) return response;
+  const reason = said(await response.text()) || response.statusText;
+  if (response.status === 401 && reason.startsWith("No permission") && session()) {
+    forget();
+    dispatchEvent(new Event("session-ended"));
+  }
+  throw new ApiError(response.status, reason);
+}
+
+// The reason in an error page, which is HTML. It is shown as text.
+function said(page) {
+  const found = /<p>([\s\S]*?)<\/p>/.exec(page);
+  const text = found ? found[1] : page.slice(0, 300);
+  return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+}
+
+async function one(chunk) {
+  return (await post("", [chunk])).return[0];
+}
+
+// What a runner returns; an error if it failed.
+export async function runner(fun, kwarg = {}, arg = []) {
+  const { data } = await one({ client: "runner", fun, arg, kwarg, full_return: true });
+  return good(data);
+}
+
+// What a wheel function returns; an error if it failed.
+export async function wheel(fun, kwarg = {}) {
+  const { data } = await one({ client: "wheel", fun, ...kwarg });
+  return good(data);
+}
+
+// What was returned; where it says of itself that it failed, it is in the error.
+function good({ success, return: value }) {
+  if (success !== false) return value;
+  const error = new ApiError(500, asText(value));
+  error.value = value;
+  throw error;
+}
+
+// What minions return, by their ids.
+export function local(target, fun, arg = [], options = {}) {
+  return one({ client: "local", ...target, fun, arg, ...options });
+}
+
+// Starts a job; its id, and who it is for.
+export async function start(target, fun, arg = [], kwarg = {}) {
+  const job = await one({ client: "local_async", ...target, fun, arg, kwarg, progress: true });
+  if (!job?.jid) throw new ApiError(0, T.nobody);
+  return job;
+}
+
+// What a function says of its failure, without the words before it that name the
+// function.
+function asText(value) {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.trim().replace(/^Exception occurred in (runner|wheel) [\w.]+: /, "");
+}

@@ -1,0 +1,121 @@
+// Masters: whether they agree, are linked, and can store what they should.
+
+import { runner, stats } from "./api.js";
+import { el, every, fill } from "./dom.js";
+import { mark, tree } from "./results.js";
+import { mayRunner } from "./rights.js";
+import { T } from "./texts.js";
+
+const READ_EVERY_MS = 15_000;
+const COMPARE_EVERY_MS = 30_000;
+const COMPARE_WITHIN_S = 10;
+const KEPT = "halite-masters";
+
+const SHOWN = ["cluster.status", "cluster.members", "store.status", "masters.compare", "jobs.master", "queue.list_queues"];
+
+export const mayMasters = () => SHOWN.some(mayRunner);
+
+export function mastersView(place) {
+  const stops = [];
+  const panels = el("div", { class: "panels" });
+  fill(place, el("h1", {}, T.masters), panels);
+  const panel = (title, read, ms) => {
+    const body = el("div", {}, el("p", { class: "muted" }, T.reading));
+    panels.append(el("section", { class: "panel" }, el("h2", {}, title), body));
+    let isReading = false;
+    const again = async () => {
+      if (isReading) return;
+      isReading = true;
+      try {
+        fill(body, await read());
+      } catch (error) {
+        fill(body, el("p", { class: "muted" }, error.message));
+      }
+      isReading = false;
+    };
+    again();
+    stops.push(every(ms, again));
+    return again;
+  };
+  if (mayRunner("masters.compare")) compare(panel);
+  if (mayRunner("cluster.status")) panel(T.cluster, cluster, READ_EVERY_MS);
+  if (mayRunner("store.status")) panel(T.stores, stores, READ_EVERY_MS);
+  if (mayRunner("jobs.master")) panel(T.runnersNow, runners, READ_EVERY_MS);
+  if (mayRunner("queue.list_queues")) panel(T.queues, queues, READ_EVERY_MS);
+  panel(T.api, async () => tree(await stats()), READ_EVERY_MS);
+  return () => stops.forEach((stop) => stop());
+}
+
+// Compares with the masters that are typed, now and from then on.
+function compare(panel) {
+  const names = el("input", {
+    class: "grow", id: "filter", value: localStorage.getItem(KEPT) ?? "", placeholder: T.mastersHint,
+    "aria-label": T.mastersLabel, autocomplete: "off", spellcheck: "false",
+  });
+  const rows = el("div");
+  const typed = () => names.value.split(/[\s,]+/).filter(Boolean);
+  const read = async () => {
+    if (typed().length === 0) {
+      fill(rows, el("p", { class: "muted" }, T.nameMasters));
+      return form;
+    }
+    // Where masters differ it has failed, and its rows say where.
+    const said = await runner("masters.compare", { timeout: COMPARE_WITHIN_S }, typed()).catch((error) => error.value ?? error);
+    const differences = said?.data ?? said;
+    const shown = Array.isArray(differences) ? agreement(differences) : el("p", { class: "bad" }, said.message ?? String(said));
+    fill(rows, shown);
+    return form;
+  };
+  const form = el("form", {}, el("div", { class: "row bar" }, names, el("button", { type: "submit" }, T.compare)), rows);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    localStorage.setItem(KEPT, names.value);
+    again();
+  });
+  const again = panel(T.agreement, read, COMPARE_EVERY_MS);
+}
+
+function agreement(said) {
+  return el("table", {},
+    el("thead", {}, el("tr", {}, [T.master, T.topic, T.difference].map((name) => el("th", {}, name)))),
+    el("tbody", {}, said.map((row) => el("tr", {},
+      el("td", {}, mark(row.agree ? "good" : "bad"), " ", row.master), el("td", {}, row.topic), el("td", {}, row.difference)))));
+}
+
+async function cluster() {
+  const status = await runner("cluster.status");
+  const known = mayRunner("cluster.members") ? (await runner("cluster.members")).members : {};
+  const rows = Object.entries(known).map(([name, member]) => el("tr", {},
+    el("td", {}, mark(member.connected ? "good" : "bad"), " ", name),
+    el("td", {}, member.address ?? "–"),
+    el("td", {}, member.connected ? T.connected : T.notConnected),
+    el("td", {}, T.behind(member.behind))));
+  return [rows.length > 0 && el("table", {}, el("tbody", {}, rows)), tree(status)];
+}
+
+async function stores() {
+  const said = await runner("store.status");
+  const rows = Object.entries(said).filter(([, row]) => row && !Array.isArray(row)).map(([role, row]) => {
+    const { place, waiting, ...rest } = row;
+    const isThere = row.available !== false;
+    return el("tr", {}, el("td", {}, mark(isThere ? "good" : "bad"), " ", role), el("td", {}, String(place ?? row.store ?? "")),
+      el("td", {}, waiting ? tree(waiting) : isThere ? "" : tree(rest)));
+  });
+  return [el("table", {}, el("tbody", {}, rows)), said.events && tree(said.events)];
+}
+
+async function runners() {
+  const said = await runner("jobs.master");
+  // The questions of this page are runners, too.
+  const others = Object.values(said ?? {}).filter(({ fun }) => !SHOWN.includes(String(fun).replace("runner.", "")));
+  return others.length === 0 ? el("p", { class: "muted" }, T.none) : tree(others);
+}
+
+async function queues() {
+  const names = await runner("queue.list_queues");
+  if (!Array.isArray(names) || names.length === 0) return el("p", { class: "muted" }, T.none);
+  if (!mayRunner("queue.list_length")) return tree(names);
+  const lengths = await Promise.all(names.map((queue) => runner("queue.list_length", { queue })));
+  return el("table", {}, el("tbody", {}, names.map((name, at) => el("tr", {}, el("td", {}, name), el("td", {}, String(lengths[at]))))));
+}
+

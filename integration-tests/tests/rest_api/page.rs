@@ -1,0 +1,296 @@
+//! The page of the fleet in a real browser: what people do there, and what
+//! minions cannot.
+//!
+//! With `HALITE_PICTURES=DIR` the pictures of the documentation are written there.
+
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use halite_integration_tests::{KeyState, Kind};
+use serde_json::{Value, json};
+
+use crate::browser::Browser;
+use crate::stage::{DESK, MARKUP, Stage, picture};
+
+/// Minions of which the master has keys and nothing else.
+const CROWD: usize = 2000;
+
+/// How long one frame may take on average, in milliseconds, while thousands of
+/// rows are scrolled through. The machine does other things, too.
+const FRAME_MS_MAX: f64 = 150.0;
+
+const PHONE: (u32, u32) = (400, 780);
+
+/// Checks that nothing of what minions say has become markup.
+fn check_texts(browser: &Browser) -> Result<()> {
+    ensure!(browser.value("window.wasRun === undefined")? == json!(true));
+    let made = browser.value("document.querySelectorAll('main img, main b b').length")?;
+    ensure!(made == json!(0), "{made} elements of a minion's making");
+    Ok(())
+}
+
+#[test]
+fn the_fleet_is_watched_and_commanded_in_a_browser() -> Result<()> {
+    let mut stage = Stage::start()?;
+    let Some(browser) = stage.logged_in("alice", "secret1")? else {
+        return Ok(());
+    };
+    sees_the_fleet(&browser)?;
+    accepts_a_key(&browser, &stage)?;
+    runs_a_command(&browser)?;
+    sees_a_state_run(&browser)?;
+    hears_events(&browser)?;
+    looks_at_masters(&browser)?;
+    sees_a_minion_die(&browser, &mut stage)?;
+    check_texts(&browser)?;
+    // The wrong password is in the log of the browser as an answer with 401.
+    let complaints = browser.complaints()?;
+    let grave = complaints.iter().filter(|text| !text.contains("/login"));
+    let grave: Vec<_> = grave.collect();
+    ensure!(grave.is_empty(), "{grave:?}");
+
+    browser.look(DESK, false)?;
+    browser.value("[...document.querySelectorAll('header button')].at(-1).click()")?;
+    browser.wait("the login", "document.querySelector('form.login')")?;
+    let said = browser.awaited("fetch('../minions').then((said) => said.status)")?;
+    ensure!(said == json!(401), "{said}");
+    Ok(())
+}
+
+fn sees_the_fleet(browser: &Browser) -> Result<()> {
+    browser.wait_text("web2")?;
+    browser.wait_text("1 key waits")?;
+    browser.wait_text(MARKUP)?;
+    check_texts(browser)?;
+    browser.type_into("#filter", "-C 'web* and not web2'")?;
+    browser.press("\u{E007}")?;
+    browser.wait("only web1", "!document.body.innerText.includes('web2')")?;
+    browser.type_into("#filter", "-G id:web2")?;
+    browser.press("\u{E007}")?;
+    browser.wait("only web2", "!document.body.innerText.includes('web1')")?;
+    browser.type_into("#filter", "-C 'no such and'")?;
+    browser.press("\u{E007}")?;
+    browser.wait("a mistake or nobody", "document.querySelector('.note').innerText || document.body.innerText.includes('No minions')")?;
+    browser.type_into("#filter", "*")?;
+    browser.press("\u{E007}")?;
+    browser.wait_text("web1")
+}
+
+fn accepts_a_key(browser: &Browser, stage: &Stage) -> Result<()> {
+    browser.value("document.activeElement.blur()")?;
+    browser.press("4")?;
+    browser.wait("the key", "document.querySelector('button.accept')")?;
+    let output = stage
+        .master
+        .tools(Kind::Ours)
+        .key(&["-f", "db1", "--out=json"])?;
+    let said: Value = serde_json::from_str(&output.ok()?.stdout)?;
+    let finger = said["minions_pre"]["db1"]
+        .as_str()
+        .context("no fingerprint")?;
+    browser.wait_text(finger)?;
+    picture(browser, "keys")?;
+    browser.click("button.accept")?;
+    browser.wait("the question", "document.querySelector('dialog[open]')")?;
+    browser.wait_text("salt-call --local key.finger")?;
+    browser.click("dialog .primary")?;
+    browser.wait_text("Accepted db1.")?;
+    stage.master.wait_key("db1", KeyState::Accepted)?;
+    stage.master.wait_minion(stage.waiting.id())
+}
+
+/// Gives a command as it is typed, and waits for its job's view.
+fn command(browser: &Browser, target: &str, fun: &str, args: &str) -> Result<()> {
+    browser.value("location.hash = '#/jobs'")?;
+    browser.wait("the command line", "document.querySelector('.command')")?;
+    let fields = [
+        "[aria-label=Target]",
+        "[aria-label=Function]",
+        "[aria-label=Arguments]",
+    ];
+    for (field, text) in fields.iter().zip([target, fun, args]) {
+        browser.type_into(&format!(".command {field}"), text)?;
+    }
+    browser.click(".command .primary")?;
+    browser.wait("the job", "/^#\\/jobs\\/\\d{20}$/.test(location.hash)")
+}
+
+fn runs_a_command(browser: &Browser) -> Result<()> {
+    let quoted = format!("'{MARKUP}'");
+    command(browser, "web*", "test.echo", &quoted)?;
+    browser.wait_text("2 of 2 returned")?;
+    browser.wait_text(MARKUP)?;
+    check_texts(browser)?;
+    // Arguments keep their types, by place and by name.
+    command(browser, "-L web1", "test.arg", "1 two flag=True")?;
+    browser.wait_text("1 of 1 returned")?;
+    browser.value("document.querySelectorAll('.tab')[2].click()")?;
+    browser.wait("the text form", "document.querySelector('.return pre')")?;
+    let text = browser.text()?;
+    for part in ["- 1", "- two", "flag:"] {
+        ensure!(text.contains(part), "{part:?} is not in {text}");
+    }
+    // Again, after a look at it.
+    browser.value(
+        "[...document.querySelectorAll('main button')].find((b) => b.innerText.startsWith('Run again')).click()",
+    )?;
+    browser.wait("the command line", "document.querySelector('.command')")?;
+    let args = browser.value("document.querySelector('.command [aria-label=Arguments]').value")?;
+    ensure!(args == json!("1 two flag=True"), "{args}");
+    browser.wait(
+        "the jobs",
+        "document.querySelectorAll('.tbody .tr').length >= 2",
+    )
+}
+
+fn sees_a_state_run(browser: &Browser) -> Result<()> {
+    command(browser, "web1", "state.highstate", "")?;
+    browser.wait_text("1 of 1 returned, 1 failed")?;
+    browser.wait_text("1 failed, 1 changed, 3 states")?;
+    browser.wait(
+        "the diff, or the new file",
+        "document.querySelector('.state.changed')",
+    )?;
+    browser.wait(
+        "the failed one",
+        "document.querySelector('.state.bad[open]')",
+    )?;
+    picture(browser, "job")?;
+    browser.value("location.hash = '#/fleet'")?;
+    browser.wait_text("1 failed, 1 changed, 3 states")?;
+    picture(browser, "fleet")?;
+    browser.look(DESK, true)?;
+    picture(browser, "fleet-dark")?;
+    browser.look(PHONE, false)?;
+    let is_wide = "document.documentElement.scrollWidth > innerWidth";
+    for view in ["fleet", "jobs", "keys", "events", "masters", "why"] {
+        browser.value(&format!("location.hash = '#/{view}'"))?;
+        let shown = format!("document.title.toLowerCase().startsWith('{view}')");
+        browser.wait(view, &shown)?;
+        ensure!(
+            browser.value(is_wide)? == json!(false),
+            "{view} is wider than a phone"
+        );
+        picture(browser, &format!("{view}-phone"))?;
+    }
+    browser.look(DESK, false)
+}
+
+fn hears_events(browser: &Browser) -> Result<()> {
+    browser.value("location.hash = '#/events'")?;
+    browser.wait_text("live")?;
+    browser.type_into("#filter", "salt/netapi/hook/*")?;
+    browser.awaited(
+        "fetch('../hook/page/one', { method: 'POST', body: 'text=' + encodeURIComponent('<b>bold</b>'), \
+         headers: { 'Content-Type': 'application/x-www-form-urlencoded' } })",
+    )?;
+    browser.wait_text("salt/netapi/hook/page/one")?;
+    browser.click(".events summary")?;
+    browser.wait_text("<b>bold</b>")?;
+    picture(browser, "events")?;
+    browser.value("[...document.querySelectorAll('main button')].find((b) => b.innerText === 'Pause').click()")?;
+    browser.awaited("fetch('../hook/page/two', { method: 'POST' })")?;
+    browser.wait(
+        "what came since",
+        "/paused; [1-9]/.test(document.body.innerText)",
+    )?;
+    ensure!(!browser.text()?.contains("page/two"));
+    browser.value("[...document.querySelectorAll('main button')].find((b) => b.innerText === 'Go on').click()")?;
+    browser.wait_text("salt/netapi/hook/page/two")?;
+    check_texts(browser)
+}
+
+fn looks_at_masters(browser: &Browser) -> Result<()> {
+    browser.value("location.hash = '#/masters'")?;
+    browser.wait_text("this master belongs to no cluster")?;
+    browser.wait("the stores", "document.querySelector('main table')")?;
+    // Nobody is there: that is a row, not an error of the page.
+    browser.type_into("#filter", "127.0.0.1:1")?;
+    browser.press("\u{E007}")?;
+    browser.wait_text("connection")?;
+    picture(browser, "masters")
+}
+
+fn sees_a_minion_die(browser: &Browser, stage: &mut Stage) -> Result<()> {
+    browser.value("location.hash = '#/fleet'")?;
+    browser.wait(
+        "web1 is there",
+        "document.querySelector('.tile.good b')?.innerText >= 3",
+    )?;
+    stage.web1.kill9()?;
+    browser.wait("one is away", "document.querySelector('.tile.bad b')?.innerText >= 1 && document.body.innerText.includes('not connected')")?;
+    browser.value("location.hash = '#/why/web1'")?;
+    browser.wait_text("It has no connection to this master since")?;
+    picture(browser, "why")?;
+    browser.value("location.hash = '#/why'")?;
+    browser.wait("the time line", "document.querySelector('rect.away')")?;
+    picture(browser, "timeline")?;
+    stage.web1.start()?;
+    stage.master.wait_minion("web1")?;
+    browser.value("location.hash = '#/why/web1'")?;
+    browser.value("document.querySelector('main .primary').click()")?;
+    browser.wait_text("It answers.")?;
+    browser.value("location.hash = '#/fleet'")?;
+    browser.wait(
+        "it is back",
+        "document.querySelector('.tile.good b')?.innerText >= 3",
+    )
+}
+
+#[test]
+fn thousands_of_minions_are_scrolled_through_and_nobody_sees_what_he_may_not() -> Result<()> {
+    let stage = Stage::start()?;
+    let Some(alice) = stage.logged_in("alice", "secret1")? else {
+        return Ok(());
+    };
+    let accepted = stage
+        .master
+        .dir()
+        .join("pki")
+        .join(KeyState::Accepted.dir());
+    let key = fs::read(accepted.join("web1"))?;
+    for number in 0..CROWD {
+        fs::write(accepted.join(format!("crowd{number:04}")), &key)?;
+    }
+    let last = format!("crowd{:04}", CROWD - 1);
+    alice.wait("all rows", &format!(
+        "document.querySelector('.scroller').getAttribute('aria-rowcount') > {CROWD} || \
+         (Date.now() - (window.lastAsked ?? 0) > 2000 && (window.lastAsked = Date.now(), document.querySelector('form .primary').click(), false))"
+    ))?;
+    let made = alice.value("document.querySelectorAll('.tbody .tr').length")?;
+    ensure!(
+        made.as_u64().unwrap_or(u64::MAX) < 80,
+        "{made} rows are made at once"
+    );
+    let frame_ms = alice.awaited(
+        "(async () => { const box = document.querySelector('.scroller'); const begun = performance.now(); \
+         const steps = 40; for (let at = 1; at <= steps; at += 1) { box.scrollTop = box.scrollHeight * at / steps; \
+         await new Promise(requestAnimationFrame); } return (performance.now() - begun) / steps; })()",
+    )?;
+    let frame_ms = frame_ms.as_f64().context("no time")?;
+    ensure!(frame_ms < FRAME_MS_MAX, "a frame takes {frame_ms} ms");
+    alice.value("document.querySelector('.scroller').focus()")?;
+    alice.press("\u{E010}")?;
+    alice.wait("the last row", &format!("document.querySelector('.tr.active')?.innerText.includes('web2') || document.querySelector('.tr.active')?.innerText.includes('{last}')"))?;
+    check_texts(&alice)?;
+    drop(alice);
+
+    let Some(bob) = stage.logged_in("bob", "secret2")? else {
+        return Ok(());
+    };
+    let views =
+        bob.value("[...document.querySelectorAll('nav a')].map((a) => a.innerText).join()")?;
+    ensure!(views == json!("Jobs,Events,Why"), "{views}");
+    bob.value("location.hash = '#/keys'")?;
+    bob.wait("another view", "document.title.startsWith('Jobs')")?;
+    ensure!(
+        bob.value("document.querySelector('button.accept, button.delete') === null")?
+            == json!(true)
+    );
+    bob.type_into(".command [aria-label=Function]", "cmd.run")?;
+    bob.wait_text("You may not run cmd.run.")?;
+    ensure!(bob.value("document.querySelector('.command .primary').disabled")? == json!(true));
+    command(&bob, "web1", "test.ping", "")?;
+    bob.wait_text("1 of 1 returned")?;
+    picture(&bob, "few-rights")
+}

@@ -1,0 +1,149 @@
+//! What the page of the fleet is looked at with: a small fleet, an API, and a
+//! browser where somebody has logged in.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use halite_integration_tests::{
+    Daemon, Fleet, KeyState, Kind, Master, Minion, Ports, Program, START, until,
+};
+use serde_json::json;
+
+use crate::browser::Browser;
+
+/// Markup that runs a script, where it is taken as markup.
+pub(crate) const MARKUP: &str = "<img src=x onerror=\"window.wasRun=1\"><b>bold</b>";
+
+/// A screen of a desk, in pixels.
+pub(crate) const DESK: (u32, u32) = (1200, 760);
+
+/// A state tree with a change to show, and a failure.
+const WEB_SLS: &str = "\
+motd:
+  file.managed:
+    - name: {dir}/motd
+    - contents: |
+        Welcome to {{ grains['id'] }}.
+        Kept by Halite.
+
+greeting:
+  test.succeed_without_changes
+
+broken:
+  test.fail_without_changes:
+    - name: this one fails
+";
+
+/// A fleet with an API, to be looked at.
+pub(crate) struct Stage {
+    at: SocketAddr,
+    pub(crate) web1: Minion,
+    _web2: Minion,
+    pub(crate) waiting: Minion,
+    _api: Daemon,
+    pub(crate) master: Master,
+    _ports: Ports<1>,
+    fleet: Fleet,
+}
+
+impl Stage {
+    /// A master with two minions, one more that waits for its key to be accepted,
+    /// and an API. `alice` may do everything, `bob` only ping.
+    pub(crate) fn start() -> Result<Self> {
+        let fleet = Fleet::new("page")?;
+        let ports = Ports::<1>::claim()?;
+        let at = SocketAddr::from(([127, 0, 0, 1], ports.numbers[0]));
+        let users = fleet.path().join("users");
+        fs::write(&users, "alice:secret1\nbob:secret2\n")?;
+        let logins = json!({ "file": {
+            "^filename": users, "^hashtype": "plaintext",
+            "alice": [".*", "@runner", "@wheel"], "bob": ["test.ping"],
+        }});
+        let state = WEB_SLS.replace("{dir}", &fleet.path().display().to_string());
+        let master = fleet
+            .master("m1", Kind::Ours)
+            .set("presence_events", true)
+            .set("loop_interval", 1)
+            .set("external_auth", logins)
+            .set(
+                "netapi_enable_clients",
+                json!(["local", "local_async", "runner", "wheel"]),
+            )
+            .set(
+                "rest_cherrypy",
+                json!({ "port": at.port(), "host": "127.0.0.1", "disable_ssl": true }),
+            )
+            .file("top.sls", "base:\n  '*':\n    - web\n")
+            .file("web.sls", &state)
+            .start()?;
+        let minion = |id: &str, version: &str| {
+            let grains = json!({ "saltversion": version });
+            fleet
+                .minion(id, Kind::Ours)
+                .of(&master)
+                .set("grains", grains)
+        };
+        let web1 = minion("web1", "3008.5").start()?;
+        let web2 = minion("web2", MARKUP).start()?;
+        for id in ["web1", "web2"] {
+            master.accept(id)?;
+            master.wait_minion(id)?;
+        }
+        let waiting = minion("db1", "3008.5").start()?;
+        master.wait_key("db1", KeyState::Pending)?;
+        let recipe = master.tools(Kind::Ours).recipe(Program::Api, &[])?;
+        let mut api = Daemon::new(recipe, master.dir().join("api-console"));
+        api.start()?;
+        until("the API listens", START, || {
+            api.check_runs()?;
+            Ok(TcpStream::connect(at).ok())
+        })?;
+        Ok(Self {
+            at,
+            web1,
+            _web2: web2,
+            waiting,
+            _api: api,
+            master,
+            _ports: ports,
+            fleet,
+        })
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/fleet", self.at)
+    }
+
+    /// A browser at the page, where a user has logged in.
+    pub(crate) fn logged_in(&self, user: &str, password: &str) -> Result<Option<Browser>> {
+        let home = self.fleet.path().join(format!("browser-{user}"));
+        fs::create_dir_all(&home)?;
+        let Some(browser) = Browser::start(&home)? else {
+            return Ok(None);
+        };
+        browser.look(DESK, false)?;
+        browser.open(&self.url())?;
+        browser.wait("the login", "document.querySelector('form.login')")?;
+        picture(&browser, "login")?;
+        browser.type_into("input[name=username]", user)?;
+        browser.type_into("input[name=password]", "not this")?;
+        browser.type_into("input[name=eauth]", "file")?;
+        browser.click("form.login button")?;
+        browser.wait_text("Could not authenticate")?;
+        browser.type_into("input[name=password]", password)?;
+        browser.click("form.login button")?;
+        browser.wait("the frame", "document.querySelector('nav a')")?;
+        Ok(Some(browser))
+    }
+}
+
+/// Writes a picture for people, where that is asked for.
+pub(crate) fn picture(browser: &Browser, name: &str) -> Result<()> {
+    let Some(dir) = std::env::var_os("HALITE_PICTURES").map(PathBuf::from) else {
+        return Ok(());
+    };
+    fs::write(dir.join(format!("{name}.png")), browser.picture()?)?;
+    Ok(())
+}

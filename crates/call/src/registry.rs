@@ -49,6 +49,11 @@ impl Function {
         self
     }
 
+    /// Whether users wrote it in Python.
+    pub const fn is_of_users(&self) -> bool {
+        self.python.is_some()
+    }
+
     /// The same function with a return that asks for the outputter `nested`.
     pub const fn nested(mut self) -> Self {
         self.out = Some("nested");
@@ -97,18 +102,28 @@ impl Function {
     }
 
     /// The documentation as `sys.doc` shows it: set off by blank lines and
-    /// indented, with an example of the call.
+    /// indented, with examples of the call.
     pub fn doc_text(&self) -> String {
         if self.python.is_some() {
             return self.doc.to_owned();
         }
+        let page = manual::function(self.name);
         let mut text = self.described();
+        for named in page.map_or(&[][..], |page| &page.named[..]) {
+            text.push_str(&format!("        {named}\n"));
+        }
+        if let Some(page) = page {
+            text.push_str(&format!("\n    Returns:\n\n        {}\n", page.returns));
+        }
         text.push_str("\n    CLI Example:\n\n");
-        match manual::examples(self.name) {
-            Some(examples) => {
-                for example in examples {
-                    let line = format!("        salt '*' {} {example}", self.name);
+        match page {
+            Some(page) => {
+                for example in &page.examples {
+                    let line = format!("        salt '*' {} {}", self.name, example.text);
                     text.push_str(line.trim_end());
+                    if let Some(answer) = example.answer {
+                        text.push_str(&format!("    # {answer}"));
+                    }
                     text.push('\n');
                 }
             }
@@ -117,23 +132,30 @@ impl Function {
                 text.push_str(&format!("        salt '*' {}{example}\n", self.name));
             }
         }
+        text.push_str(&differences(page));
         text.push_str("    ");
         text
     }
 
-    /// As [`doc_text`](Self::doc_text), of a state function: its example stands in
-    /// an SLS file.
+    /// As [`doc_text`](Self::doc_text), of a state function: its examples stand in
+    /// SLS files.
     pub fn state_doc_text(&self) -> String {
         if self.python.is_some() {
             return self.doc.to_owned();
         }
+        let page = manual::state(self.name);
         let mut text = self.described();
-        if let Some(example) = manual::state_example(self.name) {
-            text.push_str("\n    Example:\n\n");
-            for line in example.lines() {
-                text.push_str(&format!("        {line}\n"));
+        if let Some(page) = page {
+            text.push_str(&format!("\n    Changes:\n\n        {}\n", page.returns));
+            text.push_str("\n    Example:\n");
+            for example in &page.examples {
+                text.push('\n');
+                for line in example.text.lines() {
+                    text.push_str(&format!("        {line}\n"));
+                }
             }
         }
+        text.push_str(&differences(page));
         text.push_str("    ");
         text
     }
@@ -177,6 +199,19 @@ impl Function {
     pub fn parse_signature(&self) -> Result<Signature, SignatureError> {
         Signature::parse(self.signature)
     }
+}
+
+/// What differs from Salt, if anything is known to.
+fn differences(page: Option<&manual::Page>) -> String {
+    let differs = page.map_or(&[][..], |page| &page.differs[..]);
+    if differs.is_empty() {
+        return String::new();
+    }
+    let lines: String = differs
+        .iter()
+        .map(|line| format!("        {line}\n"))
+        .collect();
+    format!("\n    Differs from Salt:\n\n{lines}")
 }
 
 impl std::fmt::Debug for Function {

@@ -1,7 +1,9 @@
 //! Schedules of users: the execution module `cron`.
 
+pub(crate) mod called;
 mod functions;
 pub(crate) mod tab;
+
 use std::io::Write;
 
 use halite_call::host::{Program, Ran};

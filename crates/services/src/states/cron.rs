@@ -9,7 +9,7 @@ use halite_call::{
 use halite_proto::{Map, Value};
 
 use crate::cron::tab::When;
-use crate::cron::{self, Job, optional};
+use crate::cron::{self, Job, called, optional};
 use halite_call::host::accounts;
 
 pub(crate) const MODULE: Module = Module {
@@ -72,7 +72,7 @@ fn present(call: &Call<'_>) -> CallResult {
     };
     if call.is_test() {
         job.check()?;
-        let tab = cron::read(call, &user)?;
+        let tab = called::read(call, &user)?;
         let list = match job.when {
             When::Times(_) => &tab.crons,
             When::Special(_) => &tab.special,
@@ -93,7 +93,7 @@ fn present(call: &Call<'_>) -> CallResult {
         }
         .into());
     }
-    let outcome = cron::set(call, &user, &job)?;
+    let outcome = called::set(call, &user, &job)?;
     Ok(told(
         StateReturn::new(name.as_str()),
         "Cron",
@@ -131,7 +131,7 @@ fn absent(call: &Call<'_>) -> CallResult {
     let identifier = identifier.as_deref();
     let special = optional(call.arg("special"));
     if call.is_test() {
-        let tab = cron::read(call, &user)?;
+        let tab = called::read(call, &user)?;
         let list = if special.is_some() {
             &tab.special
         } else {
@@ -145,10 +145,7 @@ fn absent(call: &Call<'_>) -> CallResult {
         }
         .into());
     }
-    let outcome = match special {
-        Some(special) => cron::remove_special(call, &user, &name, identifier, Some(&special))?,
-        None => cron::remove(call, &user, &name, identifier, &Default::default())?,
-    };
+    let outcome = called::remove(call, &user, &name, identifier, special.as_deref())?;
     Ok(told(
         StateReturn::new(name.as_str()),
         "Cron",
@@ -165,7 +162,7 @@ fn env_status(
     name: &str,
     value: &str,
 ) -> Result<Option<bool>, CallError> {
-    let tab = cron::read(call, user)?;
+    let tab = called::read(call, user)?;
     let found = tab.env.iter().find(|(known, _)| known == name);
     Ok(found.map(|(_, old)| old.as_deref().unwrap_or_default() == value))
 }
@@ -188,7 +185,7 @@ fn env_present(call: &Call<'_>) -> CallResult {
         }
         .into());
     }
-    let outcome = cron::set_env(call, &user, &name, value)?;
+    let outcome = called::set_env(call, &user, &name, value)?;
     Ok(told(
         StateReturn::new(name.as_str()),
         "Cron env",
@@ -210,7 +207,7 @@ fn env_absent(call: &Call<'_>) -> CallResult {
         }
         .into());
     }
-    let outcome = cron::remove_env(call, &user, &name)?;
+    let outcome = called::remove_env(call, &user, &name)?;
     Ok(told(
         StateReturn::new(name.as_str()),
         "Cron env",
@@ -260,7 +257,7 @@ fn file(call: &Call<'_>) -> CallResult {
             .failed(format!("Could not identify group for user {user}"))
             .into());
     };
-    let old = cron::raw(call, &user)?;
+    let old = called::raw(call, &user)?;
     if !call.flag("replace") && !old.is_empty() {
         return Ok(StateReturn::new(name.as_str())
             .ok(format!(
@@ -294,7 +291,7 @@ fn file(call: &Call<'_>) -> CallResult {
     let private = Dress::with_mode(0o600);
     let written = replace_with(&path, private, |file| file.write_all(new.as_bytes()));
     written.map_err(|error| CallError::command(format!("{shown}: {error}")))?;
-    let ran = cron::write_file(call, &user, &shown);
+    let ran = called::write_file(call, &user, &shown);
     let _ = paths::remove_file(&path);
     let ran = ran?;
     if !ran.ok() {

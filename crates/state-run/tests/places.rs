@@ -100,6 +100,7 @@ fn a_mistake_is_shown_where_the_template_has_it() {
         let (outcome, notes) = called(&[(&file, text)], "state.apply", &[sls]);
         assert_ne!(outcome.retcode, 0, "{sls}");
         assert!(!notes.is_empty(), "{sls}: {:?}", outcome.ret);
+        assert!(notes[0].starts_with("salt://"), "{notes:?}");
         assert_eq!(
             place(&notes[0]),
             (at.to_owned(), line.to_owned()),

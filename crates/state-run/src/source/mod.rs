@@ -4,6 +4,7 @@
 //! Invariant: every file is asked for once per source, so that one compile
 //! sees one state of the tree.
 
+mod addresses;
 mod places;
 mod settings;
 mod shared;
@@ -70,6 +71,7 @@ impl Source<'_> {
             let Some(report) = self.places.report(mistake) else {
                 continue;
             };
+            let report = self.with_addresses(&report);
             // The failure to render has been logged when it was met.
             if mistake.report().is_none() {
                 tracing::error!("{report}");
@@ -77,6 +79,23 @@ impl Source<'_> {
             self.call.job.notes.add(&report);
         }
         mistakes.into_iter().map(Mistake::into_text).collect()
+    }
+
+    fn with_addresses(&self, report: &str) -> String {
+        addresses::with_addresses(report, &self.call.ctx.cachedir())
+    }
+
+    /// An SLS or top file that does not render: told to the log, and as the
+    /// compiler takes it.
+    fn fault(&self, error: &RenderError, saltenv: &str, sls: &str) -> RenderFault {
+        let report = self.with_addresses(&error.report());
+        tracing::error!("{saltenv}:{sls} does not render: {report}");
+        RenderFault {
+            words: error.to_string(),
+            of_sls: error.sls_text(saltenv, sls),
+            report,
+            expected: error.foreign_class().is_none(),
+        }
     }
 
     /// Takes in a text that is no file of an environment, under the names that
@@ -199,7 +218,7 @@ impl SlsSource for Source<'_> {
                 self.places.keep_top(&file.path, rendered);
                 Ok(Some(data))
             }
-            Err(error) => Err(fault(&error, saltenv, "top")),
+            Err(error) => Err(self.fault(&error, saltenv, "top")),
         }
     }
 
@@ -220,7 +239,7 @@ impl SlsSource for Source<'_> {
                     shared,
                 }))
             }
-            Err(error) => Err(fault(&error, saltenv, sls)),
+            Err(error) => Err(self.fault(&error, saltenv, sls)),
         }
     }
 
@@ -276,16 +295,6 @@ impl SlsSource for Source<'_> {
             || ctx.registry().state(fun).is_some()
             || (!is_ours_to_answer(ctx.registry(), fun)
                 && extensions::of_salt(ctx, ExtensionKind::States, fun).is_some())
-    }
-}
-
-fn fault(error: &RenderError, saltenv: &str, sls: &str) -> RenderFault {
-    tracing::error!("{saltenv}:{sls} does not render: {}", error.report());
-    RenderFault {
-        words: error.to_string(),
-        of_sls: error.sls_text(saltenv, sls),
-        report: error.report(),
-        expected: error.foreign_class().is_none(),
     }
 }
 

@@ -142,6 +142,11 @@ impl Reader<'_> {
             }
             #[cfg(feature = "etcd")]
             "etcd" | "etcd_cache" => {
+                // Nothing at all would be the root of all keys, in Salt.
+                if self.opts.get("etcd.path_prefix").and_then(Value::as_str) == Some("") {
+                    let why = "etcd.path_prefix: it must not be empty".to_owned();
+                    return Err(wrong(option, why));
+                }
                 let found = etcd::of_cache(&|name| self.text(name));
                 found.map(Some).map_err(|why| wrong(option, why))
             }
@@ -344,6 +349,11 @@ mod tests {
         ];
         let error = places(&equal).unwrap_err();
         assert!(error.to_string().contains("must differ"), "{error}");
+        #[cfg(feature = "etcd")]
+        {
+            let error = places(&[("cache", "etcd"), ("etcd.path_prefix", "")]).unwrap_err();
+            assert!(error.to_string().contains("not be empty"), "{error}");
+        }
         let error = places(&[("store", "redis://h?password_file=/nowhere")]).unwrap_err();
         assert!(error.to_string().contains("/nowhere"), "{error}");
     }

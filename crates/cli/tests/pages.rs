@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,6 +45,41 @@ fn every_program_has_its_pages() {
             assert!(zsh.contains(&format!("--{long}")), "_{name}: no --{long}");
             assert!(fish.contains(long), "{name}.fish: no --{long}");
         }
+    }
+}
+
+/// The files of a directory and of those below, by their paths within it.
+fn files(dir: &Path) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    for kind in ["man", "completions"] {
+        for entry in fs::read_dir(dir.join(kind)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(dir).unwrap().to_owned();
+            found.insert(name, fs::read_to_string(&path).unwrap());
+        }
+    }
+    found
+}
+
+/// Who has the programs but no cargo takes the pages from `docs/pages`.
+#[test]
+fn the_pages_of_the_repository_are_those_of_this_build() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pages");
+    let dir = tempfile::tempdir().unwrap();
+    pages::write_all(dir.path()).unwrap();
+    if std::env::var_os("HALITE_UPDATE_PAGES").is_some() {
+        for kind in ["man", "completions"] {
+            let _ = fs::remove_dir_all(kept.join(kind));
+        }
+        pages::write_all(&kept).unwrap();
+    }
+    let (wanted, found) = (files(dir.path()), files(&kept));
+    let names = |files: &BTreeMap<PathBuf, String>| files.keys().cloned().collect::<Vec<_>>();
+    const HOW: &str =
+        "HALITE_UPDATE_PAGES=1 cargo test -p halite-cli --test pages writes them anew";
+    assert_eq!(names(&found), names(&wanted), "{HOW}");
+    for (name, text) in wanted {
+        assert!(found[&name] == text, "{}: {HOW}", name.display());
     }
 }
 

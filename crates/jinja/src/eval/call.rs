@@ -108,13 +108,18 @@ impl Machine<'_> {
     /// Calls a function of the host. What it changes of its arguments changes
     /// in the template as well.
     fn salt_call(&self, name: &str, args: Args) -> Result<Value> {
+        let to_data = if HAND_ON.contains(&name) {
+            Value::to_data_handed_on
+        } else {
+            Value::to_data
+        };
         let mut sent = Vec::with_capacity(args.pos.len());
         for value in &args.pos {
-            sent.push(value.to_data()?);
+            sent.push(to_data(value)?);
         }
         let mut named = Map::new();
         for (key, value) in &args.named {
-            named.insert(&**key, value.to_data()?);
+            named.insert(&**key, to_data(value)?);
         }
         let returned = self.host.call(name, &mut sent, &mut named)?;
         for index in returned.changed {
@@ -158,6 +163,19 @@ impl Machine<'_> {
         Value::dict(entries.collect())
     }
 }
+
+/// Functions that pick and merge parts of their arguments and look at nothing
+/// else: what is undefined in a part that is not picked does no harm, as in the
+/// maps of formulas.
+const HAND_ON: [&str; 7] = [
+    "defaults.deepcopy",
+    "defaults.merge",
+    "grains.filter_by",
+    "match.filter_by",
+    "pillar.filter_by",
+    "slsutil.merge",
+    "slsutil.update",
+];
 
 fn replace_content(value: &Value, data: &Data) {
     match (value, Value::from_data(data)) {

@@ -66,6 +66,11 @@ impl Undefined {
         })))
     }
 
+    /// What the error of using it says.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The error of using it.
     pub(crate) fn error(&self) -> Error {
         Error::new(self.kind, self.message.clone())

@@ -216,6 +216,17 @@ fn what_is_not_supported_is_an_error() {
             "{call}: {ret}"
         );
     }
+    for kwargs in [json!({}), json!({"backend": "requests"})] {
+        let call = json!({"fun": "http.query", "args": [nobody()], "kwargs": kwargs});
+        let ret = machine.play(&call)["ret"].clone();
+        let raised = ret.as_str().unwrap_or_default();
+        assert_eq!(
+            raised.starts_with("EXC ConnectionError: "),
+            kwargs.get("backend").is_some(),
+            "{call}: {ret}"
+        );
+        assert_eq!(ret["error"].is_string(), raised.is_empty(), "{call}: {ret}");
+    }
     for url in ["ftp://127.0.0.1/x", "/etc/hostname", "nonsense"] {
         let ret = machine.play(&json!({"fun": "http.query", "args": [url]}))["ret"].clone();
         let want = format!("EXC ValueError: Unsupported url scheme: {url}");

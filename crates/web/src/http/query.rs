@@ -9,7 +9,7 @@ use halite_proto::{Map, Value, json};
 use super::curl::{self, Answer, Fault};
 use super::request::{is_set, request, text};
 
-/// Arguments that say how Salt asks, which makes no difference here.
+/// Arguments that say how Salt asks, which makes no difference to an answer.
 const WITHOUT_MEANING: &[&str] = &["backend", "node", "port", "hide_fields", "opts", "wait_for"];
 
 /// Arguments that are not supported: better no request than another one.
@@ -40,6 +40,8 @@ pub(super) fn query(call: &Call<'_>, url: &str, kwargs: &Map) -> CallResult {
     check_scheme(&url)?;
     match curl::ask(call, request(call, &url, kwargs)?)? {
         Ok(answer) => add_answer(&mut ret, &answer, kwargs)?,
+        Err(Fault::Timeout(why)) if raises(kwargs) => return Err(no_answer(why)),
+        Err(Fault::Connection(why)) if raises(kwargs) => return Err(no_answer(why)),
         Err(Fault::Timeout(when)) => {
             ret.insert("status", 599);
             ret.insert("error", format!("HTTP 599: {when}"));
@@ -77,6 +79,16 @@ fn check_scheme(url: &str) -> Result<(), CallError> {
     }
     let text = format!("Unsupported url scheme: {url}");
     Err(CallError::exception("ValueError", text))
+}
+
+/// Whether no answer is an exception: with the library `requests` it is one, so
+/// that a template ends with the reason.
+fn raises(kwargs: &Map) -> bool {
+    text(kwargs, "backend").as_deref() == Some("requests")
+}
+
+fn no_answer(why: impl Into<String>) -> CallError {
+    CallError::exception("ConnectionError", why)
 }
 
 /// Whether a part of the answer is asked for.

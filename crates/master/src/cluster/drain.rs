@@ -39,11 +39,11 @@ impl Drain {
         *self.0.borrow()
     }
 
-    /// Waits until somebody asks for it.
-    pub(crate) async fn asked(&self) {
-        let mut stage = self.0.subscribe();
+    /// Waits until it is so far.
+    pub(crate) async fn reached(&self, stage: Stage) {
+        let mut stages = self.0.subscribe();
         // Its sender is `self`.
-        let _ = stage.wait_for(|stage| *stage >= Stage::Asked).await;
+        let _ = stages.wait_for(|now| *now >= stage).await;
     }
 
     fn reach(&self, stage: Stage) -> bool {

@@ -32,16 +32,17 @@ pub(super) struct HandOver {
 impl HandOver {
     /// Waits until somebody asks for it, and does it.
     pub(super) async fn when_asked(&self) {
-        self.cluster.drain.asked().await;
+        self.cluster.drain.reached(Stage::Asked).await;
         self.hand_over().await;
     }
 
-    /// Does it, unless it is done.
-    pub(super) async fn hand_over(&self) {
-        if self.cluster.drain.stage() == Stage::HandedOver {
-            return;
-        }
+    /// Asks for it, and waits until it is done.
+    pub(super) async fn ask(&self) {
         self.cluster.drain.ask();
+        self.cluster.drain.reached(Stage::HandedOver).await;
+    }
+
+    async fn hand_over(&self) {
         self.health.unready();
         let notice = match self.has_health_page {
             true => self.cluster.settings.drain_time,

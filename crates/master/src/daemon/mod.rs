@@ -253,7 +253,7 @@ impl Daemon {
         let shutdown = async {
             shutdown.await;
             if let Some(hand_over) = &hand_over {
-                hand_over.hand_over().await;
+                hand_over.ask().await;
             }
         };
         tokio::select! {

@@ -15,6 +15,7 @@ use halite_proto::event::Event;
 use halite_proto::publish::PublishLoad;
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value};
+use halite_store::StoreError;
 use tokio::task::JoinHandle;
 
 use self::resend::Resend;
@@ -302,7 +303,7 @@ impl PeerReceiver {
         self.jobs.record_meant(jid, &minions, by_ids);
         if let Some(kept) = kept
             && !is_known
-            && let Err(error) = self.jobs.cache.save_load(jid, &kept, Some(&minions))
+            && let Err(error) = self.save_load(jid, &kept, &minions)
         {
             tracing::error!(%jid, "could not store a job of {peer}: {}", chain(&error));
         }
@@ -315,6 +316,13 @@ impl PeerReceiver {
             Ok(()) => tracing::info!(%jid, "published a job of {peer}"),
             Err(error) => tracing::error!(%jid, "{}", chain(&error)),
         }
+    }
+
+    /// Keeps a job as the master does that has published it: lists of jobs show those
+    /// alone that were prepared.
+    fn save_load(&self, jid: &Jid, kept: &Map, minions: &[MinionId]) -> Result<(), StoreError> {
+        self.jobs.cache.prepare(jid, false)?;
+        self.jobs.cache.save_load(jid, kept, Some(minions))
     }
 
     /// Keeps a result that a peer has taken.

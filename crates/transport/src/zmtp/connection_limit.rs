@@ -40,6 +40,8 @@ pub(crate) struct ConnectionLimit {
 struct State {
     next: u64,
     all: usize,
+    /// Those that have to end, and are not counted in `all` any more.
+    closing: usize,
     /// The connections of each sender, the newest last.
     by_origin: HashMap<Origin, BTreeMap<u64, Arc<Held>>>,
 }
@@ -52,6 +54,10 @@ struct Held {
     /// began.
     spare_from_ms: AtomicU64,
 }
+
+/// Connections that are told to end and have not, beside `max`: this part of it.
+/// They hold their descriptors until their tasks have had a turn.
+const PART_CLOSING: usize = 16;
 
 /// A connection that is never spare.
 const NEVER_SPARE: u64 = u64::MAX;
@@ -88,11 +94,18 @@ impl State {
             spare.truncate(SPARE_CONNECTIONS_ENDED);
         }
         for (_, origin, number) in &spare {
-            if let Some(held) = self.remove(*origin, *number) {
-                held.given_up.notify_one();
-            }
+            self.end(*origin, *number);
         }
         !spare.is_empty()
+    }
+
+    /// Tells a connection to end; whether it was there.
+    fn end(&mut self, origin: Origin, number: u64) -> bool {
+        self.remove(origin, number).is_some_and(|held| {
+            self.closing += 1;
+            held.given_up.notify_one();
+            true
+        })
     }
 
     /// Ends the newest connection of the sender that has most, if that is far
@@ -107,11 +120,7 @@ impl State {
             return false;
         }
         let newest = held.keys().next_back().copied();
-        let held = newest.and_then(|number| self.remove(whose, number));
-        held.is_some_and(|held| {
-            held.given_up.notify_one();
-            true
-        })
+        newest.is_some_and(|number| self.end(whose, number))
     }
 }
 
@@ -142,6 +151,9 @@ impl ConnectionLimit {
         let mut state = self.lock();
         let share = (self.max / PART_OF_AN_ADDRESS).max(1);
         if origin != Origin::Local && state.count_of(origin) >= share {
+            return None;
+        }
+        if state.closing > self.max / PART_CLOSING {
             return None;
         }
         let is_full = state.all >= self.max;
@@ -216,7 +228,10 @@ impl ConnectionPermit {
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.limit.lock().remove(self.origin, self.number);
+        let mut state = self.limit.lock();
+        if state.remove(self.origin, self.number).is_none() {
+            state.closing = state.closing.saturating_sub(1);
+        }
     }
 }
 
@@ -230,6 +245,18 @@ mod tests {
         !held.is_some_and(|held| held.contains_key(&permit.number))
     }
 
+    /// Ends what has to end, as their tasks do; which ones.
+    fn close_given_up(held: &mut [Option<ConnectionPermit>]) -> Vec<usize> {
+        let mut ended = Vec::new();
+        for (n, permit) in held.iter_mut().enumerate() {
+            if permit.as_ref().is_some_and(is_given_up) {
+                *permit = None;
+                ended.push(n);
+            }
+        }
+        ended
+    }
+
     /// A minion of a herd has two connections, and the limit is below that.
     #[test]
     fn spare_connections_end_where_all_places_are_taken() {
@@ -239,37 +266,32 @@ mod tests {
             let [.., high, low] = u32::try_from(n).unwrap().to_be_bytes();
             Some(IpAddr::from([10, 0, high, low]))
         };
-        let mut herd = Vec::new();
+        let (mut publications, mut requests) = (Vec::new(), Vec::new());
         for n in 0..MINIONS {
-            let requests = limit.admit(address(n)).unwrap();
-            requests.spare_from(Instant::now());
-            herd.push((limit.admit(address(n)).unwrap(), requests));
+            let permit = limit.admit(address(n)).unwrap();
+            permit.spare_from(Instant::now());
+            requests.push(Some(permit));
+            close_given_up(&mut requests);
+            publications.push(limit.admit(address(n)).unwrap());
+            close_given_up(&mut requests);
             assert!(limit.lock().all <= MINIONS + MINIONS / 2);
         }
-        // No subscription, and not more requesters than places were wanted.
-        assert!(
-            herd.iter()
-                .all(|(publications, _)| !is_given_up(publications))
-        );
-        let ended = herd
-            .iter()
-            .filter(|(_, requests)| is_given_up(requests))
-            .count();
-        assert!(
-            (500..500 + SPARE_CONNECTIONS_ENDED).contains(&ended),
-            "{ended}"
-        );
+        // No subscription, and not many more requesters than places were wanted.
+        assert!(!publications.iter().any(is_given_up));
+        let ended = requests.iter().filter(|permit| permit.is_none()).count();
+        let wanted = MINIONS / 2..MINIONS / 2 + SPARE_CONNECTIONS_ENDED;
+        assert!(wanted.contains(&ended), "{ended}");
         // What is busy stays.
         let later = Instant::now() + std::time::Duration::from_secs(1);
-        for (_, requests) in &herd {
-            requests.spare_from(later);
+        for permit in requests.iter().flatten() {
+            permit.spare_from(later);
         }
         let more: Vec<_> = (0..MINIONS)
             .map_while(|n| limit.admit(address(n)))
             .collect();
         assert_eq!(limit.lock().all, MINIONS + MINIONS / 2);
         assert!(more.len() < MINIONS);
-        drop((herd, more));
+        drop((publications, requests, more));
         assert_eq!(limit.lock().all, 0);
     }
 
@@ -293,15 +315,19 @@ mod tests {
         let limit = Arc::new(ConnectionLimit::new(MAX));
         let from = |last| Some(IpAddr::from([10, 0, 0, last]));
         let mut held: Vec<_> = (0..MAX)
-            .map(|n| limit.admit(from(if n < MAX / 2 { 1 } else { 2 })).unwrap())
+            .map(|n| limit.admit(from(if n < MAX / 2 { 1 } else { 2 })))
             .collect();
         // Both have all of them; whoever comes gets a few.
+        let mut ended = Vec::new();
         for minion in 3..=6 {
-            let permits = (0..4).map(|_| limit.admit(from(minion)).unwrap());
-            held.extend(permits.collect::<Vec<_>>());
+            for _ in 0..4 {
+                let permit = limit.admit(from(minion));
+                assert!(permit.is_some());
+                held.push(permit);
+                ended.extend(close_given_up(&mut held));
+            }
         }
         assert_eq!(limit.lock().all, MAX);
-        let ended: Vec<usize> = (0..held.len()).filter(|n| is_given_up(&held[*n])).collect();
         assert_eq!(ended.len(), 16);
         // The newest of the two that had most, and nobody else's.
         assert!(
@@ -311,7 +337,28 @@ mod tests {
             "{ended:?}"
         );
         held.clear();
-        assert_eq!(limit.lock().all, 0);
+        let state = limit.lock();
+        assert_eq!((state.all, state.closing), (0, 0));
+    }
+
+    /// Those that are told to end hold their descriptors until they have.
+    #[test]
+    fn nobody_comes_while_too_many_have_not_ended_yet() {
+        const MAX: usize = 320;
+        let limit = Arc::new(ConnectionLimit::new(MAX));
+        let from = |last| Some(IpAddr::from([10, 0, 0, last]));
+        let mut held: Vec<_> = (0..MAX)
+            .map(|n| limit.admit(from(u8::try_from(n % 4).unwrap())))
+            .collect();
+        for permit in held.iter().flatten() {
+            permit.spare_from(Instant::now());
+        }
+        held.push(limit.admit(from(9)));
+        assert!(limit.lock().closing > MAX / PART_CLOSING);
+        assert!(limit.admit(from(9)).is_none());
+        close_given_up(&mut held);
+        assert_eq!(limit.lock().closing, 0);
+        assert!(limit.admit(from(9)).is_some());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Result;
 
 /// Programs that tests use, each with the Debian package that brings it.
-const PROGRAMS: [(&str, &str); 32] = [
+const PROGRAMS: [(&str, &str); 33] = [
     ("apache2", "apache2-bin"),
     ("apt-get", "apt"),
     ("bzip2", "bzip2"),
@@ -31,6 +31,7 @@ const PROGRAMS: [(&str, &str); 32] = [
     ("mariadbd", "mariadb-server"),
     ("nginx", "nginx-light"),
     ("postgres", "postgresql"),
+    ("promtool", "prometheus"),
     ("psql", "postgresql-client"),
     ("python3", "python3"),
     ("redis-cli", "redis-tools"),

@@ -49,17 +49,37 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    fn new(event: &Event) -> Option<Self> {
+    /// An event of a master's bus.
+    pub(crate) fn new(event: &Event) -> Option<Self> {
         let tag = event.tag.as_str();
         let data = Map::from([
             ("tag", Value::from(tag)),
             ("data", event.data.clone().into()),
         ]);
+        Self::from_record(tag, &to_json(&data.into())?)
+    }
+
+    /// The same from its tag, and tag and data as JSON on one line.
+    pub(crate) fn from_record(tag: &str, json: &str) -> Option<Self> {
         let head = format!("tag: {}\n", one_line(tag));
-        let json = to_json(&data.into())?;
         let record = Bytes::from(format!("{head}data: {json}\n\n"));
         let message = Utf8Bytes::try_from(record.slice(head.len()..)).ok()?;
         Some(Self { record, message })
+    }
+
+    /// Its tag.
+    pub(crate) fn tag(&self) -> &str {
+        let head = self.record.len() - self.message.len();
+        let head = self.record.get(..head).unwrap_or_default();
+        let head = std::str::from_utf8(head).unwrap_or_default();
+        let tag = head.strip_prefix("tag: ").unwrap_or(head);
+        tag.trim_end_matches('\n')
+    }
+
+    /// Tag and data as JSON.
+    pub(crate) fn json(&self) -> &str {
+        let json = self.message.trim_end_matches('\n');
+        json.strip_prefix("data: ").unwrap_or(json)
     }
 
     /// A record of an event stream; all streams share its bytes.
@@ -100,7 +120,7 @@ pub(crate) struct Stream {
 impl Events {
     /// Listens to the master's bus until dropped.
     pub(crate) fn listen(client: LocalClient) -> Self {
-        let events = Self::new();
+        let events = Self::empty();
         let weak = Arc::downgrade(&events.0);
         tokio::spawn(async move {
             loop {
@@ -127,11 +147,17 @@ impl Events {
         events
     }
 
-    fn new() -> Self {
+    /// None until some are pushed.
+    pub(crate) fn empty() -> Self {
         Self(Arc::new(Shared {
             kept: Mutex::default(),
             next: watch::Sender::new(0),
         }))
+    }
+
+    /// Hands an event to all streams.
+    pub(crate) fn push(&self, text: Text) {
+        self.0.push(text);
     }
 
     /// A stream of what is fired from now on.
@@ -152,6 +178,10 @@ impl Shared {
             tracing::warn!(tag = %event.tag, "an event cannot be told as JSON");
             return;
         };
+        self.push(text);
+    }
+
+    fn push(&self, text: Text) {
         let mut kept = self.lock();
         kept.bytes += text.record.len();
         kept.texts.push_back(text);
@@ -215,6 +245,8 @@ mod tests {
         assert_eq!(record.matches('\n').count(), 3, "{record:?}");
         assert!(!record.contains('\r'), "{record:?}");
         assert!(record.starts_with("tag: salt/a data: {\"tag\": 1} b\ndata: {\"tag\": "));
+        assert_eq!(text.tag(), "salt/a data: {\"tag\": 1} b");
+        assert!(text.json().starts_with("{\"tag\": ") && text.json().ends_with("}}"));
         assert!(record.ends_with("\n\n"));
         // However many streams take it, it is there once.
         assert_eq!(text.record().as_ptr(), text.record().as_ptr());
@@ -222,7 +254,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_that_is_slow_loses_the_oldest_and_nobody_else_does() {
-        let events = Events::new();
+        let events = Events::empty();
         let (mut slow, mut fast) = (events.stream(), events.stream());
         let more = 10;
         for number in 0..EVENTS_KEPT_MAX + more {

@@ -5,13 +5,18 @@
 //! and what comes back becomes JSON or YAML. Invariant: what somebody may do is
 //! decided by the master alone; without credentials nothing is asked of it.
 
+mod address;
 pub mod decode;
 pub mod encode;
 mod error;
 mod events;
 pub mod fault;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod limits;
 mod low;
+mod masters;
+mod meters;
 mod routes;
 pub mod server;
 mod sessions;

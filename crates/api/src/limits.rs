@@ -101,3 +101,50 @@ pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Bytes of a file that are read at once.
 pub const FILE_PIECE: usize = 64 * 1024;
+
+/// How long another master's API may take to accept a connection; then the next one
+/// is asked.
+pub const OTHER_CONNECTED_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long another master's API may take to tell of its jobs, to say whether it knows
+/// a token, or to say how it is; then the answer is without it, and it counts as away.
+pub const OTHER_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often the masters are asked how they are.
+pub const OTHER_LOOKED_AT_EVERY: Duration = Duration::from_secs(2);
+
+/// A connection to another API whose machine says nothing for so long ends.
+pub const OTHER_SILENT_MAX: Duration = Duration::from_secs(30);
+
+/// A stream of events of another API that says nothing for so long, not even that it
+/// is alive, ends and is begun again.
+pub const OTHER_STREAM_SILENT_MAX: Duration = Duration::from_secs(45);
+
+/// How soon a stream of events of another API is begun again.
+pub const OTHER_STREAM_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long a stream waits at its beginning for those of the other masters; then it
+/// begins without them.
+pub const OTHER_STREAMS_WITHIN: Duration = Duration::from_secs(1);
+
+/// Commands at one other API at once; more wait. It takes 64 connections of one
+/// address.
+pub const RELAYED_AT_ONCE_MAX: usize = 32;
+
+/// Bytes of an answer of another API; a larger one is refused with 502.
+pub const RELAYED_ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Bytes of a line in the event stream of another API; a stream with a longer one ends.
+pub const RELAYED_EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Events that are remembered to tell copies from others, and for how long; of an
+/// older one a copy is handed on.
+pub const COPIES_KNOWN_MAX: usize = 65_536;
+/// See [`COPIES_KNOWN_MAX`].
+pub const COPIES_KNOWN_FOR: Duration = Duration::from_secs(60);
+
+/// Tokens that another API is shown, one after the other, for its events.
+pub const TOKENS_TRIED_MAX: usize = 4;
+
+/// Other masters that one API answers for.
+pub const OTHER_MASTERS_MAX: usize = 32;

@@ -20,6 +20,7 @@ use nix::sys::socket::sockopt::TcpUserTimeout;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
 
 use crate::error::ServeError;
 use crate::limits::{
@@ -37,6 +38,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Server {
     listener: TcpListener,
     tls: Option<Tls>,
+    metrics: Option<JoinHandle<()>>,
     app: Arc<App>,
 }
 
@@ -64,8 +66,14 @@ impl Server {
             socket.listen(settings.backlog)
         };
         let listener = listen().map_err(|source| ServeError::Listen { address, source })?;
+        let metrics = app.serve_metrics()?;
         tracing::info!(%address, tls = tls.is_some(), "the API listens");
-        Ok(Self { listener, tls, app })
+        Ok(Self {
+            listener,
+            tls,
+            metrics,
+            app,
+        })
     }
 
     /// Serves until `stop` resolves; then requests under way have a moment to
@@ -114,6 +122,9 @@ impl Server {
         }
         drop(self.listener);
         drop(alive);
+        if let Some(metrics) = self.metrics {
+            metrics.abort();
+        }
         self.app.end();
         ending.send_replace(true);
         if tokio::time::timeout(DRAIN_WITHIN, all_gone.recv())

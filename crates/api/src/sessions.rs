@@ -12,6 +12,9 @@ use halite_crypto::{Secret, random_bytes};
 
 use crate::limits::{SESSIONS_MAX, SESSIONS_PER_USER_MAX};
 
+/// The header that names a session, and wins over the cookie.
+pub(crate) const AUTH_HEADER: &str = "x-auth-token";
+
 /// All sessions.
 #[derive(Default)]
 pub(crate) struct Sessions(Mutex<HashMap<String, Session>>);

@@ -10,8 +10,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use halite_config::{ConfigError, MasterConfig, Warning};
+use halite_metrics::MetricsSettings;
 use halite_proto::{Map, Value};
 
+use crate::address::Address;
 use section::Section;
 
 /// What can be asked for.
@@ -52,7 +54,7 @@ const WITHOUT_EFFECT: [(&str, &str); 5] = [
 ];
 
 /// Options that are honoured.
-const HONOURED: [&str; 24] = [
+const HONOURED: [&str; 27] = [
     "port",
     "host",
     "ssl_crt",
@@ -77,6 +79,9 @@ const HONOURED: [&str; 24] = [
     "authorized_ips",
     "cors_origins",
     "page_path",
+    "other_masters",
+    "other_masters_ca",
+    "metrics",
 ];
 
 /// The one honoured option that is neither Salt's nor a list.
@@ -137,6 +142,15 @@ pub struct ApiSettings {
     pub cors_origins: Vec<String>,
     /// `login_failures_per_minute`; not an option of Salt's.
     pub login_failures_max: u32,
+    /// `other_masters`: the APIs of other masters that this one answers for, too; not
+    /// an option of Salt's.
+    pub other_masters: Vec<Address>,
+    /// `other_masters_ca`: who has signed their certificates; not an option of Salt's.
+    pub other_masters_ca: Option<PathBuf>,
+    /// `metrics`, as masters have it; not an option of Salt's here.
+    pub metrics: Option<MetricsSettings>,
+    /// `id`: what the master of this machine is called where several are.
+    pub own_name: String,
     /// `netapi_enable_clients`.
     pub clients: BTreeSet<String>,
     /// `netapi_allow_raw_shell`.
@@ -264,6 +278,13 @@ impl ApiSettings {
                     .ok_or_else(|| {
                         mistake(LOGIN_FAILURES_OPTION, "it is a number; 0 for no bound")
                     })?,
+            },
+            other_masters: section.other_masters()?,
+            other_masters_ca: section.file("other_masters_ca")?,
+            metrics: section.metrics()?,
+            own_name: match config.opts().get("id").and_then(Value::as_str) {
+                Some(id) if !id.is_empty() => id.to_owned(),
+                _ => "this master".to_owned(),
             },
             clients: enabled(config)?,
             allows_raw_shell: config.netapi_allow_raw_shell,

@@ -216,6 +216,8 @@ options! {
         beacons_before_connect: bool = false,
         /// Seconds between two looks.
         loop_interval: Seconds = Seconds(1.0),
+        /// What monitoring may ask for, and where.
+        metrics: Map = Map::new(),
         /// Fire the old start event too.
         enable_legacy_startup_events: bool = true,
         /// Grains that go along with the start event.

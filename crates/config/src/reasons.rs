@@ -170,10 +170,6 @@ pub(crate) fn why(side: Side, name: &str) -> Option<&'static str> {
         Side::Master => (MinionConfig::HONOURED, "it means something to minions only"),
         Side::Minion => (MasterConfig::HONOURED, "it means something to masters only"),
     };
-    // Salt has it on both sides.
-    if (side, name) == (Side::Minion, "metrics") {
-        return Some("minions have no page of metrics");
-    }
     if others.contains(&name) || elsewhere::shape(side.other(), name).is_some() {
         return Some(of_others);
     }

@@ -41,6 +41,8 @@ pub type Run = fn(&[u8]);
 
 /// All targets that are not decoders of `halite-proto`.
 const OTHERS: &[(&str, Run)] = &[
+    ("api_events", halite_api::fuzzing::event_stream),
+    ("api_request", halite_api::fuzzing::request),
     ("archive", files::archive),
     ("certificate", halite_certificates::fuzzing::certificate),
     ("cluster_joining", halite_cluster::fuzzing::joining),

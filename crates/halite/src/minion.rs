@@ -59,6 +59,7 @@ pub fn check(config: &MinionConfig) -> Vec<anyhow::Error> {
         extensions::engines(&config.engines.0)
             .map(drop)
             .map_err(anyhow::Error::msg),
+        halite_minion::telemetry::check(&config.metrics).map_err(anyhow::Error::from),
         bus(config, &masters).map(drop),
         trust(config).map(drop),
         source(config).map(drop),

@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::names::Names;
+use crate::names::{Names, Word};
 use crate::process::Process;
 use crate::settings::MetricsSettings;
 
@@ -117,11 +117,40 @@ pub struct Count {
 }
 
 impl Count {
+    /// Keeps a place for each of these values of the first label.
+    #[must_use]
+    pub fn reserving(self, values: &[&str]) -> Self {
+        if let Some(names) = self.names.first() {
+            names.reserve(values);
+        }
+        self
+    }
+
+    /// Has the values of its first label in common with another counter: what that
+    /// one counts has a place here.
+    #[must_use]
+    pub fn naming_as(mut self, other: &Self) -> Self {
+        if let (Some(own), Some(others)) = (self.names.first_mut(), other.names.first()) {
+            *own = others.clone();
+        }
+        self
+    }
+
     /// Counts one; a value for each label, in their order.
     pub fn add(&self, values: &[&str]) {
+        self.add_as(values, Word::Own);
+    }
+
+    /// Counts one that has values of a minion's choice: they have fewer places, and
+    /// take none of the others.
+    pub fn add_heard(&self, values: &[&str]) {
+        self.add_as(values, Word::Heard);
+    }
+
+    fn add_as(&self, values: &[&str], word: Word) {
         let labels = self.labels.iter().zip(&self.names).zip(values);
         let labels: Labels = labels
-            .map(|((label, names), value)| (*label, names.bounded(value).to_owned()))
+            .map(|((label, names), value)| (*label, names.bounded(value, word).to_owned()))
             .collect();
         self.family.get_or_create(&labels).inc();
     }
@@ -139,7 +168,7 @@ impl Timing {
     /// Counts something that has taken so long.
     pub fn add(&self, value: &str, took: Duration) {
         const MS: f64 = 1000.0;
-        let labels = vec![(self.label, self.names.bounded(value).to_owned())];
+        let labels = vec![(self.label, self.names.bounded(value, Word::Own).to_owned())];
         let histogram = self.family.get_or_create(&labels);
         histogram.observe(took.as_secs_f64() * MS);
     }
@@ -177,6 +206,23 @@ impl Collector for Read {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn minions_do_not_crowd_out_what_was_commanded() {
+        let mut instruments = Instruments::new(&MetricsSettings::for_test());
+        let published = instruments.count("published", "Jobs", &["fun"]);
+        let completed = instruments.count("completed", "Returns", &["fun", "success"]);
+        let completed = completed.naming_as(&published);
+        for number in 0..1000 {
+            completed.add_heard(&[&format!("made.up{number}"), "true"]);
+        }
+        published.add(&["state.apply"]);
+        completed.add_heard(&["state.apply", "true"]);
+        let page = instruments.page().unwrap();
+        let line = "completed_total{fun=\"state.apply\",success=\"true\"} 1";
+        assert!(page.contains(line), "{page}");
+        assert!(page.matches("completed_total{").count() < 200, "{page}");
+    }
 
     #[test]
     fn names_are_those_of_salts_exporter() {

@@ -5,6 +5,10 @@ use std::time::Duration;
 /// Values of one label. Those that come later count as `other`.
 pub(crate) const NAMES_MAX: usize = 512;
 
+/// Values of one label that only minions have named. Those that come later count as
+/// `other`.
+pub(crate) const HEARD_NAMES_MAX: usize = 128;
+
 /// Characters of a label's value; a longer one counts as `other`.
 pub(crate) const NAME_CHARS_MAX: usize = 80;
 

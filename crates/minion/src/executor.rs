@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use halite_call::{Cancel, Job, MinionContext, Outcome, Over, run_function};
 use halite_proto::publish::{FunSpec, PublishLoad};
@@ -208,7 +209,11 @@ impl Executor {
             minion
                 .claims
                 .record(&load.jid, name.unwrap_or_default(), &key);
+            let began = Instant::now();
             let result = run_load(&context, &load, &job, ordered);
+            if let Some(meters) = minion.meters.get() {
+                meters.ran(&load.fun, result.success, began.elapsed());
+            }
             if !job.cancel.close(Over::Returned) {
                 warn!("a job that was given up has ended");
                 return None;
@@ -270,7 +275,7 @@ fn run_load(
     job: &Job,
     ordered: bool,
 ) -> JobReturn {
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     let mut result = match &load.fun {
         FunSpec::One(fun) => {
             let outcome = run_through(context, load, fun, &load.arg, job);

@@ -26,6 +26,7 @@ mod link_status;
 mod link_task;
 pub mod local_context;
 mod managed;
+mod meters;
 mod own_files;
 mod own_jobs;
 mod own_work;
@@ -41,6 +42,7 @@ mod state;
 pub mod status_report;
 mod stuck;
 mod taking;
+pub mod telemetry;
 mod trust_store;
 
 pub use core::beacons::faults as beacon_faults;

@@ -235,6 +235,7 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
         bus,
         scheduler: OnceLock::new(),
         beacons: OnceLock::new(),
+        meters: OnceLock::new(),
         recall: Recall::default(),
         daemon_bus: setup.daemon_bus,
         runtime: Handle::current(),

@@ -27,6 +27,7 @@ use crate::core::link::Phase;
 use crate::core::rotation::Rotation;
 use crate::limits::FIRST_PILLAR_WAIT;
 use crate::link_status::Reports;
+use crate::meters::Meters;
 use crate::own_files::OwnFiles;
 use crate::pace::Pace;
 use crate::proc_files::ProcDir;
@@ -141,6 +142,8 @@ pub struct Minion {
     pub scheduler: OnceLock<Weak<Scheduler>>,
     /// The beacons, once they are looked at; `salt-call` has none.
     pub beacons: OnceLock<Weak<Beacons>>,
+    /// What monitoring reads, where the option is on.
+    pub(crate) meters: OnceLock<Meters>,
     /// Which files compiled states were read from.
     pub recall: Recall,
     /// Where the bus of the minion that runs here is, for `salt-call`.

@@ -22,6 +22,7 @@ mod main_job;
 mod master_schedule;
 mod master_side;
 mod minion_rows;
+mod monitored;
 mod orchestration;
 mod own_python;
 mod private_files;

@@ -9,9 +9,12 @@
 mod answer;
 mod browser;
 mod clients;
+mod http;
+mod masters;
 mod page;
 mod served;
 mod stage;
+mod streams;
 mod table;
 
 use std::path::{Path, PathBuf};

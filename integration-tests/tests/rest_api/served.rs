@@ -2,21 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use halite_integration_tests::{
     Daemon, Fleet, Kind, Master, Minion, Ports, Program, Programs, START, until,
 };
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
+use crate::http::{self, body, header};
 use crate::table::Request;
-
-/// How long one answer may take.
-const ANSWER: Duration = Duration::from_secs(60);
 
 /// The directory beside the peers with the web server that Salt's API needs.
 const WEB_SERVER: &str = "rest-server";
@@ -26,7 +23,7 @@ pub(crate) struct Served {
     at: SocketAddr,
     sessions: BTreeMap<String, String>,
     jid: String,
-    _api: Daemon,
+    api: Daemon,
     _minion: Minion,
     master: Master,
     _ports: Ports<1>,
@@ -84,7 +81,7 @@ impl Served {
             at,
             sessions: BTreeMap::new(),
             jid: String::new(),
-            _api: api,
+            api,
             _minion: minion,
             master,
             _ports: ports,
@@ -127,12 +124,19 @@ impl Served {
         &self.master
     }
 
-    fn session(&self, user: &str) -> Result<&str> {
+    /// Ends the API as a service manager does; its exit code.
+    pub(crate) fn end(&mut self, within: Duration) -> Result<i32> {
+        self.api.stop(within)
+    }
+
+    /// The session of a user.
+    pub(crate) fn session(&self, user: &str) -> Result<&str> {
         let token = self.sessions.get(user);
         Ok(token.with_context(|| format!("no session of {user}"))?)
     }
 
-    fn post(&self, path: &str, token: &str, low: &Value) -> Result<String> {
+    /// Posts low data.
+    pub(crate) fn post(&self, path: &str, token: &str, low: &Value) -> Result<String> {
         let mut headers = vec![("Content-Type", "application/json")];
         if !token.is_empty() {
             headers.push(("X-Auth-Token", token));
@@ -183,41 +187,6 @@ impl Served {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Result<String> {
-        let mut request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
-            self.at
-        );
-        if !headers.iter().any(|(name, _)| *name == "Accept") {
-            request.push_str("Accept: */*\r\n");
-        }
-        if !body.is_empty() || !["GET", "HEAD"].contains(&method) {
-            request.push_str(&format!("Content-Length: {}\r\n", body.len()));
-        }
-        for (name, value) in headers {
-            request.push_str(&format!("{name}: {value}\r\n"));
-        }
-        let mut stream = TcpStream::connect(self.at)?;
-        stream.set_read_timeout(Some(ANSWER))?;
-        stream.write_all(format!("{request}\r\n{body}").as_bytes())?;
-        let mut said = Vec::new();
-        stream
-            .read_to_end(&mut said)
-            .with_context(|| format!("{method} {path} is not answered to its end"))?;
-        let said = String::from_utf8_lossy(&said).into_owned();
-        ensure!(said.starts_with("HTTP/1.1 "), "no answer: {said:?}");
-        Ok(said)
+        http::send(self.at, method, path, headers, body)
     }
-}
-
-fn header<'a>(said: &'a str, name: &str) -> Option<&'a str> {
-    let head = said.split("\r\n\r\n").next()?;
-    head.lines().find_map(|line| {
-        let (given, value) = line.split_once(": ")?;
-        given.eq_ignore_ascii_case(name).then_some(value)
-    })
-}
-
-fn body(said: &str) -> Result<Value> {
-    let (_, body) = said.split_once("\r\n\r\n").context("no answer")?;
-    serde_json::from_str(body).with_context(|| said.to_owned())
 }

@@ -14,6 +14,7 @@ use halite_proto::clear::Credentials;
 use halite_proto::{Jid, Map, Value};
 
 use crate::fault::Fault;
+use crate::masters::Masters;
 use crate::settings::{ApiSettings, CLIENTS};
 
 /// What is known and never run.
@@ -23,6 +24,8 @@ const KNOWN_AND_NOT_HERE: &str = "ssh";
 pub(crate) struct Runner {
     /// The way to the master.
     pub(crate) client: LocalClient,
+    /// Other masters, for when it is away.
+    pub(crate) masters: Arc<Masters>,
     /// What is allowed.
     pub(crate) settings: Arc<ApiSettings>,
 }
@@ -37,11 +40,19 @@ pub(crate) struct Chunk {
 }
 
 impl Runner {
-    /// Runs one chunk; what it returns, which is several values for batches.
+    /// Runs one chunk; what it returns, which is several values for batches. Another
+    /// master runs it when this machine's is away before it was asked.
     ///
     /// # Errors
     /// When it makes no sense, or the master refuses.
-    pub(crate) async fn run(&self, chunk: Chunk) -> Result<Vec<Value>, Fault> {
+    pub(crate) async fn run(&self, chunk: Chunk, has_others: bool) -> Result<Vec<Value>, Fault> {
+        if has_others && !self.masters.own_is_there().await {
+            return self.masters.run(chunk.into_low()).await;
+        }
+        self.run_here(chunk).await
+    }
+
+    async fn run_here(&self, chunk: Chunk) -> Result<Vec<Value>, Fault> {
         let client = self.client.for_login(chunk.credentials);
         let one = |value: Value| vec![value];
         match chunk.kind.as_str() {
@@ -61,12 +72,15 @@ impl Runner {
         }
     }
 
-    /// Whether the master knows a token. It says so at once, where it makes a
-    /// command with a wrong one wait.
+    /// Whether the master knows a token, or another one when it is away. It says so
+    /// at once, where it makes a command with a wrong one wait.
     ///
     /// # Errors
     /// When it does not answer.
-    pub(crate) async fn is_token(&self, token: &str) -> Result<bool, Fault> {
+    pub(crate) async fn is_token(&self, token: &str, has_others: bool) -> Result<bool, Fault> {
+        if has_others && !self.masters.own_is_there().await {
+            return self.masters.is_token(token).await;
+        }
         let data = self.client.token_data(token).await;
         let data = data.map_err(|error| fault(&error))?;
         Ok(data.get("token").is_some_and(Value::is_true))
@@ -76,8 +90,8 @@ impl Runner {
     ///
     /// # Errors
     /// When no master runs, or the chunk is not allowed here.
-    pub(crate) fn checked(&self, mut chunk: Map) -> Result<Chunk, Fault> {
-        self.client.check_running().map_err(|error| fault(&error))?;
+    pub(crate) fn checked(&self, mut chunk: Map, has_others: bool) -> Result<Chunk, Fault> {
+        self.check_running(has_others)?;
         if let Some(token) = chunk.get("token")
             && !is_hex(token)
         {
@@ -113,6 +127,17 @@ impl Runner {
         })
     }
 
+    /// Checks that there is a sign of a master.
+    ///
+    /// # Errors
+    /// When there is none, and no other master to ask.
+    pub(crate) fn check_running(&self, has_others: bool) -> Result<(), Fault> {
+        match has_others {
+            true => Ok(()),
+            false => self.client.check_running().map_err(|error| fault(&error)),
+        }
+    }
+
     async fn runner(&self, client: &LocalClient, mut fields: Map) -> Result<Value, Fault> {
         let timeout = match fields.remove("timeout") {
             None | Some(Value::Nil) => self.settings.runner_timeout,
@@ -146,6 +171,33 @@ impl Runner {
             true => Map::from([("data", Value::from(data)), ("tag", tag.into())]).into(),
             false => data.remove("return").unwrap_or_default(),
         })
+    }
+}
+
+impl Chunk {
+    /// The chunk as it came, with its proofs.
+    fn into_low(self) -> Map {
+        let mut low = self.fields;
+        let Credentials {
+            token,
+            eauth,
+            username,
+            password,
+            ..
+        } = self.credentials;
+        let proofs = [
+            ("token", token),
+            ("eauth", eauth),
+            ("username", username),
+            ("password", password),
+        ];
+        for (name, proof) in proofs {
+            if let Some(proof) = proof {
+                low.insert(name, proof);
+            }
+        }
+        low.insert("client", self.kind);
+        low
     }
 }
 

@@ -17,10 +17,8 @@ use crate::encode::Format;
 use crate::fault::Fault;
 use crate::limits::SESSION_LASTS_MAX;
 use crate::low::{credentials, fault};
+use crate::sessions::AUTH_HEADER;
 use crate::static_files::http_date;
-
-/// The header that names a session, and wins over the cookie.
-pub(super) const AUTH_HEADER: &str = "x-auth-token";
 
 const COOKIE: &str = "session_id";
 
@@ -57,10 +55,7 @@ pub(super) fn please_log_in(asked: &Asked) -> Result<Response, Fault> {
 pub(super) async fn login(app: &App, asked: &Asked, body: Body) -> Result<Response, Fault> {
     asked.bare()?;
     let format = format_of(asked)?;
-    app.runner
-        .client
-        .check_running()
-        .map_err(|error| fault(&error))?;
+    app.runner.check_running(app.has_others(asked.peer))?;
     let asks = match body.data {
         Value::Map(asks) => asks,
         data => {
@@ -148,10 +143,7 @@ pub(super) async fn logout(app: &App, asked: &Asked) -> Result<Response, Fault> 
 pub(super) async fn tokens(app: &App, asked: &Asked, body: Body) -> Result<Response, Fault> {
     asked.bare()?;
     let format = format_of(asked)?;
-    app.runner
-        .client
-        .check_running()
-        .map_err(|error| fault(&error))?;
+    app.runner.check_running(app.has_others(asked.peer))?;
     let chunks = decode::low_data(body.data)?;
     let is_whole = |chunk: &Map| {
         let names = ["username", "password", "eauth"];
@@ -180,29 +172,26 @@ pub(super) async fn tokens(app: &App, asked: &Asked, body: Body) -> Result<Respo
 }
 
 /// Asks the master for a token; nothing if it does not believe.
-async fn make_token(app: &App, peer: Peer, mut asks: Map) -> Result<Option<Map>, Fault> {
-    let credentials = credentials(&mut asks);
-    let name = credentials.username.clone().unwrap_or_default();
+async fn make_token(app: &App, peer: Peer, asks: Map) -> Result<Option<Map>, Fault> {
+    let name = asks.get("username").map(python::str).unwrap_or_default();
     check_login(app, peer, Some(&name))?;
     let Some(_under_way) = app.logins.take(peer.origin()) else {
         tracing::warn!(from = %peer.caller, "refused a login: too many are under way");
         return Err(too_many(Duration::ZERO));
     };
-    let request = TokenRequest {
-        credentials,
-        token_expire: asks.remove("token_expire"),
-        fields: asks,
-    };
-    let answer = app.runner.client.ask_token(&request).await;
     let failed = || {
         app.throttle.failed(peer.origin(), &name, Instant::now());
         app.stats.login_failed();
     };
-    match answer.map_err(|error| fault(&error)) {
-        Ok(Value::Map(token)) if token.contains_key("token") => Ok(Some(token)),
-        Ok(_) => {
-            failed();
-            Ok(None)
+    match ask_token(app, peer, asks).await {
+        Ok(token) => {
+            if let Some(meters) = &app.meters {
+                meters.login(token.is_some());
+            }
+            if token.is_none() {
+                failed();
+            }
+            Ok(token)
         }
         Err(fault) => {
             // To one wrong password too many a master says nothing.
@@ -212,6 +201,23 @@ async fn make_token(app: &App, peer: Peer, mut asks: Map) -> Result<Option<Map>,
             Err(fault)
         }
     }
+}
+
+/// Asks the master of this machine, or another one while it is away.
+async fn ask_token(app: &App, peer: Peer, mut asks: Map) -> Result<Option<Map>, Fault> {
+    if app.has_others(peer) && !app.masters.own_is_there().await {
+        return app.masters.make_token(asks).await;
+    }
+    let request = TokenRequest {
+        credentials: credentials(&mut asks),
+        token_expire: asks.remove("token_expire"),
+        fields: asks,
+    };
+    let answer = app.runner.client.ask_token(&request).await;
+    Ok(match answer.map_err(|error| fault(&error))? {
+        Value::Map(token) if token.contains_key("token") => Some(token),
+        _ => None,
+    })
 }
 
 /// Refuses a login that `api_acl` does not list, and one of somebody who has

@@ -63,7 +63,7 @@ pub(super) fn preflight(
 pub(super) fn check_origin(settings: &ApiSettings, asked: &Asked) -> Result<(), Fault> {
     let does_something = asked.method == Method::POST || asked.page == Page::WebSocket;
     // No page can send this header to another origin without having asked.
-    let has_header = asked.headers.contains_key(super::access::AUTH_HEADER);
+    let has_header = asked.headers.contains_key(crate::sessions::AUTH_HEADER);
     let is_open_hook = asked.page == Page::Hook && settings.webhook_is_open;
     if !does_something || has_header || is_open_hook {
         return Ok(());

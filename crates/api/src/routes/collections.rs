@@ -9,6 +9,7 @@ use super::{App, Asked};
 use crate::decode::{self, Body};
 use crate::encode::Format;
 use crate::fault::Fault;
+use crate::masters::{self, OfOthers, merged};
 
 /// A tar file is filled up to a multiple of this.
 const TAR_RECORD: usize = 10_240;
@@ -58,15 +59,20 @@ pub(super) async fn jobs(app: &App, asked: &Asked) -> Result<Response, Fault> {
     let format = format_of(asked)?;
     let Some(jid) = asked.parameter("jid")? else {
         let chunk = Map::from([("client", "runner"), ("fun", "jobs.list_jobs")]);
-        let jobs = one(app, asked, chunk).await?;
-        return format.answer(&Map::from([("return", Value::List(vec![jobs]))]).into());
+        let all = of_all(app, asked, chunk).await?;
+        let jobs = merged::jobs(all.answers);
+        let mut response =
+            format.answer(&Map::from([("return", Value::List(vec![jobs]))]).into())?;
+        name_left_out(&mut response, &all.left_out);
+        return Ok(response);
     };
     let chunk = Map::from([
         ("client", "runner"),
         ("fun", "jobs.list_job"),
         ("jid", jid.as_str()),
     ]);
-    let job = one(app, asked, chunk).await?;
+    let all = of_all(app, asked, chunk).await?;
+    let job = merged::job(all.answers);
     let results = job.get("Result").and_then(Value::as_map);
     let returns: Map = results
         .into_iter()
@@ -82,7 +88,35 @@ pub(super) async fn jobs(app: &App, asked: &Asked) -> Result<Response, Fault> {
         ("info", Value::List(vec![job])),
         ("return", Value::List(vec![returns.into()])),
     ]);
-    format.answer(&words.into())
+    let mut response = format.answer(&words.into())?;
+    name_left_out(&mut response, &all.left_out);
+    Ok(response)
+}
+
+/// What all masters return for a chunk that only asks; the master of this machine
+/// first.
+async fn of_all(app: &App, asked: &Asked, chunk: Map) -> Result<OfOthers, Fault> {
+    if !app.has_others(asked.peer) {
+        return Ok(OfOthers {
+            answers: vec![one(app, asked, chunk).await?],
+            left_out: Vec::new(),
+        });
+    }
+    let mut low = chunk.clone();
+    if let Some(token) = &asked.token {
+        low.insert("token", token.as_str());
+    }
+    let (own, others) = tokio::join!(one(app, asked, chunk), app.masters.ask_all(low));
+    let mut all = others?;
+    all.answers.insert(0, own?);
+    Ok(all)
+}
+
+/// Says in an answer which masters it is without.
+fn name_left_out(response: &mut Response, left_out: &[String]) {
+    if let Some(names) = masters::names(left_out) {
+        response.headers_mut().insert(masters::AWAY, names);
+    }
 }
 
 /// `GET /keys`, `GET /keys/ID`

@@ -52,8 +52,12 @@ pub(super) async fn low(
             chunk.insert("token", token);
         }
         let name = login_name(&chunk);
+        let client = known_client(&chunk);
         let ran = one(app, peer, chunk, token.is_some(), name.as_deref()).await;
         app.stats.command(ran.is_ok());
+        if let Some(meters) = &app.meters {
+            meters.command(client, ran.is_ok());
+        }
         if let (Err(fault), Some(name)) = (&ran, &name)
             && is_failed_login(fault)
         {
@@ -65,6 +69,13 @@ pub(super) async fn low(
     Ok(returns)
 }
 
+/// The client of a chunk, if it is one.
+fn known_client(chunk: &Map) -> &'static str {
+    let named = chunk.get("client").and_then(Value::as_str);
+    let known = CLIENTS.iter().find(|client| Some(**client) == named);
+    known.copied().unwrap_or("unknown")
+}
+
 /// Runs one chunk, once there is a place for it; `login` is who logs in with it.
 async fn one(
     app: &App,
@@ -73,7 +84,8 @@ async fn one(
     has_session: bool,
     login: Option<&str>,
 ) -> Result<Vec<Value>, Fault> {
-    let chunk = app.runner.checked(chunk)?;
+    let has_others = app.has_others(peer);
+    let chunk = app.runner.checked(chunk, has_others)?;
     if let Some(token) = chunk.credentials.token.as_deref()
         && !has_session
     {
@@ -81,20 +93,20 @@ async fn one(
     }
     let Some(name) = login else {
         let _place = app.commands.take().await?;
-        return app.runner.run(chunk).await;
+        return app.runner.run(chunk, has_others).await;
     };
     check_login(app, peer, Some(name))?;
     let _own = app.unproven.take().await?;
     let _place = app.commands.take().await?;
     // Those that it has waited behind may have failed.
     check_login(app, peer, Some(name))?;
-    app.runner.run(chunk).await
+    app.runner.run(chunk, has_others).await
 }
 
 /// Refuses a token that the master does not know before anything waits for it.
 async fn check_token(app: &App, peer: Peer, token: &str) -> Result<(), Fault> {
     check_login(app, peer, None)?;
-    if app.runner.is_token(token).await? {
+    if app.runner.is_token(token, app.has_others(peer)).await? {
         return Ok(());
     }
     app.throttle.failed(peer.origin(), "", Instant::now());

@@ -72,7 +72,7 @@ fn headers(asked: &Asked) -> Map {
         header::AUTHORIZATION,
         header::PROXY_AUTHORIZATION,
         header::COOKIE,
-        HeaderName::from_static(super::access::AUTH_HEADER),
+        HeaderName::from_static(crate::sessions::AUTH_HEADER),
     ];
     let given = asked
         .headers

@@ -17,15 +17,17 @@ mod peer;
 mod stats;
 mod streams;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, Method, Request, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use halite_client::{Caller, ClientSettings, LocalClient};
 use halite_config::MasterConfig;
+use halite_metrics::Instruments;
 use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
 
 use crate::decode;
 use crate::encode::accepted;
@@ -37,6 +39,8 @@ use crate::limits::{
     UNPROVEN_PART,
 };
 use crate::low::Runner;
+use crate::masters::{AWAY, Masters, RELAYED};
+use crate::meters::{self, Gauge, Meters};
 use crate::sessions::Sessions;
 use crate::settings::ApiSettings;
 use crate::slots::{Shares, Slots};
@@ -54,6 +58,7 @@ pub struct App {
     sessions: Sessions,
     throttle: Throttle,
     events: Events,
+    masters: Arc<Masters>,
     /// A place for each command that may run.
     commands: Slots,
     /// Those of them that commands with a password may have.
@@ -65,6 +70,9 @@ pub struct App {
     /// A place for each stream of events.
     streams: Arc<Semaphore>,
     stats: Stats,
+    meters: Option<Meters>,
+    /// The page of metrics, until it is served.
+    instruments: Mutex<Option<Instruments>>,
     ending: watch::Sender<bool>,
 }
 
@@ -107,6 +115,15 @@ impl Asked {
         }
     }
 
+    /// Whether masters have a part in the answer, and strangers have none.
+    fn is_of_masters(&self) -> bool {
+        match self.page {
+            Page::Root | Page::Run | Page::Login | Page::Token => self.method == Method::POST,
+            Page::Minions | Page::Jobs | Page::Keys | Page::Events | Page::WebSocket => true,
+            _ => false,
+        }
+    }
+
     /// Checks that nothing but the page itself is asked for.
     fn bare(&self) -> Result<(), Fault> {
         let is_bare =
@@ -130,14 +147,19 @@ impl App {
             let to_master = ClientSettings::from_opts(config.opts())?;
             Ok(LocalClient::without_key(to_master, Caller::current(None)))
         };
+        let (meters, instruments) = settings.metrics.as_ref().map(Meters::new).unzip();
+        let events = Events::listen(client()?);
+        let masters = Masters::new(&settings, client()?, &events)?;
         Ok(Self {
             runner: Runner {
                 client: client()?,
+                masters: Arc::clone(&masters),
                 settings: Arc::clone(&settings),
             },
             sessions: Sessions::default(),
             throttle: Throttle::new(settings.login_failures_max),
-            events: Events::listen(client()?),
+            events,
+            masters,
             commands: Slots::new(settings.commands_max),
             unproven: Slots::new(settings.commands_max / UNPROVEN_PART),
             logins: Shares::new(LOGINS_PER_ORIGIN_MAX, LOGINS_MAX),
@@ -148,6 +170,8 @@ impl App {
             ),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             stats: Stats::default(),
+            meters,
+            instruments: Mutex::new(instruments),
             ending: watch::Sender::new(false),
             settings,
         })
@@ -156,6 +180,63 @@ impl App {
     /// What the configuration says.
     pub fn settings(&self) -> &ApiSettings {
         &self.settings
+    }
+
+    /// Serves the page of metrics, where one is asked for, until the task is ended.
+    ///
+    /// # Errors
+    /// When the address cannot be listened at.
+    pub(crate) fn serve_metrics(self: &Arc<Self>) -> Result<Option<JoinHandle<()>>, ServeError> {
+        let mut kept = self
+            .instruments
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match (&self.settings.metrics, kept.take()) {
+            (Some(settings), Some(on)) => meters::serve(settings, on, self.gauges()).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// What the page of metrics reads whenever it is asked for.
+    fn gauges(self: &Arc<Self>) -> Vec<Gauge> {
+        let gauge = |name, help, read: fn(&Self) -> usize| -> Gauge {
+            let app = Arc::downgrade(self);
+            let read = move || app.upgrade().map_or(0, |app| read(&app));
+            (name, help, Box::new(read))
+        };
+        vec![
+            gauge("halite.api.sessions", "Sessions", Self::sessions_now),
+            gauge(
+                "halite.api.event_streams",
+                "Streams of events",
+                Self::streams_now,
+            ),
+            gauge(
+                "halite.api.masters.away",
+                "Masters that cannot be reached",
+                Self::masters_away,
+            ),
+        ]
+    }
+
+    /// Sessions that there are.
+    pub(crate) fn sessions_now(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Streams of events that are open.
+    pub(crate) fn streams_now(&self) -> usize {
+        STREAMS_MAX - self.streams.available_permits()
+    }
+
+    /// Masters that are known to be away.
+    pub(crate) fn masters_away(&self) -> usize {
+        self.masters.away_count()
+    }
+
+    /// Whether other masters have a part in the answer to somebody.
+    fn has_others(&self, peer: Peer) -> bool {
+        !peer.is_relayed && !self.masters.is_alone()
     }
 
     /// Ends all streams of events.
@@ -184,6 +265,11 @@ impl App {
         let status = response.status().as_u16();
         let took_ms = begun.elapsed().as_millis();
         self.stats.ended(status, begun.elapsed());
+        if let Some(meters) = &self.meters {
+            let page = response.extensions().get::<Page>();
+            let page = page.map_or("none", |page| page.name());
+            meters.answered(page, status, begun.elapsed());
+        }
         tracing::info!(from = %peer.caller, %method, path, status, took_ms, "answered");
         response
     }
@@ -206,7 +292,12 @@ impl App {
         let listed = &self.settings.authorized_ips;
         if !listed.is_empty() && !listed.contains(&peer.address.to_string()) {
             tracing::warn!(from = %peer.address, "refused a request: the address is not listed");
-            return Err(Fault::new(axum::http::StatusCode::FORBIDDEN, "Bad IP"));
+            return Err(Fault::new(StatusCode::FORBIDDEN, "Bad IP"));
+        }
+        let relayed_by = parts.headers.get(RELAYED);
+        if relayed_by.is_some_and(|by| self.masters.is_own_request(by)) {
+            let why = "This API is listed in its own other_masters";
+            return Err(Fault::new(StatusCode::LOOP_DETECTED, why));
         }
         let path = parts.uri.path().to_owned();
         let (page, rest) = paths::page(&self.settings, &path)?;
@@ -236,6 +327,12 @@ impl App {
         let is_private = asked.token.is_some() && self.needs_session(&asked);
         let answered = self.judged(&asked, Request::from_parts(parts, body)).await;
         let mut response = answered.unwrap_or_else(IntoResponse::into_response);
+        response.extensions_mut().insert(page);
+        let names_away =
+            self.has_others(peer) && response.status().is_success() && asked.is_of_masters();
+        if let Some(away) = self.masters.away().filter(|_| names_away) {
+            response.headers_mut().entry(AWAY).or_insert(away);
+        }
         let headers = response.headers_mut();
         let allowed = HeaderValue::from_static(allow(page));
         headers.entry(header::ALLOW).or_insert(allowed);
@@ -287,6 +384,7 @@ impl App {
             Page::Events => streams::events(self, asked).await,
             Page::WebSocket => streams::websocket(self, asked, request).await,
             Page::Stats => stats::page(self, asked),
+            Page::Health => stats::health(self, asked).await,
             Page::App => {
                 let app = self.settings.app.as_deref();
                 let app = app.ok_or_else(|| Fault::no_page(&asked.path))?;
@@ -334,7 +432,7 @@ impl App {
             .get(header::ACCEPT)
             .and_then(|accept| accept.to_str().ok());
         self.settings.app.is_some()
-            && !matches!(page, Page::Static | Page::App | Page::Fleet)
+            && !matches!(page, Page::Static | Page::App | Page::Fleet | Page::Health)
             && accept != Some("*/*")
             && accepted(accept, &["text/html"]) == Some(0)
     }

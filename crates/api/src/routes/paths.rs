@@ -20,6 +20,7 @@ pub(super) enum Page {
     WebSocket,
     Hook,
     Stats,
+    Health,
     App,
     Fleet,
     OpenApi,
@@ -27,8 +28,34 @@ pub(super) enum Page {
     Favicon,
 }
 
+impl Page {
+    /// What it is called in metrics.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Login => "login",
+            Self::Logout => "logout",
+            Self::Token => "token",
+            Self::Minions => "minions",
+            Self::Run => "run",
+            Self::Jobs => "jobs",
+            Self::Keys => "keys",
+            Self::Events => "events",
+            Self::WebSocket => "ws",
+            Self::Hook => "hook",
+            Self::Stats => "stats",
+            Self::Health => "health",
+            Self::App => "app",
+            Self::Fleet => "fleet",
+            Self::OpenApi => "openapi.json",
+            Self::Static => "static",
+            Self::Favicon => "favicon",
+        }
+    }
+}
+
 /// The pages with names that no option changes.
-pub(super) const FIXED: [(&str, Page); 12] = [
+pub(super) const FIXED: [(&str, Page); 13] = [
     ("index", Page::Root),
     ("login", Page::Login),
     ("logout", Page::Logout),
@@ -40,6 +67,7 @@ pub(super) const FIXED: [(&str, Page); 12] = [
     ("events", Page::Events),
     ("ws", Page::WebSocket),
     ("stats", Page::Stats),
+    ("health", Page::Health),
     ("openapi.json", Page::OpenApi),
 ];
 
@@ -101,6 +129,7 @@ pub(super) fn allow(page: Page) -> &'static str {
         Page::Events
         | Page::WebSocket
         | Page::Stats
+        | Page::Health
         | Page::App
         | Page::Fleet
         | Page::OpenApi

@@ -6,6 +6,8 @@ use axum::http::HeaderMap;
 use halite_transport::fleet::Origin;
 use percent_encoding::percent_decode_str;
 
+use crate::masters::RELAYED;
+
 /// Who is at the other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
@@ -15,6 +17,9 @@ pub struct Peer {
     pub caller: IpAddr,
     /// Whether the connection is.
     pub is_encrypted: bool,
+    /// Whether the API of another master asks: it wants to know what the master of
+    /// this machine says, and no other.
+    pub is_relayed: bool,
 }
 
 /// Whom a proxy has the request from; the last address is the proxy's own word.
@@ -29,11 +34,12 @@ impl Peer {
             address,
             caller: address,
             is_encrypted,
+            is_relayed: false,
         }
     }
 
-    /// The same with the caller that a proxy on this machine names; no other is
-    /// believed.
+    /// The same with what the request says: whether another API asks, and the caller
+    /// that a proxy on this machine names; no other proxy is believed.
     pub(super) fn behind_proxy(self, headers: &HeaderMap) -> Self {
         let named = headers.get_all(FORWARDED_FOR).iter().next_back();
         let last = named
@@ -43,6 +49,7 @@ impl Peer {
         let caller = last.filter(|_| self.address.is_loopback());
         Self {
             caller: caller.map_or(self.address, |caller| caller.to_canonical()),
+            is_relayed: headers.contains_key(RELAYED),
             ..self
         }
     }

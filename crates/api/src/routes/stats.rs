@@ -3,14 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use axum::http::header;
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use halite_proto::{Map, Value};
 
 use super::{App, Asked};
 use crate::encode::Format;
 use crate::fault::Fault;
-use crate::limits::STREAMS_MAX;
 
 /// Counts of what was answered.
 #[derive(Debug)]
@@ -88,7 +87,6 @@ pub(super) fn page(app: &App, asked: &Asked) -> Result<Response, Fault> {
         .skip(1)
         .map(|(digit, number)| (Value::from(format!("{digit}xx")), count(number)))
         .collect();
-    let streams = STREAMS_MAX - app.streams.available_permits();
     let words = Map::from([
         ("uptime", Value::from(stats.since.elapsed().as_secs_f64())),
         ("requests_under_way", count(&stats.under_way)),
@@ -100,8 +98,21 @@ pub(super) fn page(app: &App, asked: &Asked) -> Result<Response, Fault> {
         ("commands", count(&stats.commands)),
         ("commands_failed", count(&stats.commands_failed)),
         ("logins_failed", count(&stats.logins_failed)),
-        ("sessions", (app.sessions.len() as u64).into()),
-        ("event_streams", (streams as u64).into()),
+        ("sessions", (app.sessions_now() as u64).into()),
+        ("event_streams", (app.streams_now() as u64).into()),
     ]);
     Format::accepted(asked.header(header::ACCEPT))?.answer(&words.into())
+}
+
+/// `GET /health`: whether the master of this machine can be reached, for balancers
+/// and other APIs.
+pub(super) async fn health(app: &App, asked: &Asked) -> Result<Response, Fault> {
+    asked.bare()?;
+    if !app.masters.own_is_there().await {
+        return Err(Fault::no_master());
+    }
+    let mut response = Response::new("ready\n".into());
+    let kind = HeaderValue::from_static("text/plain;charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    Ok(response)
 }

@@ -12,16 +12,17 @@ use axum::extract::FromRequestParts;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::http::{HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::future::BoxFuture;
 use futures_util::stream;
-use halite_proto::Value;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::{App, Asked};
+use super::{App, Asked, Peer};
 use crate::events::{Next, Stream};
 use crate::fault::Fault;
 use crate::limits::{HEARTBEAT_EVERY, TOKEN_CHECKED_EVERY, WS_MESSAGE_BYTES_MAX};
 use crate::low::is_hex;
+use crate::masters::Watching;
 
 /// How soon a browser connects again, in milliseconds.
 const RETRY: &[u8] = b"retry: 400\n";
@@ -32,9 +33,14 @@ struct Watched {
     /// The session, or the token itself.
     proof: String,
     stream: Stream,
+    peer: Peer,
     ending: watch::Receiver<bool>,
     heartbeat: Interval,
     token_check: Interval,
+    /// A look at the token that is under way.
+    checking: Option<BoxFuture<'static, bool>>,
+    /// With others' events, as long as it is there.
+    _watching: Option<Watching>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -58,7 +64,7 @@ pub(super) async fn events(app: &Arc<App>, asked: &Asked) -> Result<Response, Fa
         return Err(Fault::no_match());
     }
     let proof = asked.session.clone().ok_or_else(Fault::no_session)?;
-    let watched = Watched::begin(app, proof).await?;
+    let watched = Watched::begin(app, proof, asked.peer).await?;
     let body = match asked.method {
         Method::HEAD => Body::empty(),
         _ => Body::from_stream(stream::unfold((watched, true), records)),
@@ -107,7 +113,7 @@ pub(super) async fn websocket(
     };
     let named = named.filter(|id| app.sessions.token(id, Instant::now()).is_some());
     let proof = named.ok_or_else(Fault::no_session)?;
-    let watched = Watched::begin(app, proof).await?;
+    let watched = Watched::begin(app, proof, asked.peer).await?;
     let (mut parts, _) = request.into_parts();
     let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &()).await;
     let upgrade = upgrade.map_err(|refused| Fault::bad(refused.to_string()))?;
@@ -147,8 +153,8 @@ async fn messages(mut socket: WebSocket, mut watched: Watched) {
 }
 
 impl Watched {
-    async fn begin(app: &Arc<App>, proof: String) -> Result<Self, Fault> {
-        if !is_good(app, &proof).await {
+    async fn begin(app: &Arc<App>, proof: String, peer: Peer) -> Result<Self, Fault> {
+        if !is_good(app, &proof, peer).await {
             return Err(Fault::no_session());
         }
         let place = Arc::clone(&app.streams).try_acquire_owned().map_err(|_| {
@@ -161,8 +167,20 @@ impl Watched {
             interval.reset();
             interval
         };
+        let (stream, watching) = match app.has_others(peer) {
+            false => (app.events.stream(), None),
+            true => {
+                let token = app.sessions.token(&proof, Instant::now());
+                let token = token.unwrap_or_else(|| proof.clone());
+                let (stream, watching) = app.masters.stream(token).await;
+                (stream, Some(watching))
+            }
+        };
         Ok(Self {
-            stream: app.events.stream(),
+            stream,
+            _watching: watching,
+            peer,
+            checking: None,
             ending: app.ending.subscribe(),
             app: Arc::clone(app),
             proof,
@@ -178,11 +196,17 @@ impl Watched {
             tokio::select! {
                 biased;
                 () = ended(&mut self.ending) => return None,
-                _ = self.token_check.tick() => {
-                    if !is_good(&self.app, &self.proof).await {
+                is_good = checked(&mut self.checking) => {
+                    self.checking = None;
+                    if !is_good {
                         tracing::debug!("a stream ends: its token is good no longer");
                         return None;
                     }
+                }
+                // Events do not wait for a master that is slow to say it.
+                _ = self.token_check.tick(), if self.checking.is_none() => {
+                    let (app, proof, peer) = (Arc::clone(&self.app), self.proof.clone(), self.peer);
+                    self.checking = Some(Box::pin(async move { is_good(&app, &proof, peer).await }));
                 }
                 next = self.stream.next() => {
                     self.heartbeat.reset();
@@ -194,6 +218,14 @@ impl Watched {
     }
 }
 
+/// Waits for a look at the token, if one is under way.
+async fn checked(checking: &mut Option<BoxFuture<'static, bool>>) -> bool {
+    match checking {
+        Some(checking) => checking.await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Waits for the end of the API.
 async fn ended(ending: &mut watch::Receiver<bool>) {
     let _ = ending.wait_for(|ending| *ending).await;
@@ -201,19 +233,17 @@ async fn ended(ending: &mut watch::Receiver<bool>) {
 
 /// Whether a session, or a token of the master's, is good now. A master that does
 /// not answer ends no stream: it comes back.
-async fn is_good(app: &App, proof: &str) -> bool {
+async fn is_good(app: &App, proof: &str, peer: Peer) -> bool {
     if !is_hex(&proof.into()) {
         return false;
     }
     let token = app.sessions.token(proof, Instant::now());
     let is_session = token.is_some();
-    match app
-        .runner
-        .client
-        .token_data(&token.unwrap_or_else(|| proof.to_owned()))
-        .await
-    {
-        Ok(data) => data.get("token").is_some_and(Value::is_true),
-        Err(_) => is_session,
+    // Another master may not know the tokens of this one.
+    if is_session && app.has_others(peer) && !app.masters.own_is_there().await {
+        return true;
     }
+    let token = token.unwrap_or_else(|| proof.to_owned());
+    let known = app.runner.is_token(&token, app.has_others(peer)).await;
+    known.unwrap_or(is_session)
 }

@@ -3,12 +3,16 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use halite_metrics::MetricsSettings;
 use halite_proto::{Map, Value, python};
+
+use crate::address::Address;
+use crate::limits::OTHER_MASTERS_MAX;
 
 use super::{HONOURED, LOGIN_FAILURES_OPTION, Mistake, TlsFiles, WITHOUT_EFFECT, mistake};
 
 /// Pages with names of their own.
-const PAGES: [&str; 13] = [
+const PAGES: [&str; 14] = [
     "index",
     "login",
     "logout",
@@ -21,6 +25,7 @@ const PAGES: [&str; 13] = [
     "ws",
     "stats",
     "openapi.json",
+    "health",
     "favicon.ico",
 ];
 
@@ -193,6 +198,32 @@ impl Section<'_> {
         }
     }
 
+    /// `other_masters`, a list of URLs.
+    pub(super) fn other_masters(&self) -> Result<Vec<Address>, Mistake> {
+        let urls = self.texts("other_masters")?;
+        if urls.len() > OTHER_MASTERS_MAX {
+            let why = format!("there may be {OTHER_MASTERS_MAX} at most");
+            return Err(mistake("other_masters", why));
+        }
+        let read = |url: &String| {
+            Address::parse(url)
+                .map_err(|why| mistake("other_masters", format!("{}: {why}", shown(url))))
+        };
+        urls.iter().map(read).collect()
+    }
+
+    /// `metrics`, as in the master's configuration.
+    pub(super) fn metrics(&self) -> Result<Option<MetricsSettings>, Mistake> {
+        let none = Map::new();
+        let option = match self.0.get("metrics") {
+            None | Some(Value::Nil) => &none,
+            Some(Value::Map(option)) => option,
+            Some(_) => return Err(mistake("metrics", "it is a map")),
+        };
+        MetricsSettings::read(option, "salt-api")
+            .map_err(|error| mistake("metrics", error.to_string()))
+    }
+
     pub(super) fn file(&self, name: &'static str) -> Result<Option<PathBuf>, Mistake> {
         match self.0.get(name) {
             None | Some(Value::Nil) => Ok(None),
@@ -217,6 +248,11 @@ impl Section<'_> {
             Some(_) => Err(mistake("api_acl", "it is a map with `users`")),
         }
     }
+}
+
+/// A URL without what somebody may have written in front of the host.
+fn shown(url: &str) -> &str {
+    url.rsplit('@').next().unwrap_or_default()
 }
 
 fn whole(value: &Value) -> Option<i128> {

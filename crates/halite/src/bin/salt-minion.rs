@@ -15,7 +15,7 @@ use halite_config::{
 use halite_minion::courier::Courier;
 use halite_minion::daemon::Ended;
 use halite_minion::limits::THREADS_MAX;
-use halite_minion::status_report;
+use halite_minion::{status_report, telemetry};
 use halite_process::clock::unix_seconds_f64;
 use halite_proto::Value;
 
@@ -105,8 +105,10 @@ impl Daemon for Minion {
         let started = halite_minion::start::start(setup).await?;
         let (dir, limits) = minion::spool(&config);
         let courier = Courier::open(started.minion.clone(), &dir, limits);
+        let metrics = telemetry::open(&config.metrics, &started.minion, &courier)?;
         let rejected_retry = config.rejected_retry;
         drop(config);
+        let _served = metrics.map(|page| tokio::spawn(page.serve()));
         let bus = started.minion.bus.clone();
         ready();
         let ended = halite_minion::daemon::run(started, courier, rejected_retry, stop).await;

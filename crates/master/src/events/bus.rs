@@ -102,7 +102,7 @@ impl Bus {
             Err(error) => return tracing::error!("could not fire an event: {error}"),
         };
         if let Some(fired) = &self.fired {
-            fired.add(&[field_of(tag.as_str())]);
+            fired.add_heard(&[field_of(tag.as_str())]);
         }
         let mut event = Event::new(tag, data);
         event.stamp(now_micros(), self.style.offset);

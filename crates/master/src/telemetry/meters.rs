@@ -6,6 +6,26 @@ use halite_metrics::{Count, Instruments, MetricsSettings, Timing};
 
 use crate::core::gate::Cause;
 
+/// The first parts of the tags that masters fire; minions choose others.
+const TAG_PREFIXES: [&str; 16] = [
+    "auth",
+    "batch",
+    "beacon",
+    "cluster",
+    "fileserver",
+    "job",
+    "key",
+    "minion",
+    "minion_start",
+    "netapi",
+    "presence",
+    "run",
+    "state_result",
+    "stats",
+    "syndic",
+    "wheel",
+];
+
 /// The counters and histograms of the master.
 #[derive(Clone)]
 pub(crate) struct Meters {
@@ -23,13 +43,15 @@ impl Meters {
     /// The meters, and the page that they are on.
     pub(crate) fn new(settings: &MetricsSettings) -> (Self, Instruments) {
         let mut on = Instruments::new(settings);
+        let published = on.count("salt.jobs.published", "Jobs sent to minions", &["fun"]);
+        let completed = on.count(
+            "salt.jobs.completed",
+            "Returns of minions",
+            &["fun", "success"],
+        );
         let meters = Self {
-            published: on.count("salt.jobs.published", "Jobs sent to minions", &["fun"]),
-            completed: on.count(
-                "salt.jobs.completed",
-                "Returns of minions",
-                &["fun", "success"],
-            ),
+            completed: completed.naming_as(&published).reserving(&["several"]),
+            published,
             sign_ins: on.count("salt.auth.attempts", "Sign-ins of minions", &["result"]),
             refused: on.count(
                 "halite.requests.refused",
@@ -42,7 +64,9 @@ impl Meters {
                 &["cmd"],
             ),
             durations: on.timing("salt.master.requests.duration", "What requests take", "cmd"),
-            fired: on.count("salt.events.fired", "Events on the bus", &["tag_prefix"]),
+            fired: on
+                .count("salt.events.fired", "Events on the bus", &["tag_prefix"])
+                .reserving(&TAG_PREFIXES),
         };
         (meters, on)
     }
@@ -55,7 +79,7 @@ impl Meters {
     /// A minion's result has come.
     pub(crate) fn completed(&self, functions: &[String], success: bool) {
         let success = if success { "true" } else { "false" };
-        self.completed.add(&[function(functions), success]);
+        self.completed.add_heard(&[function(functions), success]);
     }
 
     /// A sign-in was answered.

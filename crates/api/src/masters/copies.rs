@@ -1,0 +1,183 @@
+//! Which events are copies of one that another master has told already.
+//!
+//! Pure. In a cluster each master tells the events of all; with several masters in
+//! a minion's list one return may reach two of them. Invariant: what one master
+//! tells twice is told twice; what two masters tell once each is told once.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, Instant};
+
+use halite_proto::{Value, json};
+
+use crate::encode::to_json;
+
+/// The field in which a master of a cluster says whose event it passes on.
+const PEER: &str = "__peer_id";
+
+/// What remembers events, by numbers of the streams that they came in.
+#[derive(Debug)]
+pub(super) struct Copies {
+    hasher: RandomState,
+    told: HashMap<u64, Told>,
+    /// The same in the order in which they came.
+    order: VecDeque<(Instant, u64)>,
+    number_max: usize,
+    within: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    /// How often it was handed on.
+    times: u32,
+    /// How often each stream had it.
+    by: Vec<(u64, u32)>,
+}
+
+impl Copies {
+    /// Remembers so many events for so long.
+    pub(super) fn new(number_max: usize, within: Duration) -> Self {
+        Self {
+            hasher: RandomState::new(),
+            told: HashMap::new(),
+            order: VecDeque::new(),
+            number_max,
+            within,
+        }
+    }
+
+    /// Whether an event of a stream is none that another stream had before;
+    /// `json` is its tag and data.
+    pub(super) fn is_new(&mut self, now: Instant, stream: u64, tag: &str, json: &str) -> bool {
+        self.forget(now);
+        let key = self.key(tag, json);
+        let order = &mut self.order;
+        let told = self.told.entry(key).or_insert_with(|| {
+            order.push_back((now, key));
+            Told::default()
+        });
+        let own = match told.by.iter_mut().find(|(by, _)| *by == stream) {
+            Some((_, own)) => own,
+            None => {
+                told.by.push((stream, 0));
+                match told.by.last_mut() {
+                    Some((_, own)) => own,
+                    None => return true,
+                }
+            }
+        };
+        *own += 1;
+        let is_new = *own > told.times;
+        if is_new {
+            told.times = *own;
+        }
+        is_new
+    }
+
+    fn forget(&mut self, now: Instant) {
+        while let Some((at, key)) = self.order.front() {
+            let is_old = now.saturating_duration_since(*at) > self.within;
+            if !is_old && self.order.len() < self.number_max {
+                return;
+            }
+            self.told.remove(key);
+            self.order.pop_front();
+        }
+    }
+
+    /// What copies have in common: of a return its tag, which has the job and the
+    /// minion; of other events all but who passes them on.
+    fn key(&self, tag: &str, json: &str) -> u64 {
+        if is_return(tag) {
+            return self.hasher.hash_one(tag);
+        }
+        match without_peer(json) {
+            Some(json) => self.hasher.hash_one(json.as_str()),
+            None => self.hasher.hash_one(json),
+        }
+    }
+}
+
+/// Whether a tag is `salt/job/JID/ret/MINION`.
+fn is_return(tag: &str) -> bool {
+    let parts: Vec<&str> = tag.splitn(6, '/').collect();
+    matches!(parts.as_slice(), ["salt", "job", _, "ret", _])
+}
+
+/// An event that a master has passed on, as its own master has told it.
+fn without_peer(text: &str) -> Option<String> {
+    if !text.contains(PEER) {
+        return None;
+    }
+    let mut event = json::read(text).ok()?;
+    if let Value::Map(fields) = &mut event
+        && let Some(Value::Map(data)) = fields.get_mut("data")
+    {
+        data.remove(PEER);
+    }
+    to_json(&event)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn event(tag: &str, data: &str) -> String {
+        format!("{{\"tag\": \"{tag}\", \"data\": {data}}}")
+    }
+
+    #[test]
+    fn what_two_masters_tell_is_told_once() {
+        let mut copies = Copies::new(100, MINUTE);
+        let now = Instant::now();
+        let key = event("salt/key", r#"{"id": "web1", "_stamp": "1"}"#);
+        let passed = event(
+            "salt/key",
+            r#"{"id": "web1", "_stamp": "1", "__peer_id": "m1"}"#,
+        );
+        assert!(copies.is_new(now, 1, "salt/key", &key));
+        assert!(!copies.is_new(now, 2, "salt/key", &passed));
+        assert!(!copies.is_new(now, 3, "salt/key", &key));
+        let later = event("salt/key", r#"{"id": "web1", "_stamp": "2"}"#);
+        assert!(copies.is_new(now, 2, "salt/key", &later));
+        // A return says with its tag which one it is.
+        let tag = "salt/job/20260101000000000000/ret/web1";
+        assert!(copies.is_new(now, 1, tag, &event(tag, r#"{"_stamp": "1"}"#)));
+        assert!(!copies.is_new(now, 2, tag, &event(tag, r#"{"_stamp": "2"}"#)));
+        let other = "salt/job/20260101000000000000/ret/web2";
+        assert!(copies.is_new(now, 2, other, "{}"));
+        let deeper = "salt/job/20260101000000000000/ret/web1/x";
+        assert!(copies.is_new(now, 1, deeper, r#"{"a": 1}"#));
+        assert!(copies.is_new(now, 2, deeper, r#"{"a": 2}"#));
+    }
+
+    #[test]
+    fn what_one_master_tells_twice_is_told_twice() {
+        let mut copies = Copies::new(100, MINUTE);
+        let now = Instant::now();
+        assert!(copies.is_new(now, 1, "t", "x"));
+        assert!(copies.is_new(now, 1, "t", "x"));
+        // The other one's two are those.
+        assert!(!copies.is_new(now, 2, "t", "x"));
+        assert!(!copies.is_new(now, 2, "t", "x"));
+        assert!(copies.is_new(now, 2, "t", "x"));
+        assert!(!copies.is_new(now, 1, "t", "x"));
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_in_number_and_time() {
+        let mut copies = Copies::new(10, MINUTE);
+        let now = Instant::now();
+        for number in 0..100 {
+            assert!(copies.is_new(now, 1, "t", &number.to_string()));
+        }
+        assert!(copies.told.len() <= 10 && copies.order.len() <= 10);
+        assert!(!copies.is_new(now, 2, "t", "99"));
+        assert!(copies.is_new(now, 2, "t", "1"));
+        let later = now + MINUTE + Duration::from_secs(1);
+        assert!(copies.is_new(later, 2, "t", "98"));
+        assert_eq!(copies.told.len(), 1);
+    }
+}

@@ -1,0 +1,171 @@
+//! The other masters, by their APIs: commands when the master of this machine is
+//! away, and jobs and events of all.
+//!
+//! A master is reached by the API beside it, with what the caller has shown: this
+//! API has no rights of its own there either. Invariant: a request goes to another
+//! master only while nobody can have acted on it.
+
+mod copies;
+pub(crate) mod fuzzing;
+mod health;
+mod links;
+pub(crate) mod merged;
+mod relay;
+mod sse;
+mod watchers;
+mod wire;
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use axum::http::HeaderValue;
+use halite_client::LocalClient;
+use halite_crypto::random_bytes;
+use tokio::sync::{Semaphore, watch};
+
+use crate::error::ServeError;
+use crate::events::Events;
+use crate::limits::{COPIES_KNOWN_FOR, COPIES_KNOWN_MAX, RELAYED_AT_ONCE_MAX};
+use crate::settings::ApiSettings;
+use crate::tls::Dialer;
+use copies::Copies;
+use health::Health;
+use links::Link;
+pub(crate) use relay::OfOthers;
+use watchers::Watchers;
+pub(crate) use watchers::Watching;
+pub(crate) use wire::RELAYED;
+use wire::Wire;
+
+/// The header of an answer that names the masters that it is without.
+pub(crate) const AWAY: &str = "halite-masters-away";
+
+/// The place of this machine's master among all.
+const OWN: usize = 0;
+
+/// All masters that this API answers for.
+pub(crate) struct Masters {
+    own: LocalClient,
+    others: Vec<Other>,
+    health: Health,
+    /// The events of all.
+    all: Events,
+    copies: Mutex<Copies>,
+    watchers: Arc<Watchers>,
+    links: watch::Sender<Vec<Link>>,
+    /// The number of the next stream of another API.
+    next_stream: AtomicU64,
+    /// What this process is called among APIs.
+    instance: HeaderValue,
+}
+
+/// Another master.
+struct Other {
+    wire: Wire,
+    /// Commands at once.
+    places: Semaphore,
+    /// Whether it has turned out to be this one.
+    is_self: AtomicBool,
+    /// Whether it was said in the log that it refuses its events.
+    has_refused: AtomicBool,
+}
+
+impl Masters {
+    /// Those of the settings.
+    ///
+    /// # Errors
+    /// When the authorities of their certificates cannot be read.
+    pub(crate) fn new(
+        settings: &ApiSettings,
+        own: LocalClient,
+        own_events: &Events,
+    ) -> Result<Arc<Self>, ServeError> {
+        let instance = instance();
+        let has_encrypted = settings.other_masters.iter().any(|at| at.is_encrypted);
+        let dialer = has_encrypted.then(|| Dialer::new(settings.other_masters_ca.as_deref()));
+        let dialer = dialer
+            .transpose()
+            .map_err(|error| ServeError::Tls(Box::new(error)))?;
+        let others: Vec<Other> = settings
+            .other_masters
+            .iter()
+            .map(|at| Other {
+                wire: Wire::new(
+                    at.clone(),
+                    dialer.clone().filter(|_| at.is_encrypted),
+                    instance.clone(),
+                ),
+                places: Semaphore::new(RELAYED_AT_ONCE_MAX),
+                is_self: AtomicBool::new(false),
+                has_refused: AtomicBool::new(false),
+            })
+            .collect();
+        let names = others.iter().map(|other| other.wire.address.to_string());
+        let names = [settings.own_name.clone()].into_iter().chain(names);
+        let masters = Arc::new(Self {
+            health: Health::new(names),
+            all: Events::empty(),
+            copies: Mutex::new(Copies::new(COPIES_KNOWN_MAX, COPIES_KNOWN_FOR)),
+            watchers: Arc::default(),
+            links: watch::Sender::new(vec![Link::Idle; others.len()]),
+            next_stream: AtomicU64::new(OWN as u64 + 1),
+            own,
+            others,
+            instance,
+        });
+        if !masters.is_alone() {
+            masters.hear(own_events);
+            let watching = Arc::clone(&masters);
+            tokio::spawn(async move { watching.look_at_all().await });
+        }
+        Ok(masters)
+    }
+
+    /// Whether there is only the master of this machine.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.others.is_empty()
+    }
+
+    /// Whether a request comes from this very process.
+    pub(crate) fn is_own_request(&self, relayed_by: &HeaderValue) -> bool {
+        *relayed_by == self.instance
+    }
+
+    /// The names of the masters that are known to be away, for a header.
+    pub(crate) fn away(&self) -> Option<HeaderValue> {
+        names(&self.health.away())
+    }
+
+    /// How many are known to be away.
+    pub(crate) fn away_count(&self) -> usize {
+        self.health.away().len()
+    }
+
+    fn found(&self, index: usize, away: Option<String>) {
+        let other = index.checked_sub(1).and_then(|at| self.others.get(at));
+        if other.is_some_and(|other| other.is_self.load(Relaxed)) {
+            return;
+        }
+        if let Some(event) = self.health.found(index, away)
+            && let Some(text) = crate::events::Text::new(&event)
+        {
+            self.all.push(text);
+        }
+    }
+}
+
+/// Names as the value of a header.
+pub(crate) fn names(names: &[String]) -> Option<HeaderValue> {
+    let names = (!names.is_empty()).then(|| names.join(", "))?;
+    HeaderValue::from_str(&names).ok()
+}
+
+fn instance() -> HeaderValue {
+    let mut id = String::new();
+    for byte in random_bytes::<16>() {
+        // Writing to a String cannot fail.
+        write!(id, "{byte:02x}").ok();
+    }
+    HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("api"))
+}

@@ -1,0 +1,125 @@
+//! `metrics`: what monitoring reads of a minion, under Salt's names where it has them.
+//!
+//! Invariant: a minion without the option measures nothing and listens nowhere.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use halite_metrics::pages::{self, Answer, OPEN_METRICS, Page};
+use halite_metrics::{Instruments, MetricsSettings};
+use halite_proto::Map;
+use thiserror::Error;
+
+use crate::courier::Courier;
+use crate::meters::Meters;
+use crate::state::Minion;
+
+/// Why metrics cannot be served.
+#[derive(Debug, Error)]
+pub enum MetricsError {
+    /// The option has a mistake.
+    #[error("metrics")]
+    Option(#[from] halite_metrics::Mistake),
+    /// The address cannot be listened at.
+    #[error("metrics: could not listen at {address}")]
+    Listen {
+        /// `prometheus: host` and `port`.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// The page of metrics, at a port that listens and is not served yet.
+pub struct MetricsPage {
+    listener: TcpListener,
+    answer: Arc<Answer>,
+}
+
+/// Checks the option.
+///
+/// # Errors
+/// When it has a mistake.
+pub fn check(option: &Map) -> Result<(), MetricsError> {
+    settings(option).map(drop)
+}
+
+fn settings(option: &Map) -> Result<Option<MetricsSettings>, MetricsError> {
+    Ok(MetricsSettings::read(option, "salt-minion")?)
+}
+
+/// Listens where the option says, and begins to measure; `None` where it is off.
+///
+/// # Errors
+/// When the option has a mistake, or the address is taken.
+pub fn open(
+    option: &Map,
+    minion: &Arc<Minion>,
+    courier: &Arc<Courier>,
+) -> Result<Option<MetricsPage>, MetricsError> {
+    let Some(settings) = settings(option)? else {
+        return Ok(None);
+    };
+    let mut on = Instruments::new(&settings);
+    let meters = Meters::new(&mut on);
+    gauges(&mut on, minion, courier);
+    // It is opened once.
+    let _ = minion.meters.set(meters);
+    let address = settings.address;
+    let listen = || -> io::Result<TcpListener> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    };
+    let listener = listen().map_err(|source| MetricsError::Listen { address, source })?;
+    tracing::info!("metrics are at http://{address}/metrics");
+    let answer: Arc<Answer> = Arc::new(move |path| {
+        let page = || match on.page() {
+            Ok(body) => Page {
+                status: 200,
+                content_type: OPEN_METRICS,
+                body,
+            },
+            Err(error) => Page::text(500, &format!("could not write the page: {error}")),
+        };
+        (path == "/metrics").then(page)
+    });
+    Ok(Some(MetricsPage { listener, answer }))
+}
+
+fn gauges(on: &mut Instruments, minion: &Arc<Minion>, courier: &Arc<Courier>) {
+    let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    let of = Arc::clone(minion);
+    on.gauge(
+        "halite.minion.masters.configured",
+        "Masters in its list",
+        move || number(of.masters.len()),
+    );
+    let of = Arc::clone(minion);
+    on.gauge(
+        "halite.minion.masters.ready",
+        "Masters that it is connected to",
+        move || number(of.masters.iter().filter(|master| master.is_ready()).count()),
+    );
+    let of = Arc::clone(minion);
+    on.gauge("halite.minion.jobs.running", "Jobs that run", move || {
+        number(of.jobs().all_running().count())
+    });
+    let of = Arc::clone(courier);
+    on.gauge(
+        "halite.minion.returns.waiting",
+        "Returns that no master has yet",
+        move || number(of.waiting()),
+    );
+}
+
+impl MetricsPage {
+    /// Serves it for as long as the minion runs.
+    pub async fn serve(self) {
+        match tokio::net::TcpListener::from_std(self.listener) {
+            Ok(listener) => pages::serve(listener, self.answer, std::future::pending()).await,
+            Err(error) => tracing::error!(%error, "metrics cannot be served"),
+        }
+    }
+}

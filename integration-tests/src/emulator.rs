@@ -86,6 +86,11 @@ impl Emulator {
         })
     }
 
+    /// An error with what it has said, if it has ended by itself.
+    pub fn check_runs(&mut self) -> Result<()> {
+        self.daemon.check_runs()
+    }
+
     /// Its process.
     ///
     /// # Errors

@@ -274,11 +274,16 @@ impl Scene<'_> {
         Ok(())
     }
 
-    fn wait_ready(&self) -> Result<()> {
-        until("all are ready", STEP_MAX, || {
-            Ok((self.ready() == u64::from(self.herd.count)).then_some(()))
-        })
-        .with_context(|| format!("{} of {} are", self.ready(), self.herd.count))
+    fn wait_ready(&mut self) -> Result<()> {
+        let count = u64::from(self.herd.count);
+        let waited = until("all are ready", STEP_MAX, || {
+            // One may refuse a number that it has no descriptors for.
+            for emulator in &mut self.emulators {
+                emulator.check_runs()?;
+            }
+            Ok((self.ready() == count).then_some(()))
+        });
+        waited.with_context(|| format!("{} of {count} are", self.ready()))
     }
 
     fn ready(&self) -> u64 {

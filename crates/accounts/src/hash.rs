@@ -29,10 +29,14 @@ pub(crate) fn hash(
             )));
         }
     };
-    if password.len() >= PASSWORD_BYTES_MAX || password.contains('\0') {
+    if password.len() >= PASSWORD_BYTES_MAX {
         return Err(CallError::invocation(format!(
-            "a password has less than {PASSWORD_BYTES_MAX} bytes and no NUL"
+            "the password is too long: {} bytes at most",
+            PASSWORD_BYTES_MAX - 1
         )));
+    }
+    if password.contains('\0') {
+        return Err(CallError::invocation("the password contains a NUL byte"));
     }
     let random;
     let salt = match salt {

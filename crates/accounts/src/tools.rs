@@ -31,7 +31,7 @@ pub(crate) fn runs_well(call: &Call<'_>, words: &[String]) -> Result<bool, CallE
 pub(crate) fn check_name(name: &str) -> Result<(), CallError> {
     match name.starts_with('-') {
         true => Err(CallError::invocation(format!(
-            "{name:?} is an option, and no name of a user or a group"
+            "invalid name {name:?}: names of users and groups must not begin with `-`"
         ))),
         false => Ok(()),
     }

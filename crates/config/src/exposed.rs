@@ -1,6 +1,5 @@
-//! Files of the configuration that others than root may write: whoever does
-//! decides what a daemon runs. Salt reads them all the same, and so do we, with a
-//! warning.
+//! Warns of configuration files that somebody other than root and `user` can write:
+//! they decide what the daemon runs. Salt reads such files without a word.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -43,9 +42,12 @@ fn writer(path: &Path, own: &[Option<u32>]) -> Option<String> {
     let owner = about.uid();
     if !own.contains(&Some(owner)) {
         return Some(format!(
-            "user {owner} owns it, and decides what the daemon runs"
+            "user {owner} owns it, and so decides what the daemon runs: `chown root` it"
         ));
     }
     let is_open = about.permissions().mode() & OTHERS_WRITE != 0;
-    is_open.then(|| "others may write it, and decide what the daemon runs".to_owned())
+    is_open.then(|| {
+        "its group or others may write it, and so decide what the daemon runs: `chmod go-w` it"
+            .to_owned()
+    })
 }

@@ -142,7 +142,7 @@ const REASONS: &[(&str, &str)] = &[
     ("local", "programs set it for themselves"),
     (
         "pillar.cache_driver",
-        "cached pillars are each master's own: pillar_cache_backend",
+        "cached pillars are kept by each master itself: see pillar_cache_backend",
     ),
     ("pillar_version", "pillars are always sealed for one minion"),
     (

@@ -38,7 +38,7 @@ fn failures_say_their_kind() {
         panic!("not a failed call");
     };
     assert!(matches!(error, CallError::Arguments(_)));
-    assert!(doc.contains("salt '*' test.echo <text>"), "{doc}");
+    assert!(doc.contains("salt '*' test.echo hello"), "{doc}");
     let Failure::Call { error, .. } =
         failure("cmd.run", &["x".into(), kwargs([("cwd", "/nope".into())])])
     else {

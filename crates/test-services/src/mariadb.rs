@@ -65,9 +65,14 @@ impl MariaDb {
         let mut tls = None;
         let server = Server::new("mariadb", |dir| {
             let data = format!("--datadir={}", dir.join("data").display());
+            // Two that start at once would share the names of their temporary tables.
+            let tmp = dir.join("tmp");
+            std::fs::create_dir(&tmp)?;
+            let tmp = format!("--tmpdir={}", tmp.display());
             let init = [
                 "--no-defaults",
                 &data,
+                &tmp,
                 "--auth-root-authentication-method=normal",
                 "--skip-test-db",
             ];
@@ -75,6 +80,7 @@ impl MariaDb {
             let mut args: Vec<String> = [
                 "--no-defaults",
                 &data,
+                &tmp,
                 &format!("--socket={}", dir.join("socket").display()),
                 &format!("--pid-file={}", dir.join("pid").display()),
                 &format!("--bind-address={}", address.ip()),

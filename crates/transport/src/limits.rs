@@ -49,6 +49,10 @@ pub(crate) const CONNECTIONS_KEPT_PER_ORIGIN: usize = 16;
 /// another. Whoever asks again meanwhile has no second connection to make.
 pub(crate) const SPARE_AFTER: Duration = Duration::from_secs(1);
 
+/// How long a connection is kept whose request has no answer yet. Some requests get
+/// none; a pillar may take minutes.
+pub(crate) const UNANSWERED_KEPT: Duration = Duration::from_secs(600);
+
 /// Idle connections that are ended together where all places are taken: to find
 /// them costs a look at each.
 pub(crate) const SPARE_CONNECTIONS_ENDED: usize = 256;

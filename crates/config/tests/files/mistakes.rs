@@ -521,7 +521,8 @@ fn files_that_others_may_write_are_told_of() {
     }
     assert_eq!(told(), [""; 0]);
     set("more", 0o606);
-    let why = "others may write it, and decide what the daemon runs";
+    let why =
+        "its group or others may write it, and so decide what the daemon runs: `chmod go-w` it";
     assert_eq!(told(), [format!("DIR/more: {why}")]);
     set("more", 0o600);
     set("", 0o775);
@@ -529,7 +530,7 @@ fn files_that_others_may_write_are_told_of() {
     set("", 0o755);
     if halite_test_support::have_root() {
         std::os::unix::fs::chown(dir.path("master"), Some(65534), None).unwrap();
-        let why = "user 65534 owns it, and decides what the daemon runs";
+        let why = "user 65534 owns it, and so decides what the daemon runs: `chown root` it";
         assert_eq!(told(), [format!("DIR/master: {why}")]);
     }
 }

@@ -49,7 +49,7 @@ impl HandOver {
             // Whoever looks by connecting hears of it when the port closes.
             false => Duration::ZERO,
         };
-        tracing::info!("hands its minions over to the other masters in {notice:?}");
+        tracing::info!("handing the minions over to the other masters in {notice:?}");
         sleep(notice).await;
         self.cluster.tell(&Message::HandsOver);
         self.publish_port.hand_over();
@@ -59,9 +59,13 @@ impl HandOver {
             }
         };
         if timeout(HAND_OVER_MAX, all_gone).await.is_err() {
-            tracing::warn!("some minions do not leave");
+            let left = self.fleet.attendance.here().len();
+            tracing::warn!(
+                left,
+                "minions are still connected {HAND_OVER_MAX:?} after the hand-over began"
+            );
         }
         self.cluster.drain.finish();
-        tracing::info!("has handed its minions over");
+        tracing::info!("the minions are handed over");
     }
 }

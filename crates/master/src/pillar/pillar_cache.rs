@@ -43,7 +43,8 @@ impl PillarCache {
     /// As the options of a master say: none unless `pillar_cache` is on.
     ///
     /// # Errors
-    /// When `pillar_cache_backend` is none that there is; that is its value.
+    /// When `pillar_cache_backend` is neither `disk` nor `memory`; the error is its
+    /// value.
     pub(super) fn from_opts(opts: &Map, cachedir: &Path) -> Result<Option<Self>, String> {
         let backend = opts.get("pillar_cache_backend").and_then(Value::as_str);
         let dir = match backend.unwrap_or("disk") {
@@ -166,7 +167,7 @@ impl PillarCache {
             .map_err(|error| error.to_string())
             .and_then(|()| write_atomic(&path, options, &bytes).map_err(|error| error.to_string()));
         if let Err(error) = written {
-            tracing::warn!(minion = %key.0, error, "a pillar is not kept on disk");
+            tracing::warn!(minion = %key.0, error, "could not write the cached pillar");
         }
     }
 

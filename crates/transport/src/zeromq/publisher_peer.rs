@@ -276,7 +276,7 @@ impl Connection {
                     self.write()?;
                 }
                 _ = self.closing.changed(), if !is_closing => is_closing = true,
-                () = self.permit.given_up() => {
+                _ = self.permit.given_up() => {
                     debug!("ended a connection: its address has most of them, and all places are taken");
                     return Ok(());
                 }

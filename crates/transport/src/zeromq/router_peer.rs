@@ -12,9 +12,12 @@ use super::router::Shared;
 use crate::Counters;
 use crate::contract::{Incoming, Peer, ReplyError, RequestPortOptions};
 use crate::counters::Count;
-use crate::limits::{HANDSHAKE_MAX, PEER_STALL_MAX, SPARE_AFTER, UNCOUNTED_BYTES_MAX};
+use crate::limits::{
+    HANDSHAKE_MAX, PEER_STALL_MAX, SPARE_AFTER, UNANSWERED_KEPT, UNCOUNTED_BYTES_MAX,
+};
 use crate::zmtp::{
-    Accepted, ConnectionPermit, Item, Link, Outgoing, ReadOutcome, Share, WireError, encode_head,
+    Accepted, ConnectionPermit, Item, Link, Outgoing, PlaceEnd, ReadOutcome, Share, WireError,
+    encode_head,
 };
 
 /// Kinds of sockets that may ask.
@@ -218,7 +221,7 @@ impl Connection {
     }
 
     async fn serve(&mut self) -> Result<(), End> {
-        let mut is_stopping = false;
+        let (mut is_stopping, mut is_given_up) = (false, false);
         let shared = Arc::clone(&self.shared);
         let evicted = Arc::clone(&self.share.evicted);
         loop {
@@ -260,9 +263,17 @@ impl Connection {
                     debug!("ended a connection: too much is unfinished, and it is the slowest");
                     return Ok(());
                 }
-                () = self.permit.given_up() => {
-                    debug!("ended a connection: all places are taken, and it is idle or its address has most");
-                    return Ok(());
+                how = self.permit.given_up() => {
+                    debug!("ending a connection: all places are taken, and it is idle or its address has most");
+                    if how == PlaceEnd::AtOnce {
+                        return Ok(());
+                    }
+                    is_given_up = true;
+                    // A request may be on its way from the moment before.
+                    if self.link.read().map_err(|_| None)? == ReadOutcome::End {
+                        return Ok(());
+                    }
+                    while self.ready.is_none() && self.decode()? {}
                 }
                 () = until(deadline) => {
                     debug!("ended a connection that stands still");
@@ -271,6 +282,9 @@ impl Connection {
                 _ = self.stopping.changed(), if !is_stopping => is_stopping = true,
             }
             if is_stopping && self.out.is_none() && self.replies.is_empty() {
+                return Ok(());
+            }
+            if is_given_up && self.is_idle() {
                 return Ok(());
             }
         }
@@ -347,17 +361,21 @@ impl Connection {
         Ok(())
     }
 
-    /// An idle connection may end for another. One whose request the program has
-    /// not answered is given as long as one that stands still.
+    /// An idle connection may end for another, and one whose request the program
+    /// will not answer any more.
     fn say_when_spare(&self) {
         if self.link.decoder.is_ready() {
-            let is_idle = self.unanswered == 0
-                && self.ready.is_none()
-                && self.out.is_none()
-                && !self.is_reading();
-            let kept = if is_idle { SPARE_AFTER } else { PEER_STALL_MAX };
+            let kept = match self.is_idle() {
+                true => SPARE_AFTER,
+                false => UNANSWERED_KEPT,
+            };
             self.permit.spare_from(self.moved + kept);
         }
+    }
+
+    /// Whether nothing is asked, and nothing is half read or half written.
+    fn is_idle(&self) -> bool {
+        self.unanswered == 0 && self.ready.is_none() && self.out.is_none() && !self.is_reading()
     }
 
     /// Whether a message is half read.

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::sys::resource::{Resource, getrlimit};
@@ -50,6 +50,7 @@ struct State {
 #[derive(Debug)]
 struct Held {
     given_up: Notify,
+    ends_at_once: AtomicBool,
     /// From when on nothing is lost if it ends, in milliseconds since the limit
     /// began.
     spare_from_ms: AtomicU64,
@@ -58,6 +59,15 @@ struct Held {
 /// Connections that are told to end and have not, beside `max`: this part of it.
 /// They hold their descriptors until their tasks have had a turn.
 const PART_CLOSING: usize = 16;
+
+/// How a connection ends for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlaceEnd {
+    /// Whatever is under way: its address has far more than others.
+    AtOnce,
+    /// It was spare, but a request may have come in the same moment.
+    Answered,
+}
 
 /// A connection that is never spare.
 const NEVER_SPARE: u64 = u64::MAX;
@@ -94,23 +104,26 @@ impl State {
             spare.truncate(SPARE_CONNECTIONS_ENDED);
         }
         for (_, origin, number) in &spare {
-            self.end(*origin, *number);
+            self.end(*origin, *number, PlaceEnd::Answered);
         }
         !spare.is_empty()
     }
 
     /// Tells a connection to end; whether it was there.
-    fn end(&mut self, origin: Origin, number: u64) -> bool {
+    fn end(&mut self, origin: Origin, number: u64, how: PlaceEnd) -> bool {
         self.remove(origin, number).is_some_and(|held| {
             self.closing += 1;
+            held.ends_at_once
+                .store(how == PlaceEnd::AtOnce, Ordering::Relaxed);
             held.given_up.notify_one();
             true
         })
     }
 
-    /// Ends the newest connection of the sender that has most, if that is far
-    /// more than one who wants another has. Whether it did.
-    fn make_room_for(&mut self, origin: Origin) -> bool {
+    /// Ends a connection of the sender that has most, if that is far more than one
+    /// who wants another has: the one that is spare for longest, or the newest.
+    /// Whether it did.
+    fn make_room_for(&mut self, origin: Origin, now_ms: u64) -> bool {
         let own = self.count_of(origin);
         let most = self.by_origin.iter().max_by_key(|(_, held)| held.len());
         let Some((&whose, held)) = most else {
@@ -119,8 +132,12 @@ impl State {
         if held.len() <= CONNECTIONS_KEPT_PER_ORIGIN || held.len() / 2 <= own {
             return false;
         }
-        let newest = held.keys().next_back().copied();
-        newest.is_some_and(|number| self.end(whose, number))
+        let spare = |held: &Held| held.spare_from_ms.load(Ordering::Relaxed);
+        let longest = held.iter().min_by_key(|(_, held)| spare(held));
+        let longest = longest.filter(|(_, held)| spare(held) <= now_ms);
+        let newest = || held.iter().next_back();
+        let number = longest.or_else(newest).map(|(number, _)| *number);
+        number.is_some_and(|number| self.end(whose, number, PlaceEnd::AtOnce))
     }
 }
 
@@ -144,8 +161,8 @@ impl ConnectionLimit {
     }
 
     /// Counts a connection in, if there is room; local programs have no address.
-    /// Where all places are taken, spare connections end; where there are none, who
-    /// has most gives one up for who has far fewer.
+    /// Where all places are taken, who has most gives one up for who has far fewer;
+    /// where nobody has that many, spare connections end.
     pub(crate) fn admit(self: &Arc<Self>, address: Option<IpAddr>) -> Option<ConnectionPermit> {
         let origin = Origin::of(address);
         let mut state = self.lock();
@@ -157,7 +174,8 @@ impl ConnectionLimit {
             return None;
         }
         let is_full = state.all >= self.max;
-        if is_full && !state.end_spare(self.ms(Instant::now())) && !state.make_room_for(origin) {
+        let now_ms = self.ms(Instant::now());
+        if is_full && !state.make_room_for(origin, now_ms) && !state.end_spare(now_ms) {
             return None;
         }
         state.all += 1;
@@ -165,6 +183,7 @@ impl ConnectionLimit {
         let number = state.next;
         let held = Arc::new(Held {
             given_up: Notify::new(),
+            ends_at_once: AtomicBool::new(false),
             spare_from_ms: AtomicU64::new(NEVER_SPARE),
         });
         let of_origin = state.by_origin.entry(origin).or_default();
@@ -219,10 +238,14 @@ impl ConnectionPermit {
         self.held.spare_from_ms.store(from, Ordering::Relaxed);
     }
 
-    /// Returns when the connection has to end for another. It does not count any
-    /// more then.
-    pub(crate) async fn given_up(&self) {
+    /// Returns, once, when the connection has to end for another: at once, or when
+    /// what has come over it meanwhile is answered.
+    pub(crate) async fn given_up(&self) -> PlaceEnd {
         self.held.given_up.notified().await;
+        match self.held.ends_at_once.load(Ordering::Relaxed) {
+            true => PlaceEnd::AtOnce,
+            false => PlaceEnd::Answered,
+        }
     }
 }
 
@@ -339,6 +362,26 @@ mod tests {
         held.clear();
         let state = limit.lock();
         assert_eq!((state.all, state.closing), (0, 0));
+    }
+
+    #[test]
+    fn who_has_most_gives_up_before_those_who_have_few() {
+        const MAX: usize = 100;
+        let limit = Arc::new(ConnectionLimit::new(MAX));
+        let from = |last| Some(IpAddr::from([10, 0, 0, last]));
+        let minions = (1..=50).map(|last| limit.admit(from(last)));
+        let stranger = (0..50).map(|_| limit.admit(from(99)));
+        let mut held: Vec<_> = minions.chain(stranger).collect();
+        let idle = held[..50].iter().chain(&held[60..62]).flatten();
+        idle.for_each(|permit| permit.spare_from(Instant::now()));
+        let mut ended = Vec::new();
+        for last in 101..=104 {
+            held.push(limit.admit(from(last)));
+            ended.extend(close_given_up(&mut held));
+        }
+        // What is spare of theirs, and then the newest.
+        ended[..2].sort_unstable();
+        assert_eq!(ended, [60, 61, 99, 98]);
     }
 
     /// Those that are told to end hold their descriptors until they have.

@@ -17,7 +17,7 @@ mod link;
 mod listen;
 mod unfinished;
 
-pub(crate) use connection_limit::{ConnectionLimit, ConnectionPermit};
+pub(crate) use connection_limit::{ConnectionLimit, ConnectionPermit, PlaceEnd};
 pub(crate) use decoder::{Decoder, Item};
 pub(crate) use dial::{Dial, DialError};
 pub(crate) use encoder::{encode, encode_head};

@@ -24,6 +24,22 @@ their place; `docs/differences.md` says where a default or an effect differs.
 - **ours**: not an option of Salt's.
 ";
 
+/// A few words on options that are no fields here.
+const NOTES: &[(&str, &str)] = &[
+    (
+        "pillar_cache",
+        "Whether compiled pillars, which hold secrets, are kept and given again",
+    ),
+    (
+        "pillar_cache_backend",
+        "Where cached pillars are kept: `disk` or `memory`",
+    ),
+    (
+        "pillar_cache_ttl",
+        "For how many seconds a cached pillar is given",
+    ),
+];
+
 /// What becomes of an option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Standing {
@@ -62,7 +78,9 @@ fn options(side: Side, rows: &[Row]) -> BTreeMap<&'static str, (Standing, String
         let entry = if let Some(why) = refusal {
             (Standing::Refused, why.to_owned())
         } else if is_honoured(side, name, &fields) {
-            (Standing::Honoured, doc(name))
+            let note = NOTES.iter().find(|(noted, _)| *noted == name);
+            let words = note.map_or_else(|| doc(name), |(_, words)| (*words).to_owned());
+            (Standing::Honoured, words)
         } else if is_of_an_installed_salt(name) {
             let why = "for the code of an installed Salt, which gets all options";
             (Standing::Honoured, why.to_owned())

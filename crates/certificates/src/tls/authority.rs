@@ -1,5 +1,6 @@
 //! Authorities: their key, and the certificate that signs itself.
 
+use std::io;
 use std::path::Path;
 
 use halite_call::{Call, CallError, CallResult, paths, python};
@@ -96,9 +97,19 @@ pub(super) fn bits(call: &Call<'_>) -> Result<u32, CallError> {
         .map_err(|_| CallError::exception("ValueError", format!("{bits} is no size of a key")))
 }
 
+/// The key that is there. One that cannot be read is no reason to write another
+/// in its place.
+fn kept_key(path: &Path) -> Result<Option<String>, CallError> {
+    match paths::read_to_string(path) {
+        Ok(pem) => Ok(Some(pem)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(&error, path)),
+    }
+}
+
 fn make(authority: &Authority, wanted: NewAuthority) -> Result<(), CallError> {
     ensure(&authority.directory())?;
-    let kept = paths::read_to_string(&authority.key).ok();
+    let kept = kept_key(&authority.key)?;
     let pem = match &kept {
         // The key is used again; what the file was stays beside it.
         Some(old) => {
@@ -149,4 +160,20 @@ fn mend(authority: &Authority) -> Result<(), CallError> {
         digest: "sha256".to_owned(),
     };
     make(authority, wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_cannot_be_read_is_not_one_that_is_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ca.key");
+        assert!(kept_key(&path).unwrap().is_none());
+        std::fs::write(&path, [0xff, 0xfe]).unwrap();
+        assert!(kept_key(&path).is_err());
+        std::fs::write(&path, "a key").unwrap();
+        assert_eq!(kept_key(&path).unwrap().as_deref(), Some("a key"));
+    }
 }

@@ -71,6 +71,9 @@ pub enum PyError {
     /// A value that cannot be sent.
     #[error("a value is nested too deeply for Python code")]
     TooDeep,
+    /// Something that a template left undefined.
+    #[error("a value for Python code is undefined: {0}")]
+    Undefined(String),
 }
 
 impl PyError {

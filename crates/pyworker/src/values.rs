@@ -11,6 +11,10 @@ use crate::limits::DEPTH_MAX;
 /// The kind of values of msgpack that dates are, in Salt's messages.
 const DATETIME: i8 = 78;
 
+/// The kind that stands for what is undefined in a template. It is no value, and
+/// has none in Python.
+const UNDEFINED: i8 = 85;
+
 /// The JSON of a value.
 pub(crate) fn encode(value: &Value) -> Result<Json, PyError> {
     encode_at(value, 0)
@@ -32,6 +36,10 @@ fn encode_at(value: &Value, depth: u32) -> Result<Json, PyError> {
         Value::Str(text) => text.as_str().into(),
         Value::Ext(DATETIME, text) => {
             json!({ "__d": String::from_utf8_lossy(text) })
+        }
+        Value::Ext(UNDEFINED, message) => {
+            let message = String::from_utf8_lossy(message).into_owned();
+            return Err(PyError::Undefined(message));
         }
         Value::Bytes(bytes) | Value::Ext(_, bytes) => json!({ "__b": STANDARD.encode(bytes) }),
         Value::List(items) => {
@@ -144,6 +152,13 @@ mod tests {
         ] {
             assert_eq!(decode(encode(&value).unwrap()), value);
         }
+    }
+
+    #[test]
+    fn what_is_undefined_is_no_bytes() {
+        let within = Value::List(vec![Value::Ext(UNDEFINED, b"'x' is undefined".to_vec())]);
+        let error = encode(&within).unwrap_err();
+        assert!(error.to_string().contains("'x' is undefined"), "{error}");
     }
 
     #[test]

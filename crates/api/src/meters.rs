@@ -34,7 +34,11 @@ impl Meters {
             ),
             durations: on.timing("halite.api.requests.duration", "What answers take", "page"),
             commands: on.count("halite.api.commands", "Commands", &["client", "result"]),
-            logins: on.count("halite.api.logins", "Logins that were judged", &["result"]),
+            logins: on.count(
+                "halite.api.logins",
+                "Logins, and proofs in low data that were wrong",
+                &["result"],
+            ),
         };
         (meters, on)
     }
@@ -51,7 +55,7 @@ impl Meters {
         self.commands.add(&[client, result]);
     }
 
-    /// A master has judged a login.
+    /// Somebody has logged in, or has not proven who they are.
     pub(crate) fn login(&self, is_ok: bool) {
         self.logins
             .add(&[if is_ok { "success" } else { "failure" }]);

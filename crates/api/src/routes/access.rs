@@ -171,6 +171,15 @@ pub(super) async fn tokens(app: &App, asked: &Asked, body: Body) -> Result<Respo
     Ok(response)
 }
 
+/// Notes that a proof was wrong, wherever it came from.
+pub(super) fn login_failed(app: &App, peer: Peer, name: &str) {
+    app.throttle.failed(peer.origin(), name, Instant::now());
+    app.stats.login_failed();
+    if let Some(meters) = &app.meters {
+        meters.login(false);
+    }
+}
+
 /// Asks the master for a token; nothing if it does not believe.
 async fn make_token(app: &App, peer: Peer, asks: Map) -> Result<Option<Map>, Fault> {
     let name = asks.get("username").map(python::str).unwrap_or_default();
@@ -179,24 +188,18 @@ async fn make_token(app: &App, peer: Peer, asks: Map) -> Result<Option<Map>, Fau
         tracing::warn!(from = %peer.caller, "refused a login: too many are under way");
         return Err(too_many(Duration::ZERO));
     };
-    let failed = || {
-        app.throttle.failed(peer.origin(), &name, Instant::now());
-        app.stats.login_failed();
-    };
     match ask_token(app, peer, asks).await {
         Ok(token) => {
-            if let Some(meters) = &app.meters {
-                meters.login(token.is_some());
-            }
-            if token.is_none() {
-                failed();
+            match &token {
+                None => login_failed(app, peer, &name),
+                Some(_) => app.meters.iter().for_each(|meters| meters.login(true)),
             }
             Ok(token)
         }
         Err(fault) => {
             // To one wrong password too many a master says nothing.
             if fault.is_unanswered {
-                failed();
+                login_failed(app, peer, &name);
             }
             Err(fault)
         }

@@ -1,12 +1,10 @@
 //! Running low data: `/` and `/run`.
 
-use std::time::Instant;
-
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 use halite_proto::{Map, Value};
 
-use super::access::check_login;
+use super::access::{check_login, login_failed};
 use super::{App, Asked, Peer};
 use crate::decode::{self, Body};
 use crate::encode::Format;
@@ -61,8 +59,7 @@ pub(super) async fn low(
         if let (Err(fault), Some(name)) = (&ran, &name)
             && is_failed_login(fault)
         {
-            app.throttle.failed(peer.origin(), name, Instant::now());
-            app.stats.login_failed();
+            login_failed(app, peer, name);
         }
         returns.extend(ran?);
     }
@@ -109,8 +106,7 @@ async fn check_token(app: &App, peer: Peer, token: &str) -> Result<(), Fault> {
     if app.runner.is_token(token, app.has_others(peer)).await? {
         return Ok(());
     }
-    app.throttle.failed(peer.origin(), "", Instant::now());
-    app.stats.login_failed();
+    login_failed(app, peer, "");
     Err(Fault::denied(
         "Authentication failure of type \"token\" occurred.",
     ))

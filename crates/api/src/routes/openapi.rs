@@ -26,6 +26,7 @@ mod tests {
 
     use super::super::paths::{FIXED, Page, allow};
     use super::TEXT;
+    use crate::masters::{AWAY, RELAYED};
 
     /// The page of the first part of a described path.
     fn page_of(path: &str) -> Option<Page> {
@@ -70,6 +71,14 @@ mod tests {
             assert!(described.contains(&page), "{name} is not described");
         }
         assert!(described.contains(&Page::Hook));
+    }
+
+    #[test]
+    fn the_headers_of_several_masters_are_described() {
+        let text = TEXT.to_lowercase();
+        for header in [AWAY, RELAYED] {
+            assert!(text.contains(&format!("\"{header}\"")), "{header}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 // The public REST API, with the session of who looks at the page. The session's
-// secret is in a cookie that scripts cannot read.
+// secret is in a cookie that scripts cannot read. All tabs share that cookie, and so
+// they share what is known of the session.
 
 import { T } from "./texts.js";
 
@@ -18,7 +19,7 @@ export class ApiError extends Error {
 // Who has logged in, without the secret; null for nobody.
 export function session() {
   try {
-    const kept = JSON.parse(sessionStorage.getItem(KEPT));
+    const kept = JSON.parse(localStorage.getItem(KEPT));
     return kept && kept.expire * 1000 > Date.now() ? kept : null;
   } catch {
     return null;
@@ -26,18 +27,42 @@ export function session() {
 }
 
 export function forget() {
-  sessionStorage.removeItem(KEPT);
+  localStorage.removeItem(KEPT);
+}
+
+// Calls `work` when another tab has logged in or out.
+export function onOtherTab(work) {
+  addEventListener("storage", ({ key }) => (key === KEPT || key === null) && work());
 }
 
 export async function login(username, password, eauth) {
   const said = await post("login", { username, password, eauth });
   const { user, perms, expire } = said.return[0];
-  sessionStorage.setItem(KEPT, JSON.stringify({ user, eauth, perms, expire }));
+  localStorage.setItem(KEPT, JSON.stringify({ user, eauth, perms, expire }));
 }
 
+// Ends the session; an error while it may still be good.
 export async function logout() {
-  await post("logout", {}).catch(() => {});
+  try {
+    await post("logout", {});
+  } catch (error) {
+    if (error.status !== 401) throw error;
+  }
   forget();
+}
+
+// Looks whether the session is still good: a stream does not say why it has ended.
+export async function checkSession() {
+  try {
+    await ask("events", { method: "HEAD" });
+  } catch (error) {
+    if (error.status === 401 && session()) endSession();
+  }
+}
+
+function endSession() {
+  forget();
+  dispatchEvent(new Event("session-ended"));
 }
 
 export async function stats() {
@@ -60,10 +85,7 @@ async function ask(path, options = {}) {
   }
   if (response.ok) return response;
   const reason = said(await response.text()) || response.statusText;
-  if (response.status === 401 && reason.startsWith("No permission") && session()) {
-    forget();
-    dispatchEvent(new Event("session-ended"));
-  }
+  if (response.status === 401 && reason.startsWith("No permission") && session()) endSession();
   throw new ApiError(response.status, reason);
 }
 

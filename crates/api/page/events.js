@@ -16,7 +16,7 @@ function fits(event, wanted) {
 }
 
 // The words of an event that tell it from others of its kind.
-function brief({ tag, data }) {
+function eventLabel({ tag, data }) {
   const words = [data.fun, data.act, data.id].filter((word) => typeof word === "string" && !tag.includes(word));
   return words.join(" ").slice(0, 120);
 }
@@ -50,7 +50,7 @@ export function eventsView(place) {
 
   function item(event) {
     const details = el("details", { open: open.has(event) },
-      el("summary", {}, el("time", { class: "muted" }, T.clock(event.at)), " ", el("code", {}, event.tag), " ", el("span", { class: "muted" }, brief(event))));
+      el("summary", {}, el("time", { class: "muted" }, T.clock(event.at)), " ", el("code", {}, event.tag), " ", el("span", { class: "muted" }, eventLabel(event))));
     const show = () => details.append(tree(event.data));
     if (details.open) show();
     details.addEventListener("toggle", () => {

@@ -66,7 +66,7 @@ export function jobView(place, jid, again) {
     }
     const isBad = hasFailed(result);
     const counts = isStateRun(result.return) ? counted(result.return) : null;
-    const words = counts ? T.stateCounts(counts.succeeded, counts.changed, counts.failed) : brief(result.return);
+    const words = counts ? T.stateCounts(counts.succeeded, counts.changed, counts.failed) : oneLine(result.return);
     // Who opened it, or the only one, sees it at once.
     const isOpen = open.get(id) ?? job.minions.length <= 1;
     const details = el("details", { class: "result", open: isOpen },
@@ -134,7 +134,7 @@ export function jobView(place, jid, again) {
 }
 
 // A return in a few words.
-function brief(value) {
+function oneLine(value) {
   const text = typeof value === "string" ? value : JSON.stringify(value) ?? "";
   const line = text.split("\n", 1)[0];
   return line.length > 80 ? `${line.slice(0, 79)}…` : line;

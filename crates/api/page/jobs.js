@@ -7,7 +7,7 @@ import { mark } from "./results.js";
 import { mayCommand, mayLocal, mayRunner } from "./rights.js";
 import { listen } from "./stream.js";
 import { Table } from "./table.js";
-import { commandArguments, target, typedArguments, typedTarget } from "./target.js";
+import { commandArguments, splitArguments, target, typedArguments, typedTarget } from "./target.js";
 import { T } from "./texts.js";
 
 const LISTED = 300;
@@ -24,12 +24,27 @@ const QUESTIONS = new Set(["saltutil.find_job", "saltutil.is_running"]);
 
 export const mayJobs = () => mayCommand() || mayRunner("jobs.list_jobs_filter");
 
-// A command that is to be looked at before it runs.
+// A command that is to be looked at before it runs. Of one that has run before it
+// also has what was meant: the fields cannot spell everything.
 let draft = { target: "*", fun: "test.ping", args: "" };
+
+function draftOf(job) {
+  const shown = { target: typedTarget(job.tgt, job.kind), fun: job.fun, args: typedArguments(job.args) };
+  const target = { tgt: job.tgt, tgt_type: job.kind ?? "glob" };
+  return { ...shown, before: { shown, target, args: splitArguments(job.args) } };
+}
+
+// What the fields mean; where nobody has changed them, what was meant before.
+function meantBy({ target: typed, args, before }) {
+  return {
+    meant: before?.shown.target === typed ? before.target : target(typed),
+    ...(before?.shown.args === args ? before.args : commandArguments(args)),
+  };
+}
 
 export function jobsView(place, jid) {
   if (jid) return jobView(place, jid, (job) => {
-    draft = { target: typedTarget(job.tgt, job.kind), fun: job.fun, args: typedArguments(job.args) };
+    draft = draftOf(job);
     location.hash = "#/jobs";
   });
   return jobList(place);
@@ -141,8 +156,7 @@ function commandForm() {
     run.disabled = true;
     note.textContent = T.sending;
     try {
-      const meant = target(draft.target);
-      const { arg, kwarg } = commandArguments(draft.args);
+      const { meant, arg, kwarg } = meantBy(draft);
       const fun = draft.fun.trim();
       const job = await start(meant, fun, arg, kwarg);
       const named = Object.keys(kwarg).length ? [{ __kwarg__: true, ...kwarg }] : [];

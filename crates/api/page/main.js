@@ -1,6 +1,6 @@
 // The frame of the page: who has logged in, which view is shown, and keys.
 
-import { forget, login, logout, session } from "./api.js";
+import { forget, login, logout, onOtherTab, session } from "./api.js";
 import { button, confirmed, el, fill } from "./dom.js";
 import { eventsView } from "./events.js";
 import { fleetView, mayFleet } from "./fleet.js";
@@ -108,8 +108,13 @@ function loginForm(reason) {
 }
 
 async function leave() {
-  await logout();
-  loginForm();
+  try {
+    await logout();
+    loginForm();
+  } catch (error) {
+    const isAgain = await confirmed(T.logOut, el("p", { class: "bad", role: "alert" }, T.stillLoggedIn(error.message)), T.tryAgain, T.cancel);
+    if (isAgain) await leave();
+  }
 }
 
 function turnTheme() {
@@ -143,6 +148,8 @@ addEventListener("keydown", (event) => {
 });
 
 addEventListener("session-ended", () => loginForm(T.sessionEnded));
+// The cookie is another one now: nothing that is shown here may stay.
+onOtherTab(() => location.reload());
 
 setTheme();
 if (session()) {

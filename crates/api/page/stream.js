@@ -1,7 +1,7 @@
 // The master's events, live, for all views; and what they tell of connections.
 // Everything that is kept here is bounded.
 
-import { EVENTS, session } from "./api.js";
+import { checkSession, EVENTS, session } from "./api.js";
 
 const RECENT_MAX = 1000;
 const RECENT_CHARS_MAX = 32_000_000;
@@ -37,8 +37,15 @@ export function connect() {
   source.onerror = () => {
     become("lost");
     // A browser does not try again after an answer that is no stream.
-    if (source.readyState === EventSource.CLOSED && session()) again = setTimeout(connect, AGAIN_MS);
+    if (source.readyState === EventSource.CLOSED && session()) again = setTimeout(connectAgain, AGAIN_MS);
   };
+}
+
+// Connects anew, unless the session is gone.
+async function connectAgain() {
+  const lost = source;
+  await checkSession();
+  if (source === lost && session()) connect();
 }
 
 export function disconnect() {

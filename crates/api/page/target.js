@@ -100,6 +100,14 @@ export function commandArguments(line) {
   return { arg, kwarg };
 }
 
+const isNamed = (arg) => arg !== null && typeof arg === "object" && Boolean(arg.__kwarg__);
+
+// The same from the arguments that a job has, with their values as they are.
+export function splitArguments(args) {
+  const { __kwarg__: _, ...kwarg } = Object.assign({}, ...(args ?? []).filter(isNamed));
+  return { arg: (args ?? []).filter((arg) => !isNamed(arg)), kwarg };
+}
+
 // The same as they are typed, from the arguments that a job has.
 export function typedArguments(args) {
   const quoted = (text) => (/^[\w./:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
@@ -110,7 +118,7 @@ export function typedArguments(args) {
     return quoted(typeof value === "object" ? JSON.stringify(value) : String(value));
   };
   return (args ?? []).flatMap((arg) => {
-    if (arg === null || typeof arg !== "object" || !arg.__kwarg__) return [shown(arg)];
+    if (!isNamed(arg)) return [shown(arg)];
     const named = Object.entries(arg).filter(([name]) => name !== "__kwarg__");
     return named.map(([name, value]) => `${name}=${shown(value)}`);
   }).join(" ");

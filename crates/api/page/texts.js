@@ -32,6 +32,8 @@ export const T = {
   password: "Password",
   eauth: "Login by (eauth)",
   sessionEnded: "The session has ended. Log in again.",
+  stillLoggedIn: (why) => `The session could not be ended and may still be good: ${why}`,
+  tryAgain: "Try again",
   unreachable: "The API does not answer.",
   reading: "Reading …",
   none: "None.",

@@ -7,6 +7,7 @@ mod config;
 pub(crate) mod half_clone;
 pub(crate) mod half_update;
 mod history;
+mod password;
 mod remote;
 pub(crate) mod run;
 mod worktree;

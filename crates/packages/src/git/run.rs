@@ -10,6 +10,8 @@ use halite_call::{Call, CallError, paths, python, shlex};
 use halite_git::TrackedRun;
 use halite_proto::{Map, Value};
 
+use super::password;
+
 /// Where and as whom git runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Git {
@@ -136,6 +138,10 @@ impl Git {
 
     fn program<'c, 'a>(&self, call: &'c Call<'a>, words: &[String]) -> Program<'c, 'a> {
         let mut line = vec!["git".to_owned()];
+        let hidden = password::hidden(words);
+        let words = hidden
+            .as_ref()
+            .map_or(words, |hidden| hidden.words.as_slice());
         line.extend(self.options.iter().chain(words).cloned());
         let cwd = self
             .cwd
@@ -147,6 +153,9 @@ impl Git {
             .env("GIT_TERMINAL_PROMPT", "0")
             // Who only looks locks nothing.
             .env("GIT_OPTIONAL_LOCKS", "0");
+        for (name, value) in hidden.map(|hidden| hidden.env).unwrap_or_default() {
+            program = program.env(name, value);
+        }
         if !self.identity.is_empty() {
             let keys: String = self
                 .identity

@@ -67,7 +67,7 @@ pub(crate) const REDIAL_MAX: Duration = Duration::from_secs(1);
 
 /// The least time between two looks at the files of peers for a key that is not
 /// known.
-pub(crate) const UNKNOWN_KEY_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const UNKNOWN_KEY_EVERY: Duration = Duration::from_millis(100);
 
 /// How often the files of peers are looked at.
 pub(crate) const PINS_EVERY: Duration = Duration::from_secs(1);

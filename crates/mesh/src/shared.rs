@@ -13,6 +13,7 @@ use halite_crypto::PrivateKey;
 use halite_crypto::files::{MODE_SECRET, WriteOptions, read_limited, write_atomic};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
+use tokio::time::sleep_until;
 
 use crate::error::MeshError;
 use crate::handshakes::Handshakes;
@@ -72,7 +73,7 @@ pub(crate) struct Shared {
     /// Changes with every acknowledgement and every link.
     changed: watch::Sender<u64>,
     /// When the files of the peers may be looked at again for an unknown key.
-    next_look: tokio::sync::Mutex<Instant>,
+    looked: tokio::sync::Mutex<Instant>,
     /// Held while messages of a peer are handled.
     turns: Mutex<HashMap<PeerId, Arc<Mutex<()>>>>,
 }
@@ -121,7 +122,7 @@ impl Shared {
             last: watch::Sender::new(0),
             state: Mutex::new(state),
             changed: watch::Sender::new(0),
-            next_look: tokio::sync::Mutex::new(Instant::now()),
+            looked: tokio::sync::Mutex::new(Instant::now()),
             turns: Mutex::default(),
         })
     }
@@ -304,18 +305,22 @@ impl Shared {
     }
 
     /// Whose a key is. The files are read again for one that is not known, as its
-    /// peer may have started a moment ago; at most so often, since anybody can
-    /// show a key.
+    /// peer may have started a moment ago; at most so often, since anybody can show a
+    /// key. Whoever comes too soon after a look waits for the next one: masters that
+    /// start together meet at once.
     pub(crate) async fn owner(self: &Arc<Self>, key: &str) -> Result<PeerId, MeshError> {
         if let Some(peer) = self.pins.owner(key) {
             return Ok(peer);
         }
-        let mut next_look = self.next_look.lock().await;
-        if self.pins.owner(key).is_none() && *next_look <= Instant::now() {
+        let came = Instant::now();
+        let mut looked = self.looked.lock().await;
+        // One look answers all who have waited for it.
+        if *looked < came {
+            sleep_until((*looked + UNKNOWN_KEY_EVERY).into()).await;
+            *looked = Instant::now();
             let shared = Arc::clone(self);
-            let looked = spawn_blocking(move || shared.pins.refresh()).await;
-            *next_look = Instant::now() + UNKNOWN_KEY_EVERY;
-            looked.map_err(std::io::Error::other)??;
+            let found = spawn_blocking(move || shared.pins.refresh()).await;
+            found.map_err(std::io::Error::other)??;
         }
         self.pins.owner(key).ok_or_else(|| MeshError::Unpinned {
             dir: self.pins.dir().to_owned(),

@@ -391,17 +391,17 @@ mod tests {
         let limit = Arc::new(ConnectionLimit::new(MAX));
         let from = |last| Some(IpAddr::from([10, 0, 0, last]));
         let mut held: Vec<_> = (0..MAX)
-            .map(|n| limit.admit(from(u8::try_from(n % 4).unwrap())))
+            .map(|n| limit.admit(from(u8::try_from(n % 40).unwrap())))
             .collect();
         for permit in held.iter().flatten() {
             permit.spare_from(Instant::now());
         }
-        held.push(limit.admit(from(9)));
+        held.push(limit.admit(from(99)));
         assert!(limit.lock().closing > MAX / PART_CLOSING);
-        assert!(limit.admit(from(9)).is_none());
+        assert!(limit.admit(from(99)).is_none());
         close_given_up(&mut held);
         assert_eq!(limit.lock().closing, 0);
-        assert!(limit.admit(from(9)).is_some());
+        assert!(limit.admit(from(99)).is_some());
     }
 
     #[test]

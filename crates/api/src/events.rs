@@ -7,6 +7,7 @@
 //! stands in its tag and data.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
@@ -28,6 +29,8 @@ struct Shared {
     kept: Mutex<Kept>,
     /// The number of the next event.
     next: watch::Sender<u64>,
+    /// How many events were lost before they came here.
+    lost: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +49,10 @@ pub(crate) struct Text {
     /// A message of a websocket: `data:` and the tag and the data as JSON. It is
     /// a part of the record.
     message: Utf8Bytes,
+    /// The master that has told it, as a bit, and those that have told it before; the
+    /// first bit is the master of this machine.
+    from: u64,
+    told_by: u64,
 }
 
 impl Text {
@@ -64,7 +71,26 @@ impl Text {
         let head = format!("tag: {}\n", one_line(tag));
         let record = Bytes::from(format!("{head}data: {json}\n\n"));
         let message = Utf8Bytes::try_from(record.slice(head.len()..)).ok()?;
-        Some(Self { record, message })
+        Some(Self {
+            record,
+            message,
+            from: 1,
+            told_by: 0,
+        })
+    }
+
+    /// The same, told by a master after others.
+    pub(crate) fn of(self, from: u64, told_by: u64) -> Self {
+        Self {
+            from,
+            told_by,
+            ..self
+        }
+    }
+
+    /// Whether it is news for somebody who hears some masters.
+    pub(crate) fn is_for(&self, masters: u64) -> bool {
+        masters & self.from != 0 && masters & self.told_by == 0
     }
 
     /// Its tag.
@@ -114,6 +140,8 @@ pub(crate) enum Next {
 pub(crate) struct Stream {
     shared: Arc<Shared>,
     at: u64,
+    /// Of those that were lost before they came here, how many it was told of.
+    lost: u64,
     news: watch::Receiver<u64>,
 }
 
@@ -152,12 +180,19 @@ impl Events {
         Self(Arc::new(Shared {
             kept: Mutex::default(),
             next: watch::Sender::new(0),
+            lost: AtomicU64::new(0),
         }))
     }
 
     /// Hands an event to all streams.
     pub(crate) fn push(&self, text: Text) {
         self.0.push(text);
+    }
+
+    /// Tells all streams that so many events were lost before they came here.
+    pub(crate) fn lose(&self, count: u64) {
+        self.0.lost.fetch_add(count, Relaxed);
+        self.0.next.send_modify(|_| {});
     }
 
     /// A stream of what is fired from now on.
@@ -167,6 +202,7 @@ impl Events {
         Stream {
             shared: Arc::clone(&self.0),
             at,
+            lost: self.0.lost.load(Relaxed),
             news,
         }
     }
@@ -215,6 +251,12 @@ impl Stream {
     }
 
     fn poll(&mut self) -> Option<Next> {
+        let lost = self.shared.lost.load(Relaxed);
+        if lost != self.lost {
+            let more = lost.wrapping_sub(self.lost);
+            self.lost = lost;
+            return Some(Next::Lost(more));
+        }
         let kept = self.shared.lock();
         if self.at < kept.first {
             let lost = kept.first - self.at;
@@ -250,6 +292,19 @@ mod tests {
         assert!(record.ends_with("\n\n"));
         // However many streams take it, it is there once.
         assert_eq!(text.record().as_ptr(), text.record().as_ptr());
+    }
+
+    #[tokio::test]
+    async fn what_was_lost_before_is_told_once() {
+        let events = Events::empty();
+        events.lose(1);
+        let mut stream = events.stream();
+        let waiting = stream.next();
+        events.lose(3);
+        events.0.take(&event("t", Map::new()));
+        assert!(matches!(waiting.await, Some(Next::Lost(3))));
+        assert!(matches!(stream.next().await, Some(Next::Event(_))));
+        assert!(stream.poll().is_none());
     }
 
     #[tokio::test]

@@ -6,6 +6,10 @@
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
+/// The header of an answer to another API that says that nobody has acted on what
+/// was asked.
+pub(crate) const UNTOUCHED: &str = "halite-untouched";
+
 /// A request that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -83,6 +87,17 @@ impl Fault {
             StatusCode::SERVICE_UNAVAILABLE,
             "Salt Master is not available.",
         )
+    }
+
+    /// The same as another API is to hear it: nobody has acted on the request, which
+    /// may go to another master.
+    pub(crate) fn untouched() -> Self {
+        let mut fault = Self::no_master();
+        let yes = HeaderValue::from_static("1");
+        fault
+            .headers
+            .push((HeaderName::from_static(UNTOUCHED), yes));
+        fault
     }
 }
 

@@ -127,12 +127,51 @@ pub const OTHER_STREAM_PAUSE: Duration = Duration::from_millis(500);
 /// begins without them.
 pub const OTHER_STREAMS_WITHIN: Duration = Duration::from_secs(1);
 
-/// Commands at one other API at once; more wait. It takes 64 connections of one
+/// Commands and logins at one other API at once; who gets no place within
+/// [`OTHER_ANSWERS_WITHIN`] goes to the next one. It takes 64 connections of one
 /// address.
 pub const RELAYED_AT_ONCE_MAX: usize = 32;
 
+/// The same for what only asks: whether a token is known, and for jobs.
+pub const QUESTIONS_AT_ONCE_MAX: usize = 8;
+
+/// How long another API may take with a command; then the answer is 503, and the
+/// outcome is not known.
+pub const RELAYED_COMMAND_WITHIN: Duration = Duration::from_secs(3600);
+
+/// The same for a login.
+pub const RELAYED_LOGIN_WITHIN: Duration = Duration::from_secs(60);
+
 /// Bytes of an answer of another API; a larger one is refused with 502.
-pub const RELAYED_ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+pub const RELAYED_ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Bytes of all answers of other APIs that are being read; one that does not fit is
+/// refused with 503.
+pub const RELAYED_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Tokens that other masters have refused are remembered, so many for so long.
+pub const TOKENS_REFUSED_MAX: usize = 4096;
+/// See [`TOKENS_REFUSED_MAX`].
+pub const TOKENS_REFUSED_FOR: Duration = Duration::from_secs(5);
+
+/// Tokens at once that the master of this machine is asked about before a command;
+/// more wait.
+pub const TOKENS_ASKED_MAX: usize = 8;
+
+/// How old the last look at the master may be for `/health`, and for who has shown
+/// no right.
+pub const OWN_SEEN_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long the addresses of another API's name are good; then they are looked up
+/// again.
+pub const OTHER_NAME_GOOD_FOR: Duration = Duration::from_secs(60);
+
+/// How long such a look-up may take; then the addresses that were good before are
+/// taken.
+pub const OTHER_NAME_WITHIN: Duration = Duration::from_millis(500);
+
+/// Bytes of a comment in the event stream of another API that stand in the log.
+pub const COMMENT_BYTES_MAX: usize = 200;
 
 /// Bytes of a line in the event stream of another API; a stream with a longer one ends.
 pub const RELAYED_EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -143,8 +182,12 @@ pub const COPIES_KNOWN_MAX: usize = 65_536;
 /// See [`COPIES_KNOWN_MAX`].
 pub const COPIES_KNOWN_FOR: Duration = Duration::from_secs(60);
 
-/// Tokens that another API is shown, one after the other, for its events.
-pub const TOKENS_TRIED_MAX: usize = 4;
+/// How long it is believed that another master accepts the token of a stream; then it
+/// is asked again.
+pub const OTHER_ACCEPTS_FOR: Duration = Duration::from_secs(60);
+
+/// The same where it refuses.
+pub const OTHER_REFUSES_FOR: Duration = Duration::from_secs(30);
 
 /// Other masters that one API answers for.
 pub const OTHER_MASTERS_MAX: usize = 32;

@@ -85,6 +85,7 @@ impl Server {
         // Every connection holds a sender: when all are gone, so are they.
         let (alive, mut all_gone) = mpsc::channel::<()>(1);
         tokio::pin!(stop);
+        self.app.begin_looking();
         loop {
             let accepting = async {
                 let slot = Arc::clone(&slots).acquire_owned().await.ok();

@@ -78,11 +78,15 @@ impl Runner {
     /// # Errors
     /// When it does not answer.
     pub(crate) async fn is_token(&self, token: &str, has_others: bool) -> Result<bool, Fault> {
-        if has_others && !self.masters.own_is_there().await {
+        if has_others && !self.masters.own_was_there().await {
             return self.masters.is_token(token).await;
         }
-        let data = self.client.token_data(token).await;
-        let data = data.map_err(|error| fault(&error))?;
+        let data = match self.client.token_data(token).await {
+            Err(_) if has_others && !self.masters.own_is_there().await => {
+                return self.masters.is_token(token).await;
+            }
+            data => data.map_err(|error| fault(&error))?,
+        };
         Ok(data.get("token").is_some_and(Value::is_true))
     }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use halite_proto::{Value, json};
 
+use super::bit;
 use crate::encode::to_json;
 
 /// The field in which a master of a cluster says whose event it passes on.
@@ -28,10 +29,15 @@ pub(super) struct Copies {
 
 #[derive(Debug, Default)]
 struct Told {
-    /// How often it was handed on.
+    /// How often each stream had it, and of which master it is.
+    by: Vec<By>,
+}
+
+#[derive(Debug)]
+struct By {
+    stream: u64,
+    master: usize,
     times: u32,
-    /// How often each stream had it.
-    by: Vec<(u64, u32)>,
 }
 
 impl Copies {
@@ -46,9 +52,16 @@ impl Copies {
         }
     }
 
-    /// Whether an event of a stream is none that another stream had before;
-    /// `json` is its tag and data.
-    pub(super) fn is_new(&mut self, now: Instant, stream: u64, tag: &str, json: &str) -> bool {
+    /// The masters, a bit for each, that have told an event of a master's stream in
+    /// other streams already; `json` is its tag and data.
+    pub(super) fn told_by(
+        &mut self,
+        now: Instant,
+        stream: u64,
+        master: usize,
+        tag: &str,
+        json: &str,
+    ) -> u64 {
         self.forget(now);
         let key = self.key(tag, json);
         let order = &mut self.order;
@@ -56,22 +69,24 @@ impl Copies {
             order.push_back((now, key));
             Told::default()
         });
-        let own = match told.by.iter_mut().find(|(by, _)| *by == stream) {
-            Some((_, own)) => own,
+        let times = match told.by.iter_mut().find(|by| by.stream == stream) {
+            Some(own) => {
+                own.times = own.times.saturating_add(1);
+                own.times
+            }
             None => {
-                told.by.push((stream, 0));
-                match told.by.last_mut() {
-                    Some((_, own)) => own,
-                    None => return true,
-                }
+                told.by.push(By {
+                    stream,
+                    master,
+                    times: 1,
+                });
+                1
             }
         };
-        *own += 1;
-        let is_new = *own > told.times;
-        if is_new {
-            told.times = *own;
-        }
-        is_new
+        let others = told.by.iter().filter(|by| by.stream != stream);
+        others
+            .filter(|by| by.times >= times)
+            .fold(0, |bits, by| bits | bit(by.master))
     }
 
     fn forget(&mut self, now: Instant) {
@@ -124,6 +139,14 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_secs(60);
 
+    impl Copies {
+        /// Whether it is news for who hears all; each stream is of its own master.
+        fn is_new(&mut self, now: Instant, stream: u64, tag: &str, json: &str) -> bool {
+            let master = usize::try_from(stream).unwrap();
+            self.told_by(now, stream, master, tag, json) == 0
+        }
+    }
+
     fn event(tag: &str, data: &str) -> String {
         format!("{{\"tag\": \"{tag}\", \"data\": {data}}}")
     }
@@ -164,6 +187,18 @@ mod tests {
         assert!(!copies.is_new(now, 2, "t", "x"));
         assert!(copies.is_new(now, 2, "t", "x"));
         assert!(!copies.is_new(now, 1, "t", "x"));
+    }
+
+    #[test]
+    fn who_has_told_it_is_said() {
+        let mut copies = Copies::new(100, MINUTE);
+        let now = Instant::now();
+        assert_eq!(copies.told_by(now, 7, 1, "t", "x"), 0);
+        assert_eq!(copies.told_by(now, 8, 0, "t", "x"), bit(1));
+        assert_eq!(copies.told_by(now, 9, 2, "t", "x"), bit(0) | bit(1));
+        // A later stream of a master's tells what the earlier one told.
+        assert_eq!(copies.told_by(now, 10, 1, "t", "x") & bit(1), bit(1));
+        assert_eq!(copies.told_by(now, 8, 0, "t", "x"), 0);
     }
 
     #[test]

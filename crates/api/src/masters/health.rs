@@ -52,6 +52,13 @@ impl Health {
         Some(event)
     }
 
+    /// What was taken for a master is none: it is not away.
+    pub(super) fn forget(&self, index: usize) {
+        if let Some(known) = self.lock().get_mut(index) {
+            known.away = None;
+        }
+    }
+
     pub(super) fn is_away(&self, index: usize) -> bool {
         let all = self.lock();
         all.get(index).is_some_and(|known| known.away.is_some())
@@ -82,6 +89,9 @@ mod tests {
         assert_eq!(away.tag.as_str(), "salt/netapi/master/away");
         assert_eq!(away.data.get("master"), Some(&"m2".into()));
         assert_eq!(health.found(1, why()), None);
+        health.forget(1);
+        assert!(health.away().is_empty());
+        assert!(health.found(1, why()).is_some());
         assert_eq!(health.away(), ["m2"]);
         let back = health.found(1, None).unwrap();
         assert_eq!(back.tag.as_str(), "salt/netapi/master/back");

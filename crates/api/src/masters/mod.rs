@@ -9,15 +9,20 @@ mod copies;
 pub(crate) mod fuzzing;
 mod health;
 mod links;
+mod look;
 pub(crate) mod merged;
+mod names;
+mod other;
+mod refused;
 mod relay;
 mod sse;
 mod watchers;
 mod wire;
 
 use std::fmt::Write;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use axum::http::HeaderValue;
 use halite_client::LocalClient;
@@ -26,12 +31,14 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::error::ServeError;
 use crate::events::Events;
-use crate::limits::{COPIES_KNOWN_FOR, COPIES_KNOWN_MAX, RELAYED_AT_ONCE_MAX};
+use crate::limits::{COPIES_KNOWN_FOR, COPIES_KNOWN_MAX, OTHER_MASTERS_MAX, RELAYED_BYTES_MAX};
 use crate::settings::ApiSettings;
 use crate::tls::Dialer;
 use copies::Copies;
 use health::Health;
 use links::Link;
+use other::Other;
+use refused::Refused;
 pub(crate) use relay::OfOthers;
 use watchers::Watchers;
 pub(crate) use watchers::Watching;
@@ -44,11 +51,25 @@ pub(crate) const AWAY: &str = "halite-masters-away";
 /// The place of this machine's master among all.
 const OWN: usize = 0;
 
+/// The bit of a master among all.
+const fn bit(master: usize) -> u64 {
+    1 << master
+}
+
+// Each master has a bit.
+const _: () = assert!(OTHER_MASTERS_MAX < 64);
+
 /// All masters that this API answers for.
 pub(crate) struct Masters {
     own: LocalClient,
     others: Vec<Other>,
     health: Health,
+    /// The last look at the master of this machine.
+    own_seen: Mutex<Option<(Instant, bool)>>,
+    /// Held by who looks in the place of those that wait for it.
+    looking: tokio::sync::Mutex<()>,
+    /// Tokens that another master does not know.
+    refused: Refused,
     /// The events of all.
     all: Events,
     copies: Mutex<Copies>,
@@ -58,17 +79,6 @@ pub(crate) struct Masters {
     next_stream: AtomicU64,
     /// What this process is called among APIs.
     instance: HeaderValue,
-}
-
-/// Another master.
-struct Other {
-    wire: Wire,
-    /// Commands at once.
-    places: Semaphore,
-    /// Whether it has turned out to be this one.
-    is_self: AtomicBool,
-    /// Whether it was said in the log that it refuses its events.
-    has_refused: AtomicBool,
 }
 
 impl Masters {
@@ -87,24 +97,26 @@ impl Masters {
         let dialer = dialer
             .transpose()
             .map_err(|error| ServeError::Tls(Box::new(error)))?;
+        let room = Arc::new(Semaphore::new(RELAYED_BYTES_MAX));
         let others: Vec<Other> = settings
             .other_masters
             .iter()
-            .map(|at| Other {
-                wire: Wire::new(
+            .map(|at| {
+                Other::new(Wire::new(
                     at.clone(),
                     dialer.clone().filter(|_| at.is_encrypted),
                     instance.clone(),
-                ),
-                places: Semaphore::new(RELAYED_AT_ONCE_MAX),
-                is_self: AtomicBool::new(false),
-                has_refused: AtomicBool::new(false),
+                    Arc::clone(&room),
+                ))
             })
             .collect();
         let names = others.iter().map(|other| other.wire.address.to_string());
         let names = [settings.own_name.clone()].into_iter().chain(names);
         let masters = Arc::new(Self {
             health: Health::new(names),
+            own_seen: Mutex::default(),
+            looking: tokio::sync::Mutex::default(),
+            refused: Refused::default(),
             all: Events::empty(),
             copies: Mutex::new(Copies::new(COPIES_KNOWN_MAX, COPIES_KNOWN_FOR)),
             watchers: Arc::default(),
@@ -116,8 +128,6 @@ impl Masters {
         });
         if !masters.is_alone() {
             masters.hear(own_events);
-            let watching = Arc::clone(&masters);
-            tokio::spawn(async move { watching.look_at_all().await });
         }
         Ok(masters)
     }

@@ -3,7 +3,7 @@
 //! Pure. Invariant: whatever the bytes, a record has a tag and data of one line
 //! each, and what is kept of an unfinished line is bounded.
 
-use crate::limits::RELAYED_EVENT_BYTES_MAX;
+use crate::limits::{COMMENT_BYTES_MAX, RELAYED_EVENT_BYTES_MAX};
 
 /// A record of a stream, as it comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,10 +66,23 @@ impl Reader {
         } else if let Some(json) = line.strip_prefix("data: ") {
             self.json = Some(json.to_owned());
         } else if let Some(comment) = line.strip_prefix(": ") {
-            self.comment = Some(comment.to_owned());
+            self.comment = Some(short(comment));
         }
         None
     }
+}
+
+/// The beginning of a comment, for the log.
+fn short(comment: &str) -> String {
+    let end = comment.floor_char_boundary(COMMENT_BYTES_MAX);
+    let short = comment.get(..end).unwrap_or_default();
+    short.chars().filter(|char| !char.is_control()).collect()
+}
+
+/// How many events a stream has lost, as a comment of ours says it.
+pub(super) fn lost(comment: &str) -> Option<u64> {
+    let (count, _) = comment.split_once(" events were dropped")?;
+    count.parse().ok()
 }
 
 #[cfg(test)]
@@ -97,6 +110,19 @@ mod tests {
         let letters: Vec<String> = stream.chars().map(String::from).collect();
         let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
         assert_eq!(records(&letters), expected);
+    }
+
+    #[test]
+    fn a_comment_says_what_was_lost_and_is_short() {
+        let mut reader = Reader::default();
+        let said = b": 3 events were dropped: this stream is too slow\n\n";
+        assert_eq!(reader.take(said), Ok(Vec::new()));
+        assert_eq!(reader.comment.take().as_deref().and_then(lost), Some(3));
+        let long = format!(": \u{1b}[2J{}\n", "\u{e4}".repeat(COMMENT_BYTES_MAX));
+        assert_eq!(reader.take(long.as_bytes()), Ok(Vec::new()));
+        let comment = reader.comment.take().unwrap();
+        assert!(comment.len() <= COMMENT_BYTES_MAX && comment.starts_with("[2J"));
+        assert_eq!(lost(&comment), None);
     }
 
     #[test]

@@ -1,75 +1,198 @@
-//! Who hears the events of all masters, and with which tokens they may.
+//! Who hears the events of which masters, and with which tokens they may.
 //!
-//! Other APIs are asked for events only while somebody here listens, and with the
-//! token of somebody who does.
+//! Other APIs are asked for events only while somebody here listens whose token the
+//! master there accepts. Invariant: a stream has the events of those masters alone
+//! that have accepted its own token, and a token that is refused stands in nobody's
+//! way.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use halite_crypto::Secret;
 use tokio::sync::watch;
 
+use super::{OWN, bit};
+use crate::events::Text;
+use crate::limits::{OTHER_ACCEPTS_FOR, OTHER_REFUSES_FOR};
+
 /// The streams of all callers.
 #[derive(Default)]
 pub(super) struct Watchers {
-    tokens: Mutex<Tokens>,
-    count: watch::Sender<usize>,
+    all: Mutex<All>,
+    /// Grows with every change.
+    news: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct Tokens {
-    by: BTreeMap<u64, Secret<String>>,
+struct All {
+    tokens: BTreeMap<u64, Token>,
     next: u64,
+}
+
+/// A token of one or several streams.
+struct Token {
+    text: Secret<String>,
+    streams: usize,
+    /// What the other masters have said of it, by their places.
+    said: BTreeMap<usize, Said>,
+    /// The masters whose events its streams have, a bit for each.
+    allowed: Arc<AtomicU64>,
+}
+
+#[derive(Clone, Copy)]
+struct Said {
+    is_good: bool,
+    at: Instant,
 }
 
 /// One stream of a caller's, until dropped.
 pub(crate) struct Watching {
     watchers: Arc<Watchers>,
     id: u64,
+    allowed: Arc<AtomicU64>,
 }
 
 impl Watchers {
     /// A caller with a token begins to listen.
     pub(super) fn begin(self: &Arc<Self>, token: String) -> Watching {
-        let mut tokens = self.lock();
-        let id = tokens.next;
-        tokens.next += 1;
-        tokens.by.insert(id, Secret::new(token));
-        self.count.send_replace(tokens.by.len());
-        drop(tokens);
-        let watchers = Arc::clone(self);
-        Watching { watchers, id }
-    }
-
-    /// So many different tokens, those first whose owners came last.
-    pub(super) fn tokens(&self, number_max: usize) -> Vec<String> {
-        let mut last = Vec::new();
-        for token in self.lock().by.values().rev() {
-            if last.len() >= number_max {
-                break;
+        let mut all = self.lock();
+        let known = all
+            .tokens
+            .iter_mut()
+            .find(|(_, known)| *known.text.expose() == token);
+        let (id, allowed) = match known {
+            Some((id, known)) => {
+                known.streams += 1;
+                (*id, Arc::clone(&known.allowed))
             }
-            if !last.contains(token.expose()) {
-                last.push(token.expose().clone());
+            None => {
+                let id = all.next;
+                all.next += 1;
+                let allowed = Arc::new(AtomicU64::new(bit(OWN)));
+                let token = Token {
+                    text: Secret::new(token),
+                    streams: 1,
+                    said: BTreeMap::new(),
+                    allowed: Arc::clone(&allowed),
+                };
+                all.tokens.insert(id, token);
+                (id, allowed)
             }
+        };
+        drop(all);
+        self.tell();
+        Watching {
+            watchers: Arc::clone(self),
+            id,
+            allowed,
         }
-        last
     }
 
-    /// How many there are, now and later.
-    pub(super) fn count(&self) -> watch::Receiver<usize> {
-        self.count.subscribe()
+    /// A token that a master is to be asked about: first what it has not seen, the
+    /// newest first, then what it has answered a while ago.
+    pub(super) fn to_ask(&self, master: usize, now: Instant) -> Option<(u64, String)> {
+        let all = self.lock();
+        let newest = || all.tokens.iter().rev();
+        let unseen = newest().find(|(_, token)| !token.said.contains_key(&master));
+        let (id, token) = unseen.or_else(|| {
+            newest().find(|(_, token)| token.said.get(&master).is_some_and(|said| said.is_old(now)))
+        })?;
+        Some((*id, token.text.expose().clone()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tokens> {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What a master has said of a token.
+    pub(super) fn said(&self, master: usize, id: u64, is_good: bool, now: Instant) {
+        if let Some(token) = self.lock().tokens.get_mut(&id) {
+            token.said.insert(master, Said { is_good, at: now });
+            match is_good {
+                true => token.allowed.fetch_or(bit(master), Relaxed),
+                false => token.allowed.fetch_and(!bit(master), Relaxed),
+            };
+        }
+        self.tell();
+    }
+
+    /// The newest token that a master accepts.
+    pub(super) fn accepted(&self, master: usize) -> Option<(u64, String)> {
+        let all = self.lock();
+        let is_good = |token: &Token| token.said.get(&master).is_some_and(|said| said.is_good);
+        let (id, token) = all.tokens.iter().rev().find(|(_, token)| is_good(token))?;
+        Some((*id, token.text.expose().clone()))
+    }
+
+    /// Whether some stream is to have an event of a master that others have told.
+    pub(super) fn wants(&self, text: &Text) -> bool {
+        let all = self.lock();
+        all.tokens
+            .values()
+            .any(|token| text.is_for(token.allowed.load(Relaxed)))
+    }
+
+    /// Whether anybody listens.
+    pub(super) fn has_any(&self) -> bool {
+        !self.lock().tokens.is_empty()
+    }
+
+    /// That something has changed, now and later.
+    pub(super) fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    /// Tells that something has changed.
+    pub(super) fn tell(&self) {
+        self.news
+            .send_modify(|number| *number = number.wrapping_add(1));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Said {
+    fn is_old(self, now: Instant) -> bool {
+        let good_for = match self.is_good {
+            true => OTHER_ACCEPTS_FOR,
+            false => OTHER_REFUSES_FOR,
+        };
+        now.saturating_duration_since(self.at) >= good_for
+    }
+}
+
+impl Watching {
+    /// Whether the stream is to have an event.
+    pub(crate) fn may_have(&self, text: &Text) -> bool {
+        text.is_for(self.allowed.load(Relaxed))
+    }
+
+    /// Whether another master accepts the token; nothing if none has said.
+    pub(crate) fn is_accepted(&self) -> Option<bool> {
+        let all = self.watchers.lock();
+        let said = &all.tokens.get(&self.id)?.said;
+        (!said.is_empty()).then(|| said.values().any(|said| said.is_good))
+    }
+
+    /// What a master has said of the token.
+    pub(super) fn said(&self, master: usize) -> Option<bool> {
+        let all = self.watchers.lock();
+        let said = all.tokens.get(&self.id)?.said.get(&master)?;
+        Some(said.is_good)
     }
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        let mut tokens = self.watchers.lock();
-        tokens.by.remove(&self.id);
-        self.watchers.count.send_replace(tokens.by.len());
+        let mut all = self.watchers.lock();
+        if let Some(token) = all.tokens.get_mut(&self.id) {
+            token.streams -= 1;
+            if token.streams == 0 {
+                all.tokens.remove(&self.id);
+            }
+        }
+        drop(all);
+        self.watchers.tell();
     }
 }
 
@@ -77,20 +200,70 @@ impl Drop for Watching {
 mod tests {
     use super::*;
 
+    fn text(from: u64, told_by: u64) -> Text {
+        Text::from_record("t", "{}").unwrap().of(from, told_by)
+    }
+
     #[test]
-    fn tokens_are_there_while_their_owners_listen() {
+    fn a_token_opens_the_events_of_a_master_to_its_own_streams_alone() {
         let watchers = Arc::new(Watchers::default());
-        let count = watchers.count();
-        let first = watchers.begin("t1".to_owned());
-        let second = watchers.begin("t2".to_owned());
-        let third = watchers.begin("t2".to_owned());
-        assert_eq!(*count.borrow(), 3);
-        assert_eq!(watchers.tokens(9), ["t2", "t1"]);
-        assert_eq!(watchers.tokens(1), ["t2"]);
-        drop((second, third));
-        assert_eq!(watchers.tokens(9), ["t1"]);
-        drop(first);
-        assert_eq!(*count.borrow(), 0);
-        assert!(watchers.tokens(9).is_empty());
+        let now = Instant::now();
+        let good = watchers.begin("t1".to_owned());
+        let strange = watchers.begin("t2".to_owned());
+        let again = watchers.begin("t1".to_owned());
+        // The newest that is not known is asked about first.
+        let (id, token) = watchers.to_ask(1, now).unwrap();
+        assert_eq!((id, token.as_str()), (strange.id, "t2"));
+        assert_eq!(strange.is_accepted(), None);
+        watchers.said(1, id, false, now);
+        let (id, token) = watchers.to_ask(1, now).unwrap();
+        assert_eq!((id, token.as_str()), (good.id, "t1"));
+        watchers.said(1, id, true, now);
+        assert_eq!(watchers.to_ask(1, now), None);
+        assert_eq!(watchers.accepted(1).unwrap().1, "t1");
+        assert_eq!(watchers.accepted(2), None);
+        let of_other = text(bit(1), 0);
+        assert!(good.may_have(&of_other) && again.may_have(&of_other));
+        assert!(!strange.may_have(&of_other));
+        assert!(strange.may_have(&text(bit(OWN), 0)));
+        // What the other one has told first comes again for who does not hear it.
+        let copy = text(bit(OWN), bit(1));
+        assert!(strange.may_have(&copy) && !good.may_have(&copy));
+        assert!(watchers.wants(&copy));
+        assert_eq!(
+            (good.is_accepted(), strange.is_accepted()),
+            (Some(true), Some(false))
+        );
+        drop(strange);
+        assert!(!watchers.wants(&copy));
+        drop(good);
+        assert!(watchers.has_any());
+        drop(again);
+        assert!(!watchers.has_any() && watchers.accepted(1).is_none());
+    }
+
+    #[test]
+    fn bad_tokens_keep_nobody_from_being_asked() {
+        let watchers = Arc::new(Watchers::default());
+        let now = Instant::now();
+        let _good = watchers.begin("good".to_owned());
+        let bad: Vec<_> = (0..9)
+            .map(|number| watchers.begin(format!("bad{number}")))
+            .collect();
+        for _ in 0..=bad.len() {
+            let (id, token) = watchers.to_ask(1, now).unwrap();
+            watchers.said(1, id, token == "good", now);
+        }
+        assert_eq!(watchers.to_ask(1, now), None);
+        assert_eq!(watchers.accepted(1).unwrap().1, "good");
+        // After a while all are asked about again; then nobody is good any more.
+        let later = now + OTHER_ACCEPTS_FOR;
+        let mut asked = 0;
+        while let Some((id, _)) = watchers.to_ask(1, later) {
+            watchers.said(1, id, false, later);
+            asked += 1;
+        }
+        assert_eq!(asked, bad.len() + 1);
+        assert_eq!(watchers.accepted(1), None);
     }
 }

@@ -3,12 +3,13 @@
 //! Invariant: an error says whether the other side may have had the request.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, Method, Request, StatusCode, header};
 use halite_proto::Value;
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -19,10 +20,14 @@ use nix::sys::socket::sockopt::{
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::names::Names;
 use crate::address::Address;
+use crate::fault::UNTOUCHED;
 use crate::limits::{
-    OTHER_CONNECTED_WITHIN, OTHER_SILENT_MAX, RELAYED_ANSWER_BYTES_MAX, WRITE_WITHIN,
+    OTHER_CONNECTED_WITHIN, OTHER_SILENT_MAX, RELAYED_ANSWER_BYTES_MAX, RELAYED_BYTES_MAX,
+    WRITE_WITHIN,
 };
 use crate::sessions::AUTH_HEADER;
 use crate::tls::{Dialer, TlsError};
@@ -35,8 +40,12 @@ pub(crate) const RELAYED: &str = "halite-relayed";
 pub(super) struct Wire {
     pub(super) address: Address,
     dialer: Option<Dialer>,
+    /// Where its name leads.
+    names: Names,
     /// Who asks.
     instance: HeaderValue,
+    /// The room of the answers of all other masters.
+    room: Arc<Semaphore>,
 }
 
 /// Why there is no answer.
@@ -60,7 +69,13 @@ pub(super) enum WireError {
     /// The answer does not come. The request may have been read.
     #[error("no answer within {} s", .0.as_secs())]
     Silent(Duration),
-    /// The answer ended half-way, or is too large.
+    /// The answer is too large.
+    #[error("the answer has more than {RELAYED_ANSWER_BYTES_MAX} bytes")]
+    TooLarge,
+    /// The answers of all that are asked are too large together.
+    #[error("the answers of other masters have more than {RELAYED_BYTES_MAX} bytes together")]
+    NoRoom,
+    /// The answer ended half-way.
     #[error("the answer cannot be read")]
     Answer(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -83,41 +98,82 @@ impl<C: AsyncRead + AsyncWrite + Send + Unpin> Connection for C {}
 /// An answer whose body is there.
 pub(super) struct Answered {
     pub(super) status: StatusCode,
+    /// Whether the API says that nobody has acted on the request.
+    pub(super) is_untouched: bool,
     pub(super) body: Bytes,
+    /// The room of the body, until it is read.
+    pub(super) _room: Option<OwnedSemaphorePermit>,
 }
 
 impl Wire {
-    pub(super) fn new(address: Address, dialer: Option<Dialer>, instance: HeaderValue) -> Self {
+    pub(super) fn new(
+        address: Address,
+        dialer: Option<Dialer>,
+        instance: HeaderValue,
+        room: Arc<Semaphore>,
+    ) -> Self {
         Self {
+            names: Names::new(&address.host, address.port),
             address,
             dialer,
             instance,
+            room,
         }
     }
 
-    /// Asks for a page, or posts JSON to it, and waits for the whole answer; within
-    /// a time, where there is one.
+    /// Asks for a page, or posts JSON to it, and waits for the whole answer, within
+    /// a time.
     pub(super) async fn ask(
         &self,
         method: Method,
         page: &str,
         token: Option<&str>,
         json: Option<String>,
-        within: Option<Duration>,
+        within: Duration,
     ) -> Result<Answered, WireError> {
         let asking = async {
             let response = self.send(method, page, token, json).await?;
             let status = response.status();
-            let body = Limited::new(response.into_body(), RELAYED_ANSWER_BYTES_MAX);
-            let body = body.collect().await.map_err(WireError::Answer)?.to_bytes();
-            Ok(Answered { status, body })
+            let is_untouched = response.headers().contains_key(UNTOUCHED);
+            let (body, room) = self.whole(response.into_body()).await?;
+            Ok(Answered {
+                status,
+                is_untouched,
+                body,
+                _room: room,
+            })
         };
-        match within {
-            None => asking.await,
-            Some(within) => tokio::time::timeout(within, asking)
-                .await
-                .unwrap_or(Err(WireError::Silent(within))),
+        tokio::time::timeout(within, asking)
+            .await
+            .unwrap_or(Err(WireError::Silent(within)))
+    }
+
+    /// The whole body, and its part of the room of all answers.
+    async fn whole(
+        &self,
+        mut body: Incoming,
+    ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), WireError> {
+        let mut bytes = Vec::new();
+        let mut room: Option<OwnedSemaphorePermit> = None;
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| WireError::Answer(Box::new(error)))?;
+            let Some(more) = frame.data_ref() else {
+                continue;
+            };
+            if bytes.len() + more.len() > RELAYED_ANSWER_BYTES_MAX {
+                return Err(WireError::TooLarge);
+            }
+            let taken = u32::try_from(more.len())
+                .ok()
+                .and_then(|more| Arc::clone(&self.room).try_acquire_many_owned(more).ok());
+            let taken = taken.ok_or(WireError::NoRoom)?;
+            match &mut room {
+                Some(room) => room.merge(taken),
+                None => room = Some(taken),
+            }
+            bytes.extend_from_slice(more);
         }
+        Ok((bytes.into(), room))
     }
 
     /// Asks, and waits for the head of the answer.
@@ -158,8 +214,10 @@ impl Wire {
     }
 
     async fn connect(&self) -> Result<SendRequest<Body>, WireError> {
-        let at = (self.address.host.as_str(), self.address.port);
-        let stream = TcpStream::connect(at).await.map_err(WireError::Unreached)?;
+        let at = self.names.addresses().await;
+        let at = at.map_err(WireError::Unreached)?;
+        let stream = TcpStream::connect(at.as_slice()).await;
+        let stream = stream.map_err(WireError::Unreached)?;
         notice_death(&stream).map_err(WireError::Unreached)?;
         let stream: Box<dyn Connection> = match &self.dialer {
             None => Box::new(stream),

@@ -114,13 +114,18 @@ pub(super) async fn logout(app: &App, asked: &Asked) -> Result<Response, Fault> 
     let id = asked.session.as_deref().unwrap_or_default();
     if let Some(token) = app.sessions.end(id) {
         let settings = app.runner.client.settings().clone();
-        let delete = move || {
-            let token = TokenId::parse(&token)?;
-            settings.store().tokens.delete(&token).err()
+        let delete = move || match TokenId::parse(&token) {
+            Some(token) => settings.store().tokens.delete(&token),
+            None => Ok(true),
         };
         match tokio::task::spawn_blocking(delete).await {
-            Ok(None) => {}
-            Ok(Some(error)) => {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) if !app.has_others(asked.peer) => {}
+            Ok(Ok(false)) => tracing::warn!(
+                "a token was not in the store of this master: one that another master has made \
+                 stays good there until it expires, unless they keep tokens in one store"
+            ),
+            Ok(Err(error)) => {
                 let error = halite_proto::chain(&error);
                 tracing::error!("a token stays good until it expires: {error}");
             }
@@ -211,6 +216,7 @@ async fn ask_token(app: &App, peer: Peer, mut asks: Map) -> Result<Option<Map>, 
     if app.has_others(peer) && !app.masters.own_is_there().await {
         return app.masters.make_token(asks).await;
     }
+    app.check_relayed(peer).await?;
     let request = TokenRequest {
         credentials: credentials(&mut asks),
         token_expire: asks.remove("token_expire"),

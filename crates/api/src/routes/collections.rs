@@ -106,9 +106,11 @@ async fn of_all(app: &App, asked: &Asked, chunk: Map) -> Result<OfOthers, Fault>
     if let Some(token) = &asked.token {
         low.insert("token", token.as_str());
     }
-    let (own, others) = tokio::join!(one(app, asked, chunk), app.masters.ask_all(low));
-    let mut all = others?;
-    all.answers.insert(0, own?);
+    // Others are asked once it is known that the caller may ask.
+    let own = one(app, asked, chunk).await?;
+    let _place = app.commands.take().await?;
+    let mut all = app.masters.ask_all(low).await?;
+    all.answers.insert(0, own);
     Ok(all)
 }
 

@@ -8,7 +8,7 @@ use super::access::{check_login, login_failed};
 use super::{App, Asked, Peer};
 use crate::decode::{self, Body};
 use crate::encode::Format;
-use crate::fault::Fault;
+use crate::fault::{Fault, UNTOUCHED};
 use crate::settings::CLIENTS;
 
 /// `GET /`
@@ -45,13 +45,19 @@ pub(super) async fn low(
     token: Option<&str>,
 ) -> Result<Vec<Value>, Fault> {
     let mut returns = Vec::new();
-    for mut chunk in chunks {
+    for (number, mut chunk) in chunks.into_iter().enumerate() {
         if let Some(token) = token {
             chunk.insert("token", token);
         }
         let name = login_name(&chunk);
         let client = known_client(&chunk);
-        let ran = one(app, peer, chunk, token.is_some(), name.as_deref()).await;
+        let mut ran = one(app, peer, chunk, token.is_some(), name.as_deref()).await;
+        if let Err(fault) = &mut ran
+            && number > 0
+        {
+            // The chunks before it have run.
+            fault.headers.retain(|(name, _)| *name != UNTOUCHED);
+        }
         app.stats.command(ran.is_ok());
         if let Some(meters) = &app.meters {
             meters.command(client, ran.is_ok());
@@ -82,7 +88,13 @@ async fn one(
     login: Option<&str>,
 ) -> Result<Vec<Value>, Fault> {
     let has_others = app.has_others(peer);
-    let chunk = app.runner.checked(chunk, has_others)?;
+    app.check_relayed(peer).await?;
+    let chunk = app.runner.checked(chunk, has_others).map_err(|fault| {
+        match peer.is_relayed && fault == Fault::no_master() {
+            true => Fault::untouched(),
+            false => fault,
+        }
+    })?;
     if let Some(token) = chunk.credentials.token.as_deref()
         && !has_session
     {
@@ -90,6 +102,7 @@ async fn one(
     }
     let Some(name) = login else {
         let _place = app.commands.take().await?;
+        check_master(app, peer).await?;
         return app.runner.run(chunk, has_others).await;
     };
     check_login(app, peer, Some(name))?;
@@ -97,15 +110,37 @@ async fn one(
     let _place = app.commands.take().await?;
     // Those that it has waited behind may have failed.
     check_login(app, peer, Some(name))?;
+    check_master(app, peer).await?;
     app.runner.run(chunk, has_others).await
 }
 
-/// Refuses a token that the master does not know before anything waits for it.
-async fn check_token(app: &App, peer: Peer, token: &str) -> Result<(), Fault> {
-    check_login(app, peer, None)?;
-    if app.runner.is_token(token, app.has_others(peer)).await? {
-        return Ok(());
+/// Tells another API that nobody has acted on its command, while that is known: when
+/// the master is away before it was asked. Later nobody says so any more.
+async fn check_master(app: &App, peer: Peer) -> Result<(), Fault> {
+    match peer.is_relayed && !app.masters.own_is_there().await {
+        true => Err(Fault::untouched()),
+        false => Ok(()),
     }
+}
+
+/// Refuses a token that the master does not know before anything waits for it. One
+/// that it knows is good, whoever else has failed from there: behind an address there
+/// can be many, as behind another API.
+async fn check_token(app: &App, peer: Peer, token: &str) -> Result<(), Fault> {
+    // The semaphore is never closed.
+    let asking = app.tokens.acquire().await.ok();
+    let is_token = app.runner.is_token(token, app.has_others(peer)).await;
+    drop(asking);
+    match is_token {
+        Ok(true) => return Ok(()),
+        Ok(false) => {}
+        // Nothing was asked but whether the token is good.
+        Err(fault) if peer.is_relayed && fault == Fault::no_master() => {
+            return Err(Fault::untouched());
+        }
+        Err(fault) => return Err(fault),
+    }
+    check_login(app, peer, None)?;
     login_failed(app, peer, "");
     Err(Fault::denied(
         "Authentication failure of type \"token\" occurred.",

@@ -36,7 +36,7 @@ use crate::events::Events;
 use crate::fault::Fault;
 use crate::limits::{
     BODY_SMALL, LARGE_BODIES_BYTES_MAX, LOGINS_MAX, LOGINS_PER_ORIGIN_MAX, STREAMS_MAX,
-    UNPROVEN_PART,
+    TOKENS_ASKED_MAX, UNPROVEN_PART,
 };
 use crate::low::Runner;
 use crate::masters::{AWAY, Masters, RELAYED};
@@ -65,6 +65,8 @@ pub struct App {
     unproven: Slots,
     /// Logins that the master is asked about.
     logins: Shares,
+    /// Tokens that the master is asked about.
+    tokens: Semaphore,
     /// Room for large bodies without a session, in parts of [`BODY_SMALL`] bytes.
     large_bodies: Semaphore,
     /// A place for each stream of events.
@@ -163,6 +165,7 @@ impl App {
             commands: Slots::new(settings.commands_max),
             unproven: Slots::new(settings.commands_max / UNPROVEN_PART),
             logins: Shares::new(LOGINS_PER_ORIGIN_MAX, LOGINS_MAX),
+            tokens: Semaphore::new(TOKENS_ASKED_MAX),
             large_bodies: Semaphore::new(
                 LARGE_BODIES_BYTES_MAX
                     .max(settings.body_bytes_max)
@@ -237,6 +240,19 @@ impl App {
     /// Whether other masters have a part in the answer to somebody.
     fn has_others(&self, peer: Peer) -> bool {
         !peer.is_relayed && !self.masters.is_alone()
+    }
+
+    /// Begins to look which masters can be reached.
+    pub(crate) fn begin_looking(&self) {
+        self.masters.begin_looking();
+    }
+
+    /// Tells another API at once that the master is away, where it would be waited for.
+    async fn check_relayed(&self, peer: Peer) -> Result<(), Fault> {
+        match peer.is_relayed && !self.masters.own_was_there().await {
+            true => Err(Fault::untouched()),
+            false => Ok(()),
+        }
     }
 
     /// Ends all streams of events.

@@ -32,6 +32,7 @@ struct Watched {
     app: Arc<App>,
     /// The session, or the token itself.
     proof: String,
+    is_session: bool,
     stream: Stream,
     peer: Peer,
     ending: watch::Receiver<bool>,
@@ -40,8 +41,14 @@ struct Watched {
     /// A look at the token that is under way.
     checking: Option<BoxFuture<'static, bool>>,
     /// With others' events, as long as it is there.
-    _watching: Option<Watching>,
+    watching: Option<Watching>,
     _place: OwnedSemaphorePermit,
+}
+
+/// What a stream is begun with.
+struct Proven {
+    token: String,
+    is_session: bool,
 }
 
 /// What a stream has to say.
@@ -154,9 +161,7 @@ async fn messages(mut socket: WebSocket, mut watched: Watched) {
 
 impl Watched {
     async fn begin(app: &Arc<App>, proof: String, peer: Peer) -> Result<Self, Fault> {
-        if !is_good(app, &proof, peer).await {
-            return Err(Fault::no_session());
-        }
+        let Proven { token, is_session } = proven(app, &proof, peer).await?;
         let place = Arc::clone(&app.streams).try_acquire_owned().map_err(|_| {
             let full = StatusCode::SERVICE_UNAVAILABLE;
             Fault::new(full, "There are too many streams of events already")
@@ -170,15 +175,14 @@ impl Watched {
         let (stream, watching) = match app.has_others(peer) {
             false => (app.events.stream(), None),
             true => {
-                let token = app.sessions.token(&proof, Instant::now());
-                let token = token.unwrap_or_else(|| proof.clone());
                 let (stream, watching) = app.masters.stream(token).await;
                 (stream, Some(watching))
             }
         };
         Ok(Self {
             stream,
-            _watching: watching,
+            watching,
+            is_session,
             peer,
             checking: None,
             ending: app.ending.subscribe(),
@@ -206,9 +210,18 @@ impl Watched {
                 // Events do not wait for a master that is slow to say it.
                 _ = self.token_check.tick(), if self.checking.is_none() => {
                     let (app, proof, peer) = (Arc::clone(&self.app), self.proof.clone(), self.peer);
-                    self.checking = Some(Box::pin(async move { is_good(&app, &proof, peer).await }));
+                    let is_session = self.is_session;
+                    let by = self.watching.as_ref().and_then(Watching::is_accepted);
+                    self.checking = Some(Box::pin(async move {
+                        is_good(&app, is_session, &proof, peer, by).await
+                    }));
                 }
                 next = self.stream.next() => {
+                    if let (Some(Next::Event(text)), Some(watching)) = (&next, &self.watching)
+                        && !watching.may_have(text)
+                    {
+                        continue;
+                    }
                     self.heartbeat.reset();
                     return Some(News::Events(next?));
                 }
@@ -231,19 +244,42 @@ async fn ended(ending: &mut watch::Receiver<bool>) {
     let _ = ending.wait_for(|ending| *ending).await;
 }
 
-/// Whether a session, or a token of the master's, is good now. A master that does
-/// not answer ends no stream: it comes back.
-async fn is_good(app: &App, proof: &str, peer: Peer) -> bool {
+/// Checks that a session, or a token, may begin a stream, and finds its token.
+async fn proven(app: &App, proof: &str, peer: Peer) -> Result<Proven, Fault> {
     if !is_hex(&proof.into()) {
-        return false;
+        return Err(Fault::no_session());
     }
-    let token = app.sessions.token(proof, Instant::now());
-    let is_session = token.is_some();
-    // Another master may not know the tokens of this one.
-    if is_session && app.has_others(peer) && !app.masters.own_is_there().await {
-        return true;
-    }
-    let token = token.unwrap_or_else(|| proof.to_owned());
+    app.check_relayed(peer).await?;
+    let of_session = app.sessions.token(proof, Instant::now());
+    let is_session = of_session.is_some();
+    let token = of_session.unwrap_or_else(|| proof.to_owned());
+    // The semaphore is never closed.
+    let asking = app.tokens.acquire().await.ok();
     let known = app.runner.is_token(&token, app.has_others(peer)).await;
-    known.unwrap_or(is_session)
+    drop(asking);
+    match known {
+        Ok(true) => Ok(Proven { token, is_session }),
+        Ok(false) => Err(Fault::no_session()),
+        // Another API is to ask the next one.
+        Err(fault) if peer.is_relayed || app.has_others(peer) => Err(fault),
+        // The only master comes back.
+        Err(_) if is_session => Ok(Proven { token, is_session }),
+        Err(_) => Err(Fault::no_session()),
+    }
+}
+
+/// Whether the proof of a stream is still good. A master that does not answer ends no
+/// stream: it comes back. While that of this machine is away, it counts what others
+/// have said.
+async fn is_good(app: &App, is_session: bool, proof: &str, peer: Peer, by: Option<bool>) -> bool {
+    let token = match app.sessions.token(proof, Instant::now()) {
+        Some(token) => token,
+        None if is_session => return false,
+        None => proof.to_owned(),
+    };
+    if app.has_others(peer) && !app.masters.own_was_there().await {
+        return by.unwrap_or(true);
+    }
+    let known = app.runner.is_token(&token, app.has_others(peer)).await;
+    known.unwrap_or_else(|_| is_session || app.has_others(peer))
 }

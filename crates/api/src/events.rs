@@ -7,7 +7,7 @@
 //! stands in its tag and data.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
@@ -31,6 +31,8 @@ struct Shared {
     next: watch::Sender<u64>,
     /// How many events were lost before they came here.
     lost: AtomicU64,
+    /// Whether the bus is heard now.
+    is_heard: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -154,6 +156,9 @@ impl Events {
             loop {
                 // A master that is not there will be.
                 if let Ok(mut bus) = client.events().await {
+                    if let Some(shared) = weak.upgrade() {
+                        shared.is_heard.store(true, Relaxed);
+                    }
                     tracing::info!("the event bus of the master is heard");
                     while let Ok(Some(event)) = bus.next().await {
                         let Some(shared) = weak.upgrade() else { return };
@@ -163,6 +168,9 @@ impl Events {
                                 tracing::warn!(%error, tag = event.tag(), "cannot read an event");
                             }
                         }
+                    }
+                    if let Some(shared) = weak.upgrade() {
+                        shared.is_heard.store(false, Relaxed);
                     }
                     tracing::warn!("the event bus of the master is gone; trying to reach it again");
                 }
@@ -175,12 +183,18 @@ impl Events {
         events
     }
 
+    /// Whether the bus is heard now.
+    pub(crate) fn are_heard(&self) -> bool {
+        self.0.is_heard.load(Relaxed)
+    }
+
     /// None until some are pushed.
     pub(crate) fn empty() -> Self {
         Self(Arc::new(Shared {
             kept: Mutex::default(),
             next: watch::Sender::new(0),
             lost: AtomicU64::new(0),
+            is_heard: AtomicBool::new(false),
         }))
     }
 

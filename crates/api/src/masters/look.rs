@@ -27,7 +27,10 @@ impl Masters {
             Err(_) => Some("its event bus takes no connection".to_owned()),
         };
         let is_there = away.is_none();
-        self.found(OWN, away);
+        // It is back for streams once its events are heard again.
+        if !is_there || self.own_events.are_heard() {
+            self.found(OWN, away);
+        }
         let mut seen = self.own_seen.lock().unwrap_or_else(PoisonError::into_inner);
         *seen = Some((Instant::now(), is_there));
         is_there

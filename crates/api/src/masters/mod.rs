@@ -62,6 +62,7 @@ const _: () = assert!(OTHER_MASTERS_MAX < 64);
 /// All masters that this API answers for.
 pub(crate) struct Masters {
     own: LocalClient,
+    own_events: Events,
     others: Vec<Other>,
     health: Health,
     /// The last look at the master of this machine.
@@ -123,6 +124,7 @@ impl Masters {
             links: watch::Sender::new(vec![Link::Idle; others.len()]),
             next_stream: AtomicU64::new(OWN as u64 + 1),
             own,
+            own_events: own_events.clone(),
             others,
             instance,
         });

@@ -250,9 +250,16 @@ impl KeyRegisters {
                  it is not accepted"
             );
         }
+        for id in &effects.displaced {
+            tracing::warn!(
+                minion = %id,
+                "another key of it was accepted here than the cluster has: that one is not accepted \
+                 any more"
+            );
+        }
         // Who has revoked them did not know that they were accepted and may have the
         // publish key.
-        state.in_use.is_spent |= !effects.undone.is_empty();
+        state.in_use.is_spent |= !effects.undone.is_empty() || !effects.displaced.is_empty();
         if !effects.members.is_empty() {
             self.refresh_pins();
             self.dial_members(state);

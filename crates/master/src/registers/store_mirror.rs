@@ -41,6 +41,8 @@ pub(super) struct Effects {
     pub(super) deleted: Vec<MinionId>,
     /// See [`Merged::undone`].
     pub(super) undone: Vec<MinionId>,
+    /// Minions of whom this master had accepted another key than the cluster.
+    pub(super) displaced: Vec<MinionId>,
     /// Masters of whom something is new.
     pub(super) members: Vec<PeerId>,
     /// There is another publish key.
@@ -237,9 +239,11 @@ impl StoreMirror {
         Ok(all.filter_map(version).collect())
     }
 
-    /// Whether somebody has accepted, rejected or deleted a minion's key here since
-    /// the last look, or since it was shown. A key that a minion has brought waits,
-    /// which nobody has decided.
+    /// Whether somebody has accepted or deleted a minion's key here since the last
+    /// look, or since it was shown, or has rejected it at any time. A key that a
+    /// minion has brought waits, which nobody has decided; and that another key than
+    /// the cluster's was accepted decides nothing: whoever names himself so may have
+    /// been accepted automatically.
     fn was_decided_here(&self, id: &MinionId) -> Result<bool, KeyStoreError> {
         let looked = |state| self.looked.get(&(state, id.clone()));
         let Some(stored) = self.store.lookup(id)? else {
@@ -247,11 +251,18 @@ impl StoreMirror {
                 .into_iter()
                 .any(|state| looked(state).is_some()));
         };
-        if !matches!(stored.state, KeyState::Accepted | KeyState::Rejected) {
-            return Ok(false);
+        let is_of_the_key = match self.registers.key(id) {
+            Standing::Absent | Standing::Rejected(_) => true,
+            Standing::Pending(known) | Standing::Accepted(known) => stored.is_same_key(known),
+        };
+        match stored.state {
+            KeyState::Rejected => Ok(true),
+            KeyState::Accepted if is_of_the_key => {
+                let version = self.store.version(stored.state, id)?;
+                Ok(looked(stored.state) != Some(&version))
+            }
+            _ => Ok(false),
         }
-        let version = self.store.version(stored.state, id)?;
-        Ok(looked(stored.state) != Some(&version))
     }
 
     fn take_given(&mut self) -> Result<(), RegistersError> {

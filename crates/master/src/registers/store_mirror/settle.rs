@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use halite_cluster::{Merged, PeerId, Standing};
 use halite_crypto::clean_key;
-use halite_key::{KeyState, KeyStoreError};
+use halite_key::{KeyState, KeyStoreError, StoredKey};
 use halite_proto::MinionId;
 
 use super::{Effects, StoreMirror};
@@ -169,10 +169,26 @@ impl StoreMirror {
         id: &MinionId,
         effects: &mut Effects,
     ) -> Result<(), KeyStoreError> {
-        match self.was_decided_here(id)? {
-            true => Ok(()),
-            false => self.show(id, effects),
+        if self.was_decided_here(id)? {
+            return Ok(());
         }
+        let stored = self.store.lookup(id)?;
+        self.show(id, effects)?;
+        let shown = self.store.lookup(id)?;
+        let other = stored.filter(|stored| {
+            let is_shown = |shown: &StoredKey| shown.is_same_key(&stored.pem);
+            stored.state == KeyState::Accepted && !shown.as_ref().is_some_and(is_shown)
+        });
+        let Some(other) = other else {
+            return Ok(());
+        };
+        effects.lost.push(id.clone());
+        effects.displaced.push(id.clone());
+        // It is told to the others as any denied key when this master has caught up.
+        if self.registers.denied_key(id).is_none() {
+            self.store.put(id, KeyState::Denied, &other.pem)?;
+        }
+        Ok(())
     }
 
     /// Has the store show what is known of a minion.

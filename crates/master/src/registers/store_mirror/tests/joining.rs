@@ -121,3 +121,60 @@ fn what_is_decided_at_a_joiner_while_it_catches_up_counts() {
     assert_eq!(state("gone"), None);
     assert_eq!(state("brought"), Some(KeyState::Accepted));
 }
+
+#[test]
+fn a_key_that_a_joiner_accepts_displaces_no_other_one_of_the_cluster() {
+    let mut fleet = Fleet::new(2);
+    let store = fleet.masters[0].store();
+    for (minion, state) in [
+        ("web1", KeyState::Accepted),
+        ("web2", KeyState::Pending),
+        ("web3", KeyState::Accepted),
+    ] {
+        store.put(&id(minion), state, &KEYS[0]).unwrap();
+    }
+    fleet.meet();
+    let mut joiner = fleet.joiner(&[]);
+    let own = joiner.store();
+    // Strangers who call themselves so are accepted automatically, one is rejected.
+    for (minion, state) in [
+        ("web1", KeyState::Accepted),
+        ("web2", KeyState::Accepted),
+        ("web3", KeyState::Rejected),
+    ] {
+        own.put(&id(minion), state, &KEYS[1]).unwrap();
+    }
+    fleet.catch_up(&mut joiner);
+    joiner.mirror.has_joined().unwrap();
+    let decided = joiner.mirror.look(fleet.wall()).unwrap();
+    assert_eq!(decided, [id("web1"), id("web2"), id("web3")]);
+    for (minion, state) in [("web1", KeyState::Accepted), ("web2", KeyState::Pending)] {
+        let key = own.lookup(&id(minion)).unwrap().unwrap();
+        assert_eq!((key.state, key.is_same_key(&KEYS[0])), (state, true));
+        assert!(own.get(KeyState::Denied, &id(minion)).unwrap().is_some());
+        let known = joiner.mirror.registers.key(&id(minion));
+        assert!(matches!(
+            known,
+            Standing::Accepted(key) | Standing::Pending(key) if *key == KEYS[0]
+        ));
+    }
+    assert_eq!(joiner.state("web3"), Some(KeyState::Rejected));
+}
+
+#[test]
+fn a_rejection_at_a_joiner_outlives_its_restart() {
+    let mut fleet = Fleet::new(2);
+    let store = fleet.masters[0].store();
+    store
+        .put(&id("web1"), KeyState::Accepted, &KEYS[0])
+        .unwrap();
+    fleet.meet();
+    let mut joiner = fleet.joiner(&[]);
+    let own = joiner.store();
+    own.put(&id("web1"), KeyState::Rejected, &KEYS[0]).unwrap();
+    joiner.mirror = open(&joiner.dir, 7);
+    fleet.catch_up(&mut joiner);
+    joiner.mirror.has_joined().unwrap();
+    assert_eq!(joiner.mirror.look(fleet.wall()).unwrap(), [id("web1")]);
+    assert_eq!(joiner.state("web1"), Some(KeyState::Rejected));
+}

@@ -68,8 +68,8 @@ options! {
         /// How many masters of a cluster without shared files have a return before its
         /// minion is told so, where as many are connected: 1 or 2.
         cluster_return_copies: u64 = 2,
-        /// How long a master of a cluster that hands its minions over still serves all
-        /// of them after `health_port` says that it is not ready.
+        /// Seconds for which a master that hands its minions over still accepts
+        /// connections after `health_port` says 503: 0 to 60.
         cluster_drain_time: u64 = 3,
         /// Keys of the master and the minions.
         pki_dir: PathBuf = "/etc/salt/pki/master".into(),

@@ -335,6 +335,22 @@ pub const LEAD_EVERY: Duration = Duration::from_millis(500);
 /// linked does not say that it has it too. Then this master's copy has to do.
 pub const RETURN_COPIED_MAX: Duration = Duration::from_secs(5);
 
+/// For how long peers that have not said so in that time are not waited for.
+pub const RETURN_STALL_PAUSE: Duration = Duration::from_secs(30);
+
+/// Returns that wait for a peer's copy at once. For further ones this master's copy
+/// has to do.
+pub const RETURN_COPIES_WAITING_MAX: usize = 10_000;
+
+/// Returns of which it is known under which number the peers were told of them.
+pub const RETURNS_TOLD_MAX: usize = 20_000;
+
+/// The pause before engines that could not be started are started again, which doubles
+/// from the first to the last.
+pub const ENGINES_PAUSE_MIN: Duration = Duration::from_secs(1);
+/// See `ENGINES_PAUSE_MIN`.
+pub const ENGINES_PAUSE_MAX: Duration = Duration::from_secs(300);
+
 /// How long a master that hands its minions over waits until none is connected.
 pub const HAND_OVER_MAX: Duration = Duration::from_secs(5);
 

@@ -55,13 +55,16 @@ impl Mesh {
     }
 
     /// Tells all peers, those that are away as soon as they are back; the number
-    /// of the message.
-    pub fn tell(&self, message: &[u8]) -> u64 {
+    /// of the message. None if it is longer than [`MESSAGE_BYTES_MAX`], and told to
+    /// nobody.
+    ///
+    /// [`MESSAGE_BYTES_MAX`]: crate::limits::MESSAGE_BYTES_MAX
+    pub fn tell(&self, message: &[u8]) -> Option<u64> {
         self.0.tell(None, message)
     }
 
-    /// Tells one peer.
-    pub fn tell_one(&self, peer: &PeerId, message: &[u8]) -> u64 {
+    /// Tells one peer; as [`tell`](Self::tell).
+    pub fn tell_one(&self, peer: &PeerId, message: &[u8]) -> Option<u64> {
         self.0.tell(Some(peer.clone()), message)
     }
 
@@ -85,11 +88,22 @@ impl Mesh {
         self.0.acknowledged().iter().any(|of| *of >= number)
     }
 
+    /// Whether some linked peer has handled the message of this number.
+    pub fn is_copied(&self, number: u64) -> bool {
+        self.0.is_handled_by_one(number)
+    }
+
+    /// Whether the message of this number was forgotten before a peer that is linked now
+    /// was told it, and no other one has handled it.
+    pub fn is_skipped(&self, number: u64) -> bool {
+        self.0.is_skipped(number)
+    }
+
     /// Waits until some peer has handled the message of this number, until none is
     /// linked, or so long. Whether one has.
     pub async fn copied(&self, number: u64, wait_max: Duration) -> bool {
         let mut changed = self.0.changes();
-        let has_one = || self.0.acknowledged().iter().any(|of| *of >= number);
+        let has_one = || self.0.is_handled_by_one(number);
         let waited = timeout(wait_max, async {
             loop {
                 changed.borrow_and_update();

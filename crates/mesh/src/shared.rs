@@ -4,6 +4,8 @@
 //! Invariant: the locks of the log and of the state are held for moments only, never
 //! while a socket or a disk is waited for.
 
+mod skipped;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -88,6 +90,8 @@ struct State {
     heard_by: BTreeMap<PeerId, (Incarnation, usize)>,
     /// Where peers that have dialled us say that they listen.
     learnt: Vec<PeerAddress>,
+    /// The last message that was forgotten before a peer was told it.
+    skipped: BTreeMap<PeerId, u64>,
 }
 
 struct Dialled {
@@ -173,18 +177,18 @@ impl Shared {
         self.changed.subscribe()
     }
 
-    pub(crate) fn tell(&self, to: Option<PeerId>, message: &[u8]) -> u64 {
+    pub(crate) fn tell(&self, to: Option<PeerId>, message: &[u8]) -> Option<u64> {
         if message.len() > MESSAGE_BYTES_MAX {
             tracing::error!(
                 "a message of {} bytes is too long for the peers",
                 message.len()
             );
-            return *self.last.borrow();
+            return None;
         }
         let mut log = self.log();
         let number = log.tell(Instant::now(), to, message.into());
         self.last.send_replace(number);
-        number
+        Some(number)
     }
 
     /// The number of the last message, as it changes.

@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use halite_crypto::PrivateKey;
+use halite_mesh::limits::MESSAGE_BYTES_MAX;
 use halite_mesh::{Incarnation, Listener, Mesh, MeshOptions, PeerAddress, PeerId, Pins, Receiver};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
@@ -198,7 +199,7 @@ async fn all_hear_all_in_order_and_once() {
         }
     }
     let large = vec![7; 3_000_000];
-    let number = masters[0].mesh.tell(&large);
+    let number = masters[0].mesh.tell(&large).unwrap();
     assert!(masters[0].mesh.acknowledged(number, LONG).await);
     for (n, master) in masters.iter_mut().enumerate() {
         let mut next = [0u8; 3];
@@ -229,7 +230,7 @@ async fn all_hear_all_in_order_and_once() {
 async fn who_was_away_is_told_what_it_has_missed() {
     let (place, mut masters) = start(2);
     assert!(masters[0].mesh.linked(LONG).await);
-    let number = masters[0].mesh.tell(b"before");
+    let number = masters[0].mesh.tell(b"before").unwrap();
     assert!(masters[0].mesh.acknowledged(number, LONG).await);
     let mut away = masters.pop().unwrap();
     assert_eq!(away.next_told().await.1, b"before");
@@ -263,7 +264,7 @@ async fn one_peer_is_enough_for_a_copy_and_nobody_waits_alone() {
     for master in &masters {
         assert!(master.mesh.linked(LONG).await);
     }
-    let number = masters[0].mesh.tell(b"a result");
+    let number = masters[0].mesh.tell(b"a result").unwrap();
     assert!(masters[0].mesh.copied(number, LONG).await);
     // Which peer has it is heard, whoever it was.
     for _ in 0..2 {
@@ -273,9 +274,37 @@ async fn one_peer_is_enough_for_a_copy_and_nobody_waits_alone() {
         masters[0].wait_for(Heard::Down(gone)).await;
     }
     let begun = std::time::Instant::now();
-    let number = masters[0].mesh.tell(b"a result that nobody else has");
+    let number = masters[0]
+        .mesh
+        .tell(b"a result that nobody else has")
+        .unwrap();
     assert!(!masters[0].mesh.copied(number, 2 * LONG).await);
     assert!(begun.elapsed() < LONG);
+}
+
+#[tokio::test]
+async fn what_is_forgotten_before_a_peer_hears_it_is_no_copy() {
+    let (place, mut masters) = start(2);
+    assert!(masters[0].mesh.linked(LONG).await);
+    let away = masters.pop().unwrap();
+    away.stop().await;
+    masters[0].wait_for(Heard::Down(name(1))).await;
+    let mesh = masters[0].mesh.clone();
+    let lost = mesh.tell(b"a result").unwrap();
+    let large = vec![0; MESSAGE_BYTES_MAX];
+    let somebody = PeerId::parse("somebody-else").unwrap();
+    for _ in 0..3 {
+        mesh.tell_one(&somebody, &large).unwrap();
+    }
+    assert_eq!(mesh.tell(&vec![0; MESSAGE_BYTES_MAX + 1]), None);
+    let listener = Listener::bind(place.addresses[1]).unwrap();
+    let _back = place.begin(1, listener, 9, "c");
+    masters[0].wait_for(Heard::Up(name(1))).await;
+    assert!(mesh.linked(LONG).await);
+    let told = mesh.tell(b"another one").unwrap();
+    assert!(mesh.copied(told, LONG).await);
+    assert!(mesh.is_copied(told) && !mesh.is_skipped(told));
+    assert!(!mesh.is_copied(lost) && mesh.is_skipped(lost));
 }
 
 #[tokio::test]

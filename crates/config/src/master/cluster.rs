@@ -8,6 +8,9 @@ use crate::error::Faults;
 /// Names of ports that minions use.
 const PORTS: [&str; 2] = ["publish_port", "ret_port"];
 
+/// Seconds of `cluster_drain_time` at most: a master that is stopped waits for them.
+const DRAIN_TIME_MAX: u64 = 60;
+
 impl MasterConfig {
     /// Whether this master belongs to a cluster.
     pub fn is_clustered(&self) -> bool {
@@ -53,6 +56,10 @@ impl MasterConfig {
         }
         if !(1..=2).contains(&self.cluster_return_copies) {
             faults.add(self.raw.wrong("cluster_return_copies", "1 or 2".to_owned()));
+        }
+        if self.cluster_drain_time > DRAIN_TIME_MAX {
+            let allowed = format!("0 to {DRAIN_TIME_MAX} (seconds)");
+            faults.add(self.raw.wrong("cluster_drain_time", allowed));
         }
         let fingerprint = self.cluster_pub_fingerprint.as_deref().unwrap_or_default();
         if !fingerprint.is_empty() && !is_fingerprint(fingerprint) {

@@ -92,6 +92,12 @@ fn mistakes_have_their_place_and_say_what_is_allowed() {
         ),
         (
             "master",
+            "cluster_id: c\ncluster_drain_time: 61\n",
+            "DIR/master:2:21: cluster_drain_time cannot be \"61\"; it is 0 to 60 (seconds)\n  \
+             cluster_drain_time: 61\n                      ^",
+        ),
+        (
+            "master",
             "auto_accept: maybe\n",
             "DIR/master:1:14: auto_accept cannot be \"maybe\"; it is True or False\n  \
              auto_accept: maybe\n               ^",

@@ -40,6 +40,8 @@ pub(crate) enum Message {
     Renew,
     /// The grant that was asked for so.
     Renewed(Grant),
+    /// This master hands its minions over, or has: it takes none in this life.
+    Drains,
     /// This master's minions lose their subscriptions now.
     HandsOver,
     /// There is another publish key.
@@ -104,6 +106,7 @@ impl Message {
             }
             Self::Ask => vec!["ask".into()],
             Self::Renew => vec!["renew".into()],
+            Self::Drains => vec!["drains".into()],
             Self::HandsOver => vec!["hands_over".into()],
             Self::PublishKey => vec!["publish_key".into()],
             Self::Channel(name, body) => {
@@ -178,6 +181,7 @@ impl Message {
             }
             "ask" => Self::Ask,
             "renew" => Self::Renew,
+            "drains" => Self::Drains,
             "hands_over" => Self::HandsOver,
             "publish_key" => Self::PublishKey,
             "channel" => {
@@ -311,6 +315,7 @@ mod tests {
             minions: vec![(web1, true)],
         });
         check_round_trip(Message::Ask);
+        check_round_trip(Message::Drains);
         check_round_trip(Message::HandsOver);
         check_round_trip(Message::PublishKey);
         check_round_trip(Message::Channel("lease".to_owned(), 5.into()));

@@ -4,16 +4,18 @@
 //! What the peers tell is applied in `relay`; everything that has something to
 //! tell them does so through [`Cluster`].
 
+pub(crate) mod copies;
 pub(crate) mod drain;
 pub(crate) mod grants;
 pub(crate) mod joining;
 pub(crate) mod message;
 pub(crate) mod settings;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::future::Future;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use halite_crypto::files::{MODE_SECRET, WriteOptions, ensure_private_dir, write_atomic};
@@ -24,6 +26,7 @@ use halite_mesh::{Incarnation, Listener, Mesh, MeshOptions, PeerId, Pins};
 use halite_proto::{PublisherId, Value};
 use tokio::runtime::Handle;
 
+use self::copies::Copies;
 use self::drain::Drain;
 use self::grants::{Grant, Grants};
 use self::joining::join_if_new;
@@ -32,7 +35,6 @@ use self::settings::ClusterSettings;
 use crate::clock::now_s;
 use crate::core::lead::{Lead, Met};
 use crate::error::{StartError, chain};
-use crate::limits::RETURN_COPIED_MAX;
 use crate::settings::General;
 
 /// What the roots of session keys are for.
@@ -75,6 +77,9 @@ pub(crate) struct Cluster {
     pub(crate) own_key: String,
     /// Whether this master is to hand its minions over, or has.
     pub(crate) drain: Drain,
+    copies: Arc<Copies>,
+    /// The lives of peers that hand their minions over, or have.
+    drained: Mutex<BTreeMap<PeerId, Incarnation>>,
     lead: Mutex<Lead>,
     own_dir: PathBuf,
     /// The peers that were connected when it was last looked at, and whether they
@@ -156,6 +161,8 @@ impl Cluster {
             settings,
             lead: Mutex::new(Lead::new(own.clone(), Instant::now())),
             drain: Drain::default(),
+            copies: Arc::default(),
+            drained: Mutex::default(),
             own,
             mesh,
             dir,
@@ -196,10 +203,9 @@ impl Cluster {
         listener.take()
     }
 
-    /// Tells all peers; the number of the message.
-    pub(crate) fn tell(&self, message: &Message) -> u64 {
-        self.encode(message)
-            .map_or(0, |bytes| self.mesh.tell(&bytes))
+    /// Tells all peers; the number of the message, if it can be told.
+    pub(crate) fn tell(&self, message: &Message) -> Option<u64> {
+        self.mesh.tell(&self.encode(message)?)
     }
 
     /// Tells one peer.
@@ -237,25 +243,6 @@ impl Cluster {
             .collect()
     }
 
-    /// Whether a return is told to its minion as stored only when a peer has it too:
-    /// where there is one, and it does not read the same files.
-    pub(crate) fn copies_returns(&self) -> bool {
-        self.settings.copies_returns && !self.shares_cache() && !self.living().is_empty()
-    }
-
-    /// Waits until a peer has a message, none is linked, or it takes too long.
-    pub(crate) fn copied(&self, number: u64) -> impl Future<Output = ()> + Send + use<> {
-        let mesh = self.mesh.clone();
-        async move {
-            mesh.copied(number, RETURN_COPIED_MAX).await;
-        }
-    }
-
-    /// The same for threads that may wait.
-    pub(crate) fn wait_copied(&self, number: u64) {
-        self.wait(self.copied(number), RETURN_COPIED_MAX);
-    }
-
     /// Whether this master does what is to be done once.
     pub(crate) fn leads(&self) -> bool {
         let is_linked = self.mesh.is_linked_to_all();
@@ -280,9 +267,29 @@ impl Cluster {
         self.lead().is_down(Instant::now(), peer);
     }
 
-    /// Runs a task of the cluster's.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.runtime.spawn(task);
+    /// A peer hands its minions over: in this life it takes none again.
+    pub(crate) fn note_drained(&self, peer: &PeerId) {
+        let living = self.living();
+        let mut drained = self.drained();
+        // One that has begun another life since may take minions.
+        drained.retain(|peer, life| living.iter().any(|(of, now)| of == peer && *now == *life));
+        drained.extend(living.into_iter().filter(|(of, _)| of == peer));
+    }
+
+    /// The connected peers that take minions.
+    pub(crate) fn serving(&self) -> Vec<PeerId> {
+        let living = self.living();
+        let drained = self.drained();
+        let serves = |(peer, life): &(PeerId, Incarnation)| drained.get(peer) != Some(life);
+        living
+            .into_iter()
+            .filter(serves)
+            .map(|(peer, _)| peer)
+            .collect()
+    }
+
+    fn drained(&self) -> MutexGuard<'_, BTreeMap<PeerId, Incarnation>> {
+        self.drained.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lead(&self) -> MutexGuard<'_, Lead> {

@@ -16,6 +16,7 @@ struct Job {
     load: Map,
     bytes: usize,
     open: HashSet<MinionId>,
+    returned: HashSet<MinionId>,
 }
 
 /// The jobs that can be asked for.
@@ -63,6 +64,7 @@ impl Missed {
             load,
             bytes,
             open: minions.into_iter().collect(),
+            returned: HashSet::new(),
         });
         self.forget_old(now_s);
         while self.bytes > self.bytes_max {
@@ -103,7 +105,31 @@ impl Missed {
         let mut jobs = self.jobs.iter_mut().rev();
         if let Some(job) = jobs.find(|job| job.jid == *jid && job.open.contains(id)) {
             job.open.remove(id);
+            job.returned.insert(id.clone());
         }
+    }
+
+    /// Whether a minion has returned a job that is remembered.
+    pub(crate) fn has_returned(&self, jid: &Jid, id: &MinionId) -> bool {
+        let mut jobs = self.jobs.iter().rev();
+        jobs.any(|job| job.jid == *jid && job.returned.contains(id))
+    }
+
+    /// The same as [`open_since`](Self::open_since) of the last `max` jobs, and how many
+    /// older ones are left out.
+    pub(crate) fn last_open(
+        &mut self,
+        now_s: u64,
+        since_s: u64,
+        max: usize,
+    ) -> (Vec<(Map, Vec<MinionId>)>, usize) {
+        let mut open = self.open_since(now_s, since_s);
+        // Those that are closed count as well: minions have seen them.
+        let last = self.jobs.iter().rev().take(max);
+        let last_open = last.filter(|job| job.published_s >= since_s && !job.open.is_empty());
+        let left_out = open.len() - last_open.count();
+        open.drain(..left_out);
+        (open, left_out)
     }
 
     /// The jobs that a minion may have missed, in the order of publication.
@@ -193,6 +219,11 @@ mod tests {
         };
         assert_eq!(load.get("jid").unwrap().as_str(), Some(second.as_str()));
         assert_eq!(minions, &[id("py1")]);
+        assert!(missed.has_returned(&second, &id("web1")));
+        assert!(!missed.has_returned(&second, &id("py1")));
+        let (last, left_out) = missed.last_open(107, 100, 2);
+        assert_eq!((last.len(), left_out), (1, 1));
+        assert_eq!(missed.last_open(107, 100, 3).1, 0);
         assert!(missed.open_since(140, 105).is_empty());
         assert!(!missed.is_open(&second, &[id("py1")]));
     }

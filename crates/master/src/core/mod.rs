@@ -6,6 +6,7 @@ pub mod budget;
 pub mod cached_ids;
 pub mod clones;
 pub mod complaints;
+pub(crate) mod copies;
 pub mod counters;
 pub mod eauth;
 pub mod event_batches;

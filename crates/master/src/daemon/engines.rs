@@ -5,6 +5,7 @@
 //! Invariant: what an engine fires goes to the bus of this master.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use halite_call::{
     Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus, MinionContext,
@@ -20,7 +21,7 @@ use tokio::time::timeout;
 use crate::cluster::Cluster;
 use crate::events::bus::Bus;
 use crate::functions::Functions;
-use crate::limits::LEAD_EVERY;
+use crate::limits::{ENGINES_PAUSE_MAX, ENGINES_PAUSE_MIN, LEAD_EVERY};
 use crate::master::Master;
 
 /// The engines that the options name.
@@ -69,15 +70,24 @@ async fn run(
 ) {
     let leads = || cluster.as_ref().is_none_or(|cluster| cluster.leads());
     let mut running = None;
+    let mut failures = Failures::default();
     loop {
         match (leads(), running.take()) {
-            (true, None) => {
-                if cluster.is_some() {
-                    tracing::info!("the engines of the cluster run here");
+            (true, None) if failures.may_try(Instant::now()) => {
+                match Engines::start(engines.clone(), "master", &ctx) {
+                    Ok(engines) => {
+                        if cluster.is_some() {
+                            tracing::info!("the engines of the cluster run here");
+                        }
+                        failures = Failures::default();
+                        running = Some(engines);
+                    }
+                    Err(error) => {
+                        if failures.note(Instant::now(), error.to_string()) {
+                            tracing::error!("engines could not be started: {error}");
+                        }
+                    }
                 }
-                running = Engines::start(engines.clone(), "master", &ctx)
-                    .map_err(|error| tracing::error!("engines could not be started: {error}"))
-                    .ok();
             }
             (false, Some(engines)) => {
                 tracing::info!("the engines of the cluster run on another master");
@@ -95,6 +105,38 @@ async fn run(
     }
     if let Some(engines) = running {
         stop(engines).await;
+    }
+}
+
+/// Starts that have failed one after the other.
+#[derive(Debug, Default)]
+struct Failures(Option<Failed>);
+
+#[derive(Debug)]
+struct Failed {
+    next: Instant,
+    pause: Duration,
+    why: String,
+}
+
+impl Failures {
+    fn may_try(&self, now: Instant) -> bool {
+        self.0.as_ref().is_none_or(|failed| now >= failed.next)
+    }
+
+    /// Another one has; whether for another reason than the last.
+    fn note(&mut self, now: Instant, why: String) -> bool {
+        let last = self.0.take();
+        let is_new = last.as_ref().is_none_or(|last| last.why != why);
+        let pause = last.map_or(ENGINES_PAUSE_MIN, |last| {
+            (last.pause * 2).min(ENGINES_PAUSE_MAX)
+        });
+        self.0 = Some(Failed {
+            next: now + pause,
+            pause,
+            why,
+        });
+        is_new
     }
 }
 
@@ -174,5 +216,25 @@ impl MinionContext for EngineContext {
 
     fn commander(&self, what: &'static str) -> Result<&dyn Commander, ContextError> {
         Err(ContextError::Unsupported { what })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_that_cannot_be_started_are_tried_less_and_less_and_said_once() {
+        let now = Instant::now();
+        let mut failures = Failures::default();
+        assert!(failures.may_try(now));
+        assert!(failures.note(now, "no module".to_owned()));
+        assert!(!failures.may_try(now));
+        let later = now + ENGINES_PAUSE_MIN;
+        assert!(failures.may_try(later));
+        assert!(!failures.note(later, "no module".to_owned()));
+        assert!(!failures.may_try(later + ENGINES_PAUSE_MIN));
+        assert!(failures.note(later, "another reason".to_owned()));
+        assert!(failures.may_try(later + ENGINES_PAUSE_MAX));
     }
 }

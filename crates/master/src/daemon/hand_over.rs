@@ -36,17 +36,24 @@ impl HandOver {
         self.hand_over().await;
     }
 
-    /// Asks for it, and waits until it is done.
+    /// Asks for it, and waits until it is done, or should be.
     pub(super) async fn ask(&self) {
         self.cluster.drain.ask();
-        self.cluster.drain.reached(Stage::HandedOver).await;
+        let done = self.cluster.drain.reached(Stage::HandedOver);
+        // As long as it takes, and a second for a busy machine.
+        let wait_max = self.cluster.settings.drain_time + HAND_OVER_MAX + Duration::from_secs(1);
+        if timeout(wait_max, done).await.is_err() {
+            tracing::error!("stopping before the minions are handed over");
+        }
     }
 
     async fn hand_over(&self) {
         self.health.unready();
-        let notice = match self.has_health_page {
+        self.cluster.tell(&Message::Drains);
+        let notice = match self.has_health_page && !self.cluster.living().is_empty() {
             true => self.cluster.settings.drain_time,
-            // Whoever looks by connecting hears of it when the port closes.
+            // Whoever looks by connecting hears of it when the port closes; and where no
+            // other master is connected, nobody can go anywhere.
             false => Duration::ZERO,
         };
         tracing::info!("handing the minions over to the other masters in {notice:?}");

@@ -71,6 +71,8 @@ pub(crate) enum Handled {
     /// An answer as it travels that has to be waited for; none if it never
     /// comes.
     PrivateLater(Pin<Box<dyn Future<Output = Option<Value>> + Send>>),
+    /// An answer that has to be waited for, and has a place for that.
+    Held(Pin<Box<dyn Future<Output = Value> + Send>>),
     /// An answer that has to be waited for.
     Later(Pin<Box<dyn Future<Output = Value> + Send>>),
 }

@@ -3,7 +3,7 @@
 //! Invariant: what the pieces make is a return of the minion that the gate has
 //! proven, and is stored as one that came whole.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::{HashType, hash_hex};
 use halite_proto::request::{MinionRequest, PieceAnswer, Request, ReturnPiece};
@@ -29,7 +29,7 @@ pub(super) fn take(returns: Returns<'_>, caller: &Caller, request: Request) -> H
         Kept::Has(bytes) => PieceAnswer::Has(bytes),
         Kept::NoRoom => PieceAnswer::NoRoom,
         Kept::Done => PieceAnswer::Answered(Value::Nil),
-        Kept::Whole(packed) => store(returns, caller, &request, piece, &packed),
+        Kept::Whole(packed) => return store(returns, caller, &request, piece, &packed),
     };
     answer.into_value().into()
 }
@@ -41,18 +41,18 @@ fn store(
     request: &Request,
     piece: &ReturnPiece,
     packed: &[u8],
-) -> PieceAnswer {
+) -> Handled {
     let jobs = returns.jobs;
     if hash_hex(HashType::Sha256, packed) != piece.parcel {
         unfinished(jobs).finish(&caller.id, &piece.parcel, false);
-        return PieceAnswer::Has(0);
+        return PieceAnswer::Has(0).into_value().into();
     }
     let Some(job) = job_in(packed) else {
         unfinished(jobs).finish(&caller.id, &piece.parcel, false);
         if caller.may_log("return pieces") {
             tracing::warn!(minion = %caller.id, "the pieces of a return are none");
         }
-        return PieceAnswer::Answered(false.into());
+        return PieceAnswer::Answered(false.into()).into_value().into();
     };
     let is_known = is_known_by_content(&job);
     let whole = Request {
@@ -60,15 +60,21 @@ fn store(
         command: MinionRequest::Return(job),
         extra: Map::new(),
     };
-    let answer = match returns.store_and_wait(caller, whole) {
-        Handled::Value(value) => value,
-        _ => Value::from(""),
+    let (id, parcel) = (caller.id.clone(), piece.parcel.clone());
+    let unfinished = Arc::clone(&jobs.unfinished);
+    let finish = move |answer: Value| {
+        // One that could not be stored is asked for again, and is still here.
+        if answer != Value::from("") {
+            lock(&unfinished).finish(&id, &parcel, is_known);
+        }
+        PieceAnswer::Answered(answer).into_value()
     };
-    // One that could not be stored is asked for again, and is still here.
-    if answer != Value::from("") {
-        unfinished(jobs).finish(&caller.id, &piece.parcel, is_known);
+    match returns.store(caller, whole) {
+        Handled::Value(answer) => finish(answer).into(),
+        // Until then the pieces are asked for again, and the return is known.
+        Handled::Held(answer) => Handled::Held(Box::pin(async move { finish(answer.await) })),
+        _ => Handled::failed(),
     }
-    PieceAnswer::Answered(answer)
 }
 
 /// The return in its bytes.
@@ -89,6 +95,9 @@ fn is_known_by_content(job: &JobReturn) -> bool {
 }
 
 fn unfinished(jobs: &Jobs) -> MutexGuard<'_, UnfinishedReturns> {
-    let unfinished = &jobs.unfinished;
+    lock(&jobs.unfinished)
+}
+
+fn lock(unfinished: &Mutex<UnfinishedReturns>) -> MutexGuard<'_, UnfinishedReturns> {
     unfinished.lock().unwrap_or_else(PoisonError::into_inner)
 }

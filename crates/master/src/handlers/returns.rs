@@ -10,7 +10,7 @@ use halite_store::{Saved, StoreError, load_of_return};
 use super::{Caller, Handled};
 use crate::clock::now_micros;
 use crate::cluster::Cluster;
-use crate::cluster::message::Message;
+use crate::cluster::copies::Copied;
 use crate::core::meant::Standing;
 use crate::core::returns::failed_states;
 use crate::error::chain;
@@ -38,33 +38,18 @@ impl Returns<'_> {
     /// Stores a return, fires its events, and only then acknowledges it; in a cluster
     /// without shared files when a peer has it too.
     pub(super) fn store(self, caller: &Caller, request: Request) -> Handled {
-        let (handled, told) = self.keep(caller, request);
-        match self.cluster.zip(told) {
-            Some((cluster, told)) if cluster.copies_returns() => {
-                let copied = cluster.copied(told);
-                Handled::Later(Box::pin(async move {
-                    copied.await;
-                    Value::Nil
-                }))
-            }
-            _ => handled,
+        match self.keep(caller, request) {
+            (_, Some(copied)) => Handled::Held(Box::pin(async move {
+                copied.await;
+                Value::Nil
+            })),
+            (handled, None) => handled,
         }
     }
 
-    /// The same for who waits for the peer before he goes on.
-    pub(super) fn store_and_wait(self, caller: &Caller, request: Request) -> Handled {
-        let (handled, told) = self.keep(caller, request);
-        if let Some((cluster, told)) = self.cluster.zip(told)
-            && cluster.copies_returns()
-        {
-            cluster.wait_copied(told);
-        }
-        handled
-    }
-
-    /// Stores a return and fires its events; the answer, and under which number the
-    /// peers were told of it.
-    fn keep(self, caller: &Caller, mut request: Request) -> (Handled, Option<u64>) {
+    /// Stores a return and fires its events; the answer, and what is to be waited for
+    /// before it is given.
+    fn keep(self, caller: &Caller, mut request: Request) -> (Handled, Option<Copied>) {
         let Self {
             bus, keys, jobs, ..
         } = self;
@@ -98,10 +83,13 @@ impl Returns<'_> {
         }
         let kept = job.jid.jid().filter(|_| room != Room::None);
         let stored = kept.map(|jid| store(self, caller, id, jid, job));
-        let told = stored
-            .as_ref()
-            .and_then(|stored| stored.as_ref().ok()?.told);
-        let stored = stored.map(|stored| stored.map(|stored| stored.is_new));
+        let mut copied = None;
+        let stored = stored.map(|stored| {
+            stored.map(|stored| {
+                copied = stored.copied;
+                stored.is_new
+            })
+        });
         if !matches!(stored, Some(Ok(true))) {
             room.release(jobs, sender);
         }
@@ -129,7 +117,7 @@ impl Returns<'_> {
                 }
                 (Handled::failed(), None)
             }
-            _ => (Value::Nil.into(), told),
+            _ => (Value::Nil.into(), copied),
         }
     }
 
@@ -271,8 +259,8 @@ const CLOCKS_DIFFER_MICROS: u64 = 60_000_000;
 /// A return that is kept.
 struct Stored {
     is_new: bool,
-    /// Under which number the peers were told of it.
-    told: Option<u64>,
+    /// What its minion is to wait for.
+    copied: Option<Copied>,
 }
 
 fn store(
@@ -289,7 +277,7 @@ fn store(
     if !jobs.settings.stores_returns {
         return Ok(Stored {
             is_new: true,
-            told: None,
+            copied: None,
         });
     }
     let saved = jobs.cache.save_return(jid, id, job)?;
@@ -323,13 +311,17 @@ fn store(
         jobs.cache.save_endtime(jid, &now)?;
         jobs.mirror.ended(jid, &now);
     }
-    // Also what has come again: its minion has not heard that a peer has it.
-    let cluster = returns.cluster.filter(|cluster| !cluster.shares_cache());
-    let is_kept = !matches!(saved, Saved::NoCache | Saved::Duplicate { differs: true });
-    let told = cluster
-        .filter(|_| is_kept)
-        .map(|cluster| cluster.tell(&Message::Return(id.clone(), Box::new(job.clone()))));
-    Ok(Stored { is_new, told })
+    let is_again = match saved {
+        Saved::Stored => Some(false),
+        // Its minion has not heard that a peer has it.
+        Saved::Duplicate { differs: false } => Some(true),
+        Saved::Duplicate { differs: true } | Saved::NoCache => None,
+    };
+    let copied = returns
+        .cluster
+        .zip(is_again)
+        .and_then(|(cluster, is_again)| cluster.tell_return(jid, id, job, is_again));
+    Ok(Stored { is_new, copied })
 }
 
 /// Fires the events; those of a job that the minion has given itself say what

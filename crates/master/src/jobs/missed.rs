@@ -127,6 +127,18 @@ impl MissedJobs {
         memory.missed.open_since(now_s, since_s)
     }
 
+    /// The same of the last `max` jobs, and how many older ones are left out.
+    pub(crate) fn last_open(&self, since_s: u64, max: usize) -> (Vec<(Map, Vec<MinionId>)>, usize) {
+        let mut memory = self.lock();
+        let now_s = memory.seconds(Moment::now());
+        memory.missed.last_open(now_s, since_s, max)
+    }
+
+    /// Whether a minion has returned a job that is remembered.
+    pub(crate) fn has_returned(&self, jid: &Jid, id: &MinionId) -> bool {
+        self.lock().missed.has_returned(jid, id)
+    }
+
     /// Records that a minion has returned a job.
     pub(crate) fn returned(&self, jid: &Jid, id: &MinionId) {
         self.lock().missed.returned(jid, id);

@@ -58,7 +58,7 @@ pub(crate) struct Jobs {
     /// Results that were told of although they could not be stored.
     unstored: Mutex<UnstoredReturns>,
     /// Large returns that come piece by piece.
-    pub(crate) unfinished: Mutex<UnfinishedReturns>,
+    pub(crate) unfinished: Arc<Mutex<UnfinishedReturns>>,
     /// What is kept of jobs that this master has not begun.
     own: Mutex<OwnJobs>,
     /// Who was meant by those that it has begun.
@@ -95,7 +95,7 @@ impl Jobs {
             publisher,
             held_by_others: Mutex::default(),
             unstored: Mutex::default(),
-            unfinished: Mutex::new(UnfinishedReturns::new(Limits::OF_A_MASTER)),
+            unfinished: Arc::new(Mutex::new(UnfinishedReturns::new(Limits::OF_A_MASTER))),
             own: Mutex::new(OwnJobs::new(settings.own_jobs_bytes_max, settings.keep)),
             meant: Mutex::new(Meant::new(MEANT_IDS_MAX)),
             settings,

@@ -126,7 +126,9 @@ impl Publishing {
                 key
             }
         };
-        cluster.wait_for(cluster.tell(&Message::PublishKey), PUBLISH_KEY_TOLD_MAX);
+        if let Some(number) = cluster.tell(&Message::PublishKey) {
+            cluster.wait_for(number, PUBLISH_KEY_TOLD_MAX);
+        }
         Ok(self.publisher.adopt(key)?)
     }
 

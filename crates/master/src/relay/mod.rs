@@ -7,7 +7,7 @@
 mod resend;
 mod tap;
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use halite_mesh::{Incarnation, PeerId, Receiver};
@@ -16,10 +16,12 @@ use halite_proto::publish::PublishLoad;
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::StoreError;
-use tokio::task::JoinHandle;
+use tokio::sync::Notify;
+use tokio::task::{JoinHandle, spawn_blocking};
 
-use self::resend::Resend;
+use self::resend::{Resend, Rounds};
 use self::tap::tell_events;
+use crate::cluster::drain::Stage;
 use crate::cluster::grants::{EarlyUse, GrantId};
 use crate::cluster::message::{Message, Published};
 use crate::cluster::{Channel, Cluster};
@@ -30,7 +32,7 @@ use crate::events::bus::Bus;
 use crate::fleet::Fleet;
 use crate::jobs::Jobs;
 use crate::keys::Keys;
-use crate::limits::PEERS_HANDLE_MAX;
+use crate::limits::{PEERS_HANDLE_MAX, RESEND_JOBS_MAX};
 use crate::master::Master;
 use crate::publishing::Publishing;
 
@@ -60,7 +62,15 @@ impl Relay {
 pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<Relay> {
     let cluster = master.cluster.clone()?;
     let listener = cluster.take_listener()?;
+    let resend = Arc::new(Resend {
+        jobs: Arc::clone(&master.jobs),
+        fleet: Arc::clone(&master.fleet),
+        publishing: Arc::clone(&master.publishing),
+        rounds: Mutex::new(Rounds::default()),
+        wanted: Notify::new(),
+    });
     let receiver = PeerReceiver {
+        resend: Arc::clone(&resend),
         bus: Arc::clone(&master.bus),
         keys: Arc::clone(&master.keys),
         jobs: Arc::clone(&master.jobs),
@@ -76,7 +86,8 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
         .on_change(Box::new(move |id, is_here| {
             tell_presence(&peers, id, is_here);
         }));
-    tell_unfinished(master, &cluster);
+    let (jobs, unfinished) = (Arc::clone(&master.jobs), Arc::clone(&cluster));
+    spawn_blocking(move || tell_unfinished(&jobs, &unfinished));
     let events = master.bus.subscribe(String::new());
     let tap = tokio::spawn(tell_events(Arc::clone(&cluster), events));
     let mesh = cluster.mesh.clone();
@@ -85,23 +96,31 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
     });
     Some(Relay {
         cluster,
-        tasks: vec![links, tap],
+        tasks: vec![links, tap, tokio::spawn(resend.run())],
     })
 }
 
 /// Tells the peers of jobs that minions may still ask for: in its last life this
 /// master may have been killed before it told of them.
-fn tell_unfinished(master: &Master, cluster: &Cluster) {
+fn tell_unfinished(jobs: &Jobs, cluster: &Cluster) {
     // Of older ones nobody needs to be told: the peers keep them for as long again.
     let window = Duration::from_secs(cluster.settings.replay_window_s / 2);
-    let missed = &master.jobs.missed;
-    for (load, minions) in missed.open_since(missed.seconds_ago(window)) {
+    let missed = &jobs.missed;
+    // The peers send them to minions: see `Resend`.
+    let (open, left_out) = missed.last_open(missed.seconds_ago(window), RESEND_JOBS_MAX);
+    if left_out > 0 {
+        tracing::warn!(
+            "{left_out} jobs of the last life of this master are not told to the peers: \
+             {RESEND_JOBS_MAX} younger ones may be"
+        );
+    }
+    for (load, minions) in open {
         let Ok(load) = PublishLoad::from_map(load) else {
             continue;
         };
         cluster.tell(&Message::Publish(Box::new(Published {
             by_ids: is_by_ids(&load.tgt_type),
-            kept: master.jobs.cache.load(&load.jid).ok().flatten(),
+            kept: jobs.cache.load(&load.jid).ok().flatten(),
             load,
             minions,
         })));
@@ -119,6 +138,7 @@ fn tell_presence(cluster: &Weak<Cluster>, id: &MinionId, is_here: bool) {
 
 /// Applies what peers tell.
 struct PeerReceiver {
+    resend: Arc<Resend>,
     bus: Arc<Bus>,
     keys: Arc<Keys>,
     jobs: Arc<Jobs>,
@@ -143,6 +163,9 @@ impl Receiver for PeerReceiver {
             self.cluster.renew_grant();
         }
         self.cluster.tell_one(peer, &Message::Ask);
+        if self.cluster.drain.stage() != Stage::Serving {
+            self.cluster.tell_one(peer, &Message::Drains);
+        }
         if self.cluster.grants.needs_renewal(peer) {
             self.cluster.tell_one(peer, &Message::Renew);
         }
@@ -154,7 +177,7 @@ impl Receiver for PeerReceiver {
     fn peer_is_down(&self, peer: &PeerId) {
         tracing::warn!(%peer, "the peer is away");
         self.cluster.note_down(peer);
-        self.resend();
+        self.resend.for_a_while();
         self.channels
             .iter()
             .for_each(|channel| channel.peer_is_down(peer));
@@ -194,7 +217,11 @@ impl Receiver for PeerReceiver {
                     .heard_of(peer.as_str(), is_complete, minions);
             }
             Message::Ask => self.answer(peer),
-            Message::HandsOver => self.resend(),
+            Message::Drains => self.cluster.note_drained(peer),
+            Message::HandsOver => {
+                self.cluster.note_drained(peer);
+                self.resend.for_a_while();
+            }
             Message::PublishKey => self.publishing.reload_key(),
             Message::Channel(name, body) => {
                 let channel = self.channels.iter().find(|channel| channel.name() == name);
@@ -273,16 +300,6 @@ impl PeerReceiver {
         self.bus.fire_under("cluster", ["met"], data);
     }
 
-    /// Sends again what minions of a peer may have lost.
-    fn resend(&self) {
-        let resend = Resend {
-            jobs: Arc::clone(&self.jobs),
-            fleet: Arc::clone(&self.fleet),
-            publishing: Arc::clone(&self.publishing),
-        };
-        self.cluster.spawn(resend.for_a_while());
-    }
-
     /// Sends a job of a peer to the minions that are connected here.
     fn publish(&self, peer: &PeerId, age: Duration, published: Published) {
         let Published {
@@ -292,6 +309,7 @@ impl PeerReceiver {
             kept,
         } = published;
         let jid = &load.jid;
+        minions.retain(|id| !self.jobs.missed.has_returned(jid, id));
         // One that the peer tells of again, since it was killed.
         if self.jobs.missed.is_open(jid, &minions) {
             return;

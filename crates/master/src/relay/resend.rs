@@ -3,12 +3,14 @@
 //! connection is sent again while they may come back.
 //!
 //! Invariant: a job is sent again only to minions that have not returned it and do
-//! not show themselves; those drop what they have, by its id.
+//! not show themselves; those drop what they have, by its id. One task does so,
+//! however many peers come and go.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halite_proto::MinionId;
 use halite_proto::publish::PublishLoad;
+use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
@@ -19,34 +21,83 @@ use crate::limits::{RESEND_BEFORE, RESEND_EVERY, RESEND_JOBS_MAX, RESENDS};
 use crate::publishing::Publishing;
 
 /// The parts that it takes.
-#[derive(Clone)]
 pub(super) struct Resend {
     pub(super) jobs: Arc<Jobs>,
     pub(super) fleet: Arc<Fleet>,
     pub(super) publishing: Arc<Publishing>,
+    pub(super) rounds: Mutex<Rounds>,
+    pub(super) wanted: Notify,
+}
+
+/// How often jobs are still to be sent again.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Rounds {
+    left: u32,
+    /// Jobs that were published since.
+    since: u64,
+    /// It was said that they are too many.
+    was_said: bool,
+}
+
+impl Rounds {
+    /// Connections have ended that have jobs from `since` on.
+    fn ask(&mut self, since: u64) {
+        if self.left == 0 {
+            self.since = since;
+            self.was_said = false;
+        }
+        self.left = RESENDS;
+    }
+
+    /// The next round, if there is one: from when on jobs are sent again, those before
+    /// `oldest` no more.
+    fn next(&mut self, oldest: u64) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        self.since = self.since.max(oldest);
+        Some(self.since)
+    }
 }
 
 impl Resend {
-    /// Sends jobs again for a while: the connections to a peer end now.
-    pub(super) async fn for_a_while(self) {
-        let mut since = self.jobs.missed.seconds_ago(RESEND_BEFORE);
-        for _ in 0..RESENDS {
-            sleep(RESEND_EVERY).await;
-            let this = self.clone();
-            let sent = spawn_blocking(move || this.send(since)).await;
-            match sent {
-                Ok(()) => {}
-                Err(error) => return tracing::error!("jobs are not sent again: {error}"),
+    /// The connections to a peer end now: sends jobs again for a while.
+    pub(super) fn for_a_while(&self) {
+        let since = self.jobs.missed.seconds_ago(RESEND_BEFORE);
+        self.rounds().ask(since);
+        self.wanted.notify_one();
+    }
+
+    /// Does so, whenever it is asked for.
+    pub(super) async fn run(self: Arc<Self>) {
+        loop {
+            self.wanted.notified().await;
+            loop {
+                sleep(RESEND_EVERY).await;
+                // What was not returned by then is sent once more.
+                let oldest = self.jobs.missed.seconds_ago(RESEND_EVERY * RESENDS);
+                let next = self.rounds().next(oldest);
+                let Some(since) = next else {
+                    break;
+                };
+                let this = Arc::clone(&self);
+                if let Err(error) = spawn_blocking(move || this.send(since)).await {
+                    tracing::error!("jobs are not sent again: {error}");
+                }
             }
-            // What was not returned by then is sent once more.
-            since = since.max(self.jobs.missed.seconds_ago(RESEND_EVERY * RESENDS));
         }
     }
 
     fn send(&self, since: u64) {
         // A minion of Salt knows the ids of so many jobs, and would run an older one
         // again.
-        if self.jobs.missed.count_since(since) > RESEND_JOBS_MAX {
+        let count = self.jobs.missed.count_since(since);
+        if count > RESEND_JOBS_MAX {
+            let was_said = std::mem::replace(&mut self.rounds().was_said, true);
+            if !was_said {
+                tracing::warn!(
+                    "{count} jobs were published while minions lost a peer: none is sent again \
+                     (more than {RESEND_JOBS_MAX})"
+                );
+            }
             return;
         }
         for (load, minions) in self.jobs.missed.open_since(since) {
@@ -63,5 +114,30 @@ impl Resend {
                 tracing::error!(jid = %load.jid, "{}", chain(&error));
             }
         }
+    }
+
+    fn rounds(&self) -> MutexGuard<'_, Rounds> {
+        self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_that_come_and_go_prolong_the_rounds_and_add_none() {
+        let mut rounds = Rounds::default();
+        assert_eq!(rounds.next(0), None);
+        rounds.ask(100);
+        assert_eq!(rounds.next(90), Some(100));
+        rounds.ask(102);
+        for _ in 1..RESENDS {
+            assert_eq!(rounds.next(90), Some(100));
+        }
+        assert_eq!(rounds.next(101), Some(101));
+        assert_eq!(rounds.next(101), None);
+        rounds.ask(200);
+        assert_eq!(rounds.next(190), Some(200));
     }
 }

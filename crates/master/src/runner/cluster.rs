@@ -140,9 +140,11 @@ fn status(call: &Call<'_>) -> Ran {
 /// Begins to hand the minions over.
 fn drain(call: &Call<'_>) -> Ran {
     let cluster = of(call)?;
-    if cluster.living().is_empty() {
+    if cluster.serving().is_empty() {
         return Err(RunnerError::Failed(
-            "no other master is connected that could take the minions".to_owned(),
+            "no other master is connected that could take the minions: those that hand theirs \
+             over take none before they are restarted"
+                .to_owned(),
         ));
     }
     Ok(cluster.drain.ask().into())

@@ -34,6 +34,8 @@ const VERSION_SESSIONS: u32 = 3;
 pub(crate) enum Answer {
     /// It is here.
     Now(Vec<u8>),
+    /// It has to be waited for, and has a place for that.
+    Held(Pin<Box<dyn Future<Output = Vec<u8>> + Send>>),
     /// It has to be waited for.
     Later(Pin<Box<dyn Future<Output = Vec<u8>> + Send>>),
     /// It is here, but is sent late: a refused sender may be guessing.
@@ -219,6 +221,7 @@ fn answer_admitted(master: &Arc<Master>, admitted: Admitted) -> Answer {
             // No bytes are no answer.
             value.await.map_or_else(Vec::new, |value| encode(&value))
         })),
+        Handled::Held(value) => Answer::Held(Box::pin(async move { seal.encode(&value.await) })),
         Handled::Later(value) => Answer::Later(Box::pin(async move { seal.encode(&value.await) })),
     }
 }

@@ -225,6 +225,12 @@ impl Responder {
                     drop(place);
                 });
             }
+            Answer::Held(reply) => {
+                let replies = self.replies.clone();
+                self.runtime.spawn(async move {
+                    let _ = replies.send(peer, reply.await);
+                });
+            }
             Answer::Later(reply) => {
                 let Ok(permit) = Arc::clone(&self.later).try_acquire_owned() else {
                     return self.refuse_overload();

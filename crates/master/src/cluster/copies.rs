@@ -1,0 +1,126 @@
+//! Has a second master keep each return before its minion hears that it is stored.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use halite_mesh::{Incarnation, PeerId};
+use halite_proto::returns::JobReturn;
+use halite_proto::{Jid, MinionId};
+use tokio::sync::Semaphore;
+
+use super::Cluster;
+use super::message::Message;
+use crate::core::copies::{ReturnsTold, Stalled};
+use crate::limits::{
+    RETURN_COPIED_MAX, RETURN_COPIES_WAITING_MAX, RETURN_STALL_PAUSE, RETURNS_TOLD_MAX,
+};
+
+/// Ends when a peer has a return, or is waited for no longer.
+pub(crate) type Copied = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What is known of the copies of returns.
+pub(super) struct Copies {
+    told: Mutex<ReturnsTold>,
+    stalled: Mutex<Stalled>,
+    waiting: Arc<Semaphore>,
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Self {
+            told: Mutex::new(ReturnsTold::new(RETURNS_TOLD_MAX)),
+            stalled: Mutex::default(),
+            waiting: Arc::new(Semaphore::new(RETURN_COPIES_WAITING_MAX)),
+        }
+    }
+}
+
+impl Copies {
+    fn told(&self) -> MutexGuard<'_, ReturnsTold> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stalled(&self) -> MutexGuard<'_, Stalled> {
+        self.stalled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The peers have not acknowledged in time.
+    fn note_stalled(&self, peers: Vec<(PeerId, Incarnation)>) {
+        let is_new = self
+            .stalled()
+            .note(Instant::now(), peers, RETURN_STALL_PAUSE);
+        if is_new {
+            tracing::warn!(
+                "no peer has acknowledged a return within {RETURN_COPIED_MAX:?}: for \
+                 {RETURN_STALL_PAUSE:?} this master's copy of returns has to do"
+            );
+        }
+    }
+}
+
+impl Cluster {
+    /// Tells the peers of a return that is stored here, once; what its minion is to
+    /// wait for, if anything. A return that comes again (`is_again`) is told of again
+    /// only where it may not have reached a peer.
+    pub(crate) fn tell_return(
+        &self,
+        jid: &Jid,
+        id: &MinionId,
+        job: &JobReturn,
+        is_again: bool,
+    ) -> Option<Copied> {
+        if self.shares_cache() {
+            return None;
+        }
+        let is_copied = self.copies_returns();
+        if is_again && !is_copied {
+            return None;
+        }
+        let earlier = is_again.then(|| self.copies.told().number(jid, id));
+        let number = match earlier.flatten() {
+            Some(number) if !number.is_some_and(|number| self.mesh.is_skipped(number)) => number,
+            // It was stored in an earlier life, or the peers were away for long.
+            _ => {
+                let number = self.tell(&Message::Return(id.clone(), Box::new(job.clone())));
+                self.copies.told().record(jid, id, number);
+                if number.is_none() {
+                    tracing::warn!(minion = %id, %jid, "only this master has the return");
+                }
+                number
+            }
+        };
+        let number = number.filter(|_| is_copied)?;
+        if self.mesh.is_copied(number) {
+            return None;
+        }
+        self.copied(number)
+    }
+
+    /// Waits until a peer has a message, none is linked, or it takes too long.
+    fn copied(&self, number: u64) -> Option<Copied> {
+        let living = self.living();
+        if self.copies.stalled().is_stalled(Instant::now(), &living) {
+            return None;
+        }
+        let Ok(place) = Arc::clone(&self.copies.waiting).try_acquire_owned() else {
+            self.copies.note_stalled(living);
+            return None;
+        };
+        let (mesh, copies) = (self.mesh.clone(), Arc::clone(&self.copies));
+        Some(Box::pin(async move {
+            let is_copied = mesh.copied(number, RETURN_COPIED_MAX).await;
+            drop(place);
+            if !is_copied && mesh.peers().iter().any(|peer| peer.dialled.is_some()) {
+                copies.note_stalled(living);
+            }
+        }))
+    }
+
+    /// Whether a return is told to its minion as stored only when a peer has it too:
+    /// where there is one, and it does not read the same files.
+    fn copies_returns(&self) -> bool {
+        self.settings.copies_returns && !self.shares_cache() && !self.living().is_empty()
+    }
+}

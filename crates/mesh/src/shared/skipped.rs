@@ -1,0 +1,35 @@
+//! What was forgotten before a peer was told it: that the peer acknowledges it says
+//! nothing.
+
+use super::Shared;
+use crate::limits::PEERS_MAX;
+use crate::peer::PeerId;
+
+impl Shared {
+    /// A peer is told that the messages up to this one are forgotten.
+    pub(crate) fn record_skipped(&self, peer: &PeerId, number: u64) {
+        let mut state = self.state();
+        if state.skipped.len() < 2 * PEERS_MAX || state.skipped.contains_key(peer) {
+            state.skipped.insert(peer.clone(), number);
+        }
+    }
+
+    /// Whether some linked peer has handled a message itself, and no gap in its place.
+    pub(crate) fn is_handled_by_one(&self, number: u64) -> bool {
+        let state = self.state();
+        let is_skipped = |peer| state.skipped.get(peer).is_some_and(|last| *last >= number);
+        let mut dialled = state.dialled.iter();
+        dialled.any(|(peer, of)| of.acknowledged >= number && !is_skipped(peer))
+    }
+
+    /// Whether a linked peer was told that a message is forgotten, and no other one has
+    /// handled it.
+    pub(crate) fn is_skipped(&self, number: u64) -> bool {
+        let is_skipped = {
+            let state = self.state();
+            let mut linked = state.dialled.keys();
+            linked.any(|peer| state.skipped.get(peer).is_some_and(|last| *last >= number))
+        };
+        is_skipped && !self.is_handled_by_one(number)
+    }
+}

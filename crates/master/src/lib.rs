@@ -19,6 +19,7 @@
 //! - `cluster`: the cluster that the master belongs to: files, links, grants.
 //! - `keys`: keys and sessions of minions, the master's own keys.
 //! - `jobs`: job ids, the job cache, and what is remembered of jobs.
+//! - `pillar_cache`: compiled pillars that are given again.
 //! - `fleet`: which minions are connected, what is cached of them, targets.
 //! - `tokens`, `access`: key files, logins and tokens of local users.
 //! - `publishing`: judges, stores, announces and sends jobs.
@@ -60,6 +61,7 @@ mod master;
 #[cfg(test)]
 mod module_order;
 mod pillar;
+mod pillar_cache;
 mod places;
 mod publishing;
 mod reactor;

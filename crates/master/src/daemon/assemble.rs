@@ -203,6 +203,7 @@ pub(super) fn assemble(
         (store.data, store.banks.clone()),
         Arc::clone(&keys),
         opened.attendance,
+        pillars.cache.clone(),
     ));
     let access = Arc::new(Access::new(
         Arc::clone(&general),

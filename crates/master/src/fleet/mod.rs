@@ -33,6 +33,7 @@ use crate::core::targets::{Asked, Minions, Resolved, resolve};
 use crate::error::chain;
 use crate::keys::Keys;
 use crate::limits::CLONES_MAX;
+use crate::pillar_cache::PillarCache;
 use crate::settings::General;
 
 /// The minions of this master.
@@ -51,6 +52,7 @@ pub(crate) struct Fleet {
     with_grains: Mutex<CachedIds>,
     general: Arc<General>,
     keys: Arc<Keys>,
+    pillar_cache: Option<Arc<PillarCache>>,
 }
 
 impl Fleet {
@@ -61,6 +63,7 @@ impl Fleet {
         (data, banks): (MinionData, Banks),
         keys: Arc<Keys>,
         attendance: Arc<Attendance>,
+        pillar_cache: Option<Arc<PillarCache>>,
     ) -> Self {
         attendance.believe(Arc::clone(&keys));
         Self {
@@ -73,6 +76,7 @@ impl Fleet {
             range_server: RangeServer::from_opts(&general.opts),
             general,
             keys,
+            pillar_cache,
         }
     }
 
@@ -161,8 +165,25 @@ impl Fleet {
     /// Drops grains and pillar of a minion, and what was heard of its machines.
     pub(crate) fn forget_minion_data(&self, id: &MinionId) {
         self.forget_clones(id);
+        self.forget_pillars(id);
         if let Err(error) = self.data.retain(|known| known != id) {
             tracing::error!(minion = %id, "could not drop its cached data: {}", chain(&error));
+        }
+    }
+
+    /// Drops the pillars of a minion that `pillar_cache` keeps: its key counts no
+    /// more, and they have secrets.
+    pub(crate) fn forget_pillars(&self, id: &MinionId) {
+        if let Some(cache) = &self.pillar_cache {
+            cache.forget(id.as_str());
+        }
+    }
+
+    /// Drops what `pillar_cache` keeps too long, or for minions whose key counts no
+    /// more, with whatever tool that was done.
+    pub(crate) fn sweep_pillars(&self) {
+        if let Some(cache) = &self.pillar_cache {
+            cache.sweep(&self.keys.accepted.list());
         }
     }
 

@@ -18,6 +18,7 @@ use crate::core::gate::Cause;
 use crate::error::chain;
 use crate::events::bus::Bus;
 use crate::fleet::Fleet;
+use crate::keys::accepted::KeyMark;
 use crate::keys::{Keys, encryption_algorithm, signing_algorithm};
 use crate::pillar::pillars::Pillars;
 
@@ -103,7 +104,9 @@ fn answer(
     // of the minion, without what the minion adds to it.
     let is_kept = wanted.overrides.is_empty() && wanted.ext.is_none();
     let clean_cache = request.clean_cache == Some(true);
-    let pillar = parts.pillars.pillar(&wanted, clean_cache);
+    let key = parts.keys.accepted.get(&caller.id).map(|key| key.mark);
+    let key = key.as_ref().map(KeyMark::as_str);
+    let pillar = parts.pillars.pillar(&wanted, key, clean_cache);
     keep(
         parts,
         caller,

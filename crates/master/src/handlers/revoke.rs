@@ -34,8 +34,9 @@ pub(super) fn revoke(
             return Handled::failed();
         }
     }
-    if !revoke.preserve_minion_cache {
-        fleet.forget_minion_data(id);
+    match revoke.preserve_minion_cache {
+        true => fleet.forget_pillars(id),
+        false => fleet.forget_minion_data(id),
     }
     publishing.cut_access();
     tracing::info!(minion = %id, "deleted its key as it asked");

@@ -2,7 +2,6 @@
 
 pub(crate) mod externals;
 pub(crate) mod git;
-mod pillar_cache;
 pub(crate) mod pillars;
 pub(crate) mod remotes;
 pub(crate) mod tops;

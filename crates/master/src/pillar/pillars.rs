@@ -12,13 +12,13 @@ use halite_pillar::{Compiler, Request, SettingsError};
 use halite_proto::{Map, Value};
 
 use super::git::GitPillars;
-use super::pillar_cache::PillarCache;
 use super::tops::Tops;
 use crate::core::turns::Turns;
 use crate::functions::Functions;
 use crate::limits::{
     PILLAR_THREADS_MAX, PILLARS_WAITING_MAX, PILLARS_WAITING_PER_MINION_MAX, REQUEST_WAIT_MAX,
 };
+use crate::pillar_cache::PillarCache;
 use crate::settings::General;
 use crate::workers::{LaneLimits, NoRoom, Work, Workers};
 
@@ -73,7 +73,7 @@ pub(crate) struct Pillars {
     pub(crate) turns: Turns,
     lane: Workers<Task>,
     undone: Arc<AtomicUsize>,
-    cache: Option<PillarCache>,
+    pub(crate) cache: Option<Arc<PillarCache>>,
 }
 
 /// Why there is nobody to compile pillars.
@@ -125,7 +125,7 @@ impl Pillars {
             // Who waits for a task that is too late sees that it is gone.
             lane: Workers::start("pillar", limits, Task::run, drop)?,
             undone: Arc::default(),
-            cache: cache.map_err(PillarsError::Backend)?,
+            cache: cache.map_err(PillarsError::Backend)?.map(Arc::new),
         })
     }
 
@@ -138,22 +138,24 @@ impl Pillars {
         Ok(())
     }
 
-    /// The pillar of a minion, from the cache if that is on and has it.
-    pub(crate) fn pillar(&self, request: &Request, clean_cache: bool) -> Map {
-        let Some(cache) = self.cache.as_ref().filter(|_| request.ext.is_none()) else {
+    /// The pillar of a minion, from the cache if that is on and has it for the
+    /// minion's `key`; without a key it is compiled.
+    pub(crate) fn pillar(&self, request: &Request, key: Option<&str>, clean_cache: bool) -> Map {
+        let cache = self.cache.as_ref().filter(|_| request.ext.is_none());
+        let Some((cache, key)) = cache.zip(key) else {
             return self.compile(request);
         };
         let (id, env) = (request.id.as_str(), request.pillarenv.as_deref());
         if clean_cache {
             cache.remove(id, env);
         }
-        let pillar = cache.get(id, env).unwrap_or_else(|| {
+        let pillar = cache.get(id, env, key).unwrap_or_else(|| {
             let plain = Request {
                 overrides: Map::new(),
                 ..request.clone()
             };
             let pillar = self.compile(&plain);
-            cache.put(id, env, &pillar);
+            cache.put(id, env, key, &pillar);
             pillar
         });
         self.compiler.lay_over(pillar, &request.overrides)
@@ -181,7 +183,7 @@ impl Pillars {
 
     /// The cached pillar of a minion.
     pub(crate) fn cached(&self, id: &str, pillarenv: Option<&str>) -> Option<Map> {
-        self.cache.as_ref()?.get(id, pillarenv)
+        self.cache.as_ref()?.show(id, pillarenv)
     }
 
     /// Whether compiled pillars are cached.

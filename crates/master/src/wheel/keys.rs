@@ -196,6 +196,7 @@ fn reject(wheel: &Wheel, bound: &Bound) -> Done {
             wheel
                 .keys
                 .fire_key_event(KeyState::Rejected.word(), &change.id, &change.pem);
+            wheel.fleet.forget_pillars(&id);
             is_changed = true;
         }
     }

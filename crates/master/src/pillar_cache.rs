@@ -2,19 +2,24 @@
 //! memory and, with `pillar_cache_backend: disk`, in files that outlive the master.
 //!
 //! Invariants: a path is made of hashes alone, since a minion names its environment;
-//! a pillar has secrets, so its file is the master's own.
+//! a pillar has secrets, so its file is the master's own and goes when the pillar is
+//! too old or its minion has lost its key, and no other key is given it.
 
-use std::collections::HashMap;
-use std::fs::{self, DirBuilder};
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, DirBuilder, DirEntry};
+use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use halite_crypto::files::{MODE_SECRET, WriteOptions, read_limited, write_atomic};
 use halite_crypto::{HashType, hash_hex};
 use halite_proto::msgpack::{Packing, pack_map, unpack_modern};
-use halite_proto::{Map, Value};
+use halite_proto::{Map, MinionId, Value};
 
 use crate::clock::now_s;
 use crate::limits::{PILLAR_FILE_BYTES_MAX, PILLAR_FILES_MAX, PILLARS_CACHED_MAX};
@@ -26,7 +31,7 @@ const DIR: &str = "pillar_cache";
 type Key = (String, Option<String>);
 
 /// The pillars.
-pub(super) struct PillarCache {
+pub(crate) struct PillarCache {
     ttl: Duration,
     kept: Mutex<HashMap<Key, Kept>>,
     dir: Option<PathBuf>,
@@ -36,16 +41,19 @@ pub(super) struct PillarCache {
 struct Kept {
     /// When it was compiled.
     at_s: i64,
+    /// The mark of the key that its minion had then.
+    key: String,
     pillar: Map,
 }
 
 impl PillarCache {
-    /// As the options of a master say: none unless `pillar_cache` is on.
+    /// As the options of a master say: none unless `pillar_cache` is on. What an
+    /// earlier run has left on disk goes where nothing is kept there any more.
     ///
     /// # Errors
     /// When `pillar_cache_backend` is neither `disk` nor `memory`; the error is its
     /// value.
-    pub(super) fn from_opts(opts: &Map, cachedir: &Path) -> Result<Option<Self>, String> {
+    pub(crate) fn from_opts(opts: &Map, cachedir: &Path) -> Result<Option<Self>, String> {
         let backend = opts.get("pillar_cache_backend").and_then(Value::as_str);
         let dir = match backend.unwrap_or("disk") {
             "disk" => Some(cachedir.join(DIR)),
@@ -55,6 +63,9 @@ impl PillarCache {
         let ttl = opts.get("pillar_cache_ttl").and_then(Value::as_i64);
         let ttl = ttl.and_then(|seconds| u64::try_from(seconds).ok());
         let is_on = opts.get("pillar_cache").is_some_and(Value::is_true);
+        if !is_on || dir.is_none() {
+            remove(&cachedir.join(DIR));
+        }
         Ok(is_on.then(|| Self {
             ttl: Duration::from_secs(ttl.unwrap_or(3600)),
             kept: Mutex::default(),
@@ -62,31 +73,42 @@ impl PillarCache {
         }))
     }
 
-    /// The pillar of a minion, unless it is too old.
-    pub(super) fn get(&self, id: &str, env: Option<&str>) -> Option<Map> {
-        let key = (id.to_owned(), env.map(str::to_owned));
-        let known = self.lock().get(&key).cloned();
-        if let Some(known) = known.filter(|known| self.is_fresh(known)) {
-            return Some(known.pillar);
-        }
-        let found = self.read(&key).filter(|found| self.is_fresh(found))?;
-        self.keep(key, found.clone());
-        Some(found.pillar)
+    /// The pillar that a minion with this key got, unless it is too old.
+    pub(crate) fn get(&self, id: &str, env: Option<&str>, key: &str) -> Option<Map> {
+        let kept = self.fresh(id, env)?;
+        (kept.key == key).then_some(kept.pillar)
     }
 
-    /// Keeps a pillar that was compiled now.
-    pub(super) fn put(&self, id: &str, env: Option<&str>, pillar: &Map) {
-        let key = (id.to_owned(), env.map(str::to_owned));
+    /// The same for the administrator, whatever key it was for.
+    pub(crate) fn show(&self, id: &str, env: Option<&str>) -> Option<Map> {
+        Some(self.fresh(id, env)?.pillar)
+    }
+
+    fn fresh(&self, id: &str, env: Option<&str>) -> Option<Kept> {
+        let of = (id.to_owned(), env.map(str::to_owned));
+        let known = self.lock().get(&of).cloned();
+        if let Some(known) = known.filter(|known| self.is_fresh(known)) {
+            return Some(known);
+        }
+        let found = self.read(&of).filter(|found| self.is_fresh(found))?;
+        self.keep(of, found.clone());
+        Some(found)
+    }
+
+    /// Keeps a pillar that was compiled now, for a minion with this key.
+    pub(crate) fn put(&self, id: &str, env: Option<&str>, key: &str, pillar: &Map) {
+        let of = (id.to_owned(), env.map(str::to_owned));
         let kept = Kept {
             at_s: now_s(),
+            key: key.to_owned(),
             pillar: pillar.clone(),
         };
-        self.write(&key, &kept);
-        self.keep(key, kept);
+        self.write(&of, &kept);
+        self.keep(of, kept);
     }
 
     /// Forgets the pillar of one environment.
-    pub(super) fn remove(&self, id: &str, env: Option<&str>) {
+    pub(crate) fn remove(&self, id: &str, env: Option<&str>) {
         let key = (id.to_owned(), env.map(str::to_owned));
         self.lock().remove(&key);
         if let Some(path) = self.path(&key) {
@@ -96,11 +118,48 @@ impl PillarCache {
     }
 
     /// Forgets all pillars of a minion.
-    pub(super) fn forget(&self, id: &str) {
+    pub(crate) fn forget(&self, id: &str) {
         self.lock().retain(|(known, _), _| known != id);
         if let Some(dir) = self.minion_dir(id) {
-            let _ = fs::remove_dir_all(dir);
+            remove(&dir);
         }
+    }
+
+    /// Forgets what is too old, and what is of minions that are not `accepted`.
+    pub(crate) fn sweep(&self, accepted: &[MinionId]) {
+        let ids: HashSet<&str> = accepted.iter().map(MinionId::as_str).collect();
+        self.lock()
+            .retain(|(id, _), kept| ids.contains(id.as_str()) && self.is_fresh(kept));
+        let Some(dir) = &self.dir else { return };
+        let names: HashSet<String> = ids.into_iter().map(dir_name).collect();
+        for entry in entries(dir) {
+            let is_accepted = entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| names.contains(name));
+            match is_accepted {
+                true => {
+                    self.sweep_minion(&entry.path());
+                }
+                false => remove(&entry.path()),
+            }
+        }
+    }
+
+    /// Removes the files of one minion that are too old, and counts the others.
+    fn sweep_minion(&self, dir: &Path) -> usize {
+        let (old, fresh): (Vec<_>, Vec<_>) = entries(dir).partition(|entry| self.is_old(entry));
+        for entry in old {
+            remove(&entry.path());
+        }
+        fresh.len()
+    }
+
+    /// A file is written when its pillar is compiled.
+    fn is_old(&self, entry: &DirEntry) -> bool {
+        let written = entry.metadata().and_then(|data| data.modified());
+        let age = written.map(|at| SystemTime::now().duration_since(at).unwrap_or_default());
+        age.map_or(true, |age| age >= self.ttl)
     }
 
     /// A clock that was set back makes nothing fresh.
@@ -119,7 +178,7 @@ impl PillarCache {
 
     fn minion_dir(&self, id: &str) -> Option<PathBuf> {
         let dir = self.dir.as_ref()?;
-        Some(dir.join(hash_hex(HashType::Sha256, id.as_bytes())))
+        Some(dir.join(dir_name(id)))
     }
 
     fn path(&self, (id, env): &Key) -> Option<PathBuf> {
@@ -136,8 +195,10 @@ impl PillarCache {
         let Ok(Value::Map(mut stored)) = unpack_modern(&bytes) else {
             return None;
         };
-        match (stored.get("at")?.as_i64()?, stored.remove("pillar")?) {
-            (at_s, Value::Map(pillar)) => Some(Kept { at_s, pillar }),
+        let (at_s, key) = (stored.get("at")?.as_i64()?, stored.get("key")?.as_str()?);
+        let key = key.to_owned();
+        match stored.remove("pillar")? {
+            Value::Map(pillar) => Some(Kept { at_s, key, pillar }),
             _ => None,
         }
     }
@@ -147,12 +208,12 @@ impl PillarCache {
             return;
         };
         let is_new = fs::symlink_metadata(&path).is_err();
-        let files = fs::read_dir(&dir).map_or(0, Iterator::count);
-        if is_new && files >= PILLAR_FILES_MAX {
+        if is_new && self.sweep_minion(&dir) >= PILLAR_FILES_MAX {
             return;
         }
         let stored = Map::from([
             ("at", Value::from(kept.at_s)),
+            ("key", kept.key.as_str().into()),
             ("pillar", kept.pillar.clone().into()),
         ]);
         let options = WriteOptions {
@@ -176,79 +237,27 @@ impl PillarCache {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
+/// What the directory of a minion is called.
+fn dir_name(id: &str) -> String {
+    hash_hex(HashType::Sha256, id.as_bytes())
+}
 
-    use super::*;
+/// What is in a directory; nothing if there is none.
+fn entries(dir: &Path) -> impl Iterator<Item = DirEntry> {
+    fs::read_dir(dir).into_iter().flatten().flatten()
+}
 
-    fn cache(dir: &Path, backend: &str, ttl: i64) -> PillarCache {
-        let opts = Map::from([
-            ("pillar_cache", Value::from(true)),
-            ("pillar_cache_backend", backend.into()),
-            ("pillar_cache_ttl", ttl.into()),
-        ]);
-        PillarCache::from_opts(&opts, dir).unwrap().unwrap()
-    }
-
-    #[test]
-    fn what_is_on_disk_outlives_the_master() {
-        let dir = tempfile::tempdir().unwrap();
-        let pillar = Map::from([("a", 1)]);
-        let one = cache(dir.path(), "disk", 60);
-        one.put("web1", None, &pillar);
-        one.put("web1", Some("../../dev"), &pillar);
-        one.put("web2", None, &pillar);
-        let next = cache(dir.path(), "disk", 60);
-        assert_eq!(next.get("web1", None), Some(pillar.clone()));
-        assert_eq!(next.get("web1", Some("../../dev")), Some(pillar.clone()));
-        assert_eq!(next.get("web1", Some("dev")), None);
-        next.remove("web1", None);
-        next.forget("web2");
-        let last = cache(dir.path(), "disk", 60);
-        assert_eq!(last.get("web1", None), None);
-        assert_eq!(last.get("web2", None), None);
-        assert!(last.get("web1", Some("../../dev")).is_some());
-        // What is too old is none.
-        assert_eq!(
-            cache(dir.path(), "disk", 0).get("web1", Some("../../dev")),
-            None
-        );
-        let path = last.path(&("web1".to_owned(), Some("../../dev".to_owned())));
-        let path = path.unwrap();
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o600
-        );
-        fs::write(&path, "damaged").unwrap();
-        let again = cache(dir.path(), "disk", 60);
-        assert_eq!(again.get("web1", Some("../../dev")), None);
-    }
-
-    #[test]
-    fn what_is_in_memory_leaves_nothing_on_disk() {
-        let dir = tempfile::tempdir().unwrap();
-        let one = cache(dir.path(), "memory", 60);
-        one.put("web1", None, &Map::from([("a", 1)]));
-        assert!(one.get("web1", None).is_some());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn a_minion_has_so_many_files() {
-        let dir = tempfile::tempdir().unwrap();
-        let one = cache(dir.path(), "disk", 60);
-        for number in 0..PILLAR_FILES_MAX + 5 {
-            one.put("web1", Some(&number.to_string()), &Map::from([("a", 1)]));
+/// Removes a file, or a directory with what is in it.
+fn remove(path: &Path) {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::error!(path = %path.display(), %error, "cached pillars stay on disk");
         }
-        let files = fs::read_dir(one.minion_dir("web1").unwrap()).unwrap();
-        assert_eq!(files.count(), PILLAR_FILES_MAX);
-    }
-
-    #[test]
-    fn another_backend_is_refused() {
-        let opts = Map::from([("pillar_cache_backend", "redis")]);
-        let refused = PillarCache::from_opts(&opts, Path::new("/nowhere"));
-        assert_eq!(refused.err().as_deref(), Some("redis"));
+        _ => {}
     }
 }

@@ -72,6 +72,12 @@ pub enum Failure {
     /// read-only server.
     #[error("refused: {0}")]
     Refused(String),
+    /// The answer is longer than what is read.
+    #[error("answered wrongly: more than {max} bytes")]
+    TooLong {
+        /// The limit.
+        max: usize,
+    },
     /// The answer is not what was asked for.
     #[error("answered wrongly: {0}")]
     Answer(String),
@@ -80,7 +86,10 @@ pub enum Failure {
 impl Failure {
     /// Whether the server has answered, to this.
     pub fn is_answer(&self) -> bool {
-        matches!(self, Self::Refused(_) | Self::Answer(_))
+        matches!(
+            self,
+            Self::Refused(_) | Self::Answer(_) | Self::TooLong { .. }
+        )
     }
 
     /// Wraps the error of a connection.
@@ -97,6 +106,7 @@ impl Failure {
             Self::Broken(source) => Self::broken(with_causes(&**source)),
             Self::Refused(text) => Self::Refused(text.clone()),
             Self::Answer(text) => Self::Answer(text.clone()),
+            Self::TooLong { max } => Self::TooLong { max: *max },
         }
     }
 

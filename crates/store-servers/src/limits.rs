@@ -48,8 +48,8 @@ pub const SENTINEL_TIME: Duration = Duration::from_secs(1);
 /// Further members of an etcd that can be named.
 pub const MEMBERS_MAX: usize = 16;
 
-/// How long one member of an etcd may take to connect and to answer: then the next
-/// one is tried.
+/// How long one of several members of an etcd may take to connect and to answer at
+/// least, before the next one is tried: they share the time for connecting.
 pub const MEMBER_TIME: Duration = Duration::from_secs(1);
 
 /// Most bytes of an answer of an etcd: a group of values of the largest size that it

@@ -143,7 +143,8 @@ impl Reader<'_> {
             #[cfg(feature = "etcd")]
             "etcd" | "etcd_cache" => {
                 // Nothing at all would be the root of all keys, in Salt.
-                if self.opts.get("etcd.path_prefix").and_then(Value::as_str) == Some("") {
+                let prefix = self.opts.get("etcd.path_prefix").and_then(Value::as_str);
+                if prefix.is_some_and(|prefix| prefix.trim_matches('/').is_empty()) {
                     let why = "etcd.path_prefix: it must not be empty".to_owned();
                     return Err(wrong(option, why));
                 }
@@ -351,8 +352,11 @@ mod tests {
         assert!(error.to_string().contains("must differ"), "{error}");
         #[cfg(feature = "etcd")]
         {
-            let error = places(&[("cache", "etcd"), ("etcd.path_prefix", "")]).unwrap_err();
-            assert!(error.to_string().contains("not be empty"), "{error}");
+            for prefix in ["", "/", "//"] {
+                let error = places(&[("cache", "etcd"), ("etcd.path_prefix", prefix)]);
+                let error = error.unwrap_err();
+                assert!(error.to_string().contains("not be empty"), "{error}");
+            }
         }
         let error = places(&[("store", "redis://h?password_file=/nowhere")]).unwrap_err();
         assert!(error.to_string().contains("/nowhere"), "{error}");

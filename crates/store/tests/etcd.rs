@@ -4,6 +4,7 @@
 #![cfg(feature = "etcd")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use halite_proto::{Map, MinionId, Value};
@@ -49,21 +50,15 @@ fn who_is_known_no_more_signs_in_again() {
     };
     let ca = etcd.tls.as_ref().unwrap().ca.display().to_string();
     let url = format!("{}?ca={ca}", etcd.url());
-    for version in [EtcdVersion::V3, EtcdVersion::salts()] {
-        // Version 2 has users of its own, of which there are none.
-        let is_v3 = version == EtcdVersion::V3;
-        let place = place(&url, version);
-        let data = halite_store::open(&StoreOptions::all(place.clone())).data;
-        data.put(Bank::Grains, &id("web1"), &grains("Debian"))
-            .unwrap();
-        if is_v3 {
-            etcd.ctl(&["auth", "disable"]).unwrap();
-            etcd.ctl(&["auth", "enable"]).unwrap();
-        }
-        let found = data.get(Bank::Grains, &id("web1")).unwrap();
-        assert_eq!(found, Some(grains("Debian")));
-        assert_eq!(place.status().away_since, None);
-    }
+    let place = place(&url, EtcdVersion::V3);
+    let data = halite_store::open(&StoreOptions::all(place.clone())).data;
+    data.put(Bank::Grains, &id("web1"), &grains("Debian"))
+        .unwrap();
+    etcd.ctl(&["auth", "disable"]).unwrap();
+    etcd.ctl(&["auth", "enable"]).unwrap();
+    let found = data.get(Bank::Grains, &id("web1")).unwrap();
+    assert_eq!(found, Some(grains("Debian")));
+    assert_eq!(place.status().away_since, None);
     let wrong = url.replacen("secret", "guess", 1);
     let error = open(&wrong).data.ids(Bank::Grains).unwrap_err();
     assert!(!error.to_string().contains("guess"), "{error}");
@@ -73,6 +68,38 @@ fn who_is_known_no_more_signs_in_again() {
     let plain = etcd.url();
     let broken = failure(open(&plain).data.ids(Bank::Grains).unwrap_err());
     assert!(matches!(broken, Failure::Broken(_)), "{broken}");
+    // It is of another address than the one that is asked for.
+    let behind = forwarded("127.0.0.2:0", &etcd.address.to_string());
+    let elsewhere = url.replacen(&etcd.address.to_string(), &behind, 1);
+    assert_ne!(elsewhere, url);
+    let broken = failure(open(&elsewhere).data.ids(Bank::Grains).unwrap_err());
+    assert!(format!("{broken:?}").contains("certificate"), "{broken:?}");
+    // A name that it has is right.
+    let behind = forwarded("127.0.0.1:0", &etcd.address.to_string());
+    let behind = behind.replacen("127.0.0.1", "localhost", 1);
+    let named = url.replacen(&etcd.address.to_string(), &behind, 1);
+    assert_eq!(open(&named).data.ids(Bank::Grains).unwrap(), [id("web1")]);
+}
+
+/// Another address of a server.
+fn forwarded(at: &str, to: &str) -> String {
+    let listener = TcpListener::bind(at).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let to = to.to_owned();
+    std::thread::spawn(move || {
+        for near in listener.incoming() {
+            let (near, far) = (near.unwrap(), TcpStream::connect(&to));
+            // Somebody tries again after the test has ended.
+            let Ok(far) = far else { continue };
+            for (mut from, mut to) in [
+                (near.try_clone().unwrap(), far.try_clone().unwrap()),
+                (far, near),
+            ] {
+                std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+            }
+        }
+    });
+    address
 }
 
 #[test]
@@ -181,6 +208,42 @@ fn salts_cache_wants_version_2() {
     let refused = failure(data.ids(Bank::Grains).unwrap_err());
     assert!(refused.to_string().contains("etcd.require_v2"), "{refused}");
     assert!(open(&etcd.url()).data.ids(Bank::Grains).unwrap().is_empty());
+}
+
+/// In Salt's layout the time of `web1` is beside it, and no minion's.
+#[test]
+fn a_minion_that_is_called_like_a_time_has_nothing() {
+    let Some(etcd) = Etcd::shared() else { return };
+    let old = place(&etcd.new_url(), EtcdVersion::salts());
+    let data = halite_store::open(&StoreOptions::all(old.clone())).data;
+    data.put(Bank::Grains, &id("web1"), &grains(1)).unwrap();
+    let cache = old.cache().unwrap();
+    let stranger = "web1.tstamp".to_owned();
+    assert_eq!(cache.fetch("grains", &stranger).unwrap(), None);
+    assert!(!cache.flush_key("grains", &stranger).unwrap());
+    let both = [stranger, "web1".to_owned()];
+    let found = cache.fetch_many("grains", &both).unwrap();
+    assert!(found[0].is_none() && found[1].is_some());
+}
+
+/// Values that are longer together than what is read at once.
+#[test]
+fn long_values_are_read_one_by_one() {
+    let wanted = Wanted::default().args(&[
+        "--max-request-bytes=20000000",
+        "--quota-backend-bytes=4000000000",
+    ]);
+    let Some(etcd) = Etcd::for_test(&wanted) else {
+        return;
+    };
+    let cache = place(&etcd.url(), EtcdVersion::V3).cache().unwrap();
+    let keys: Vec<String> = (0..8).map(|number| format!("web{number}")).collect();
+    for key in &keys {
+        cache.store("grains", key, vec![0x80; 10_000_000]).unwrap();
+    }
+    let found = cache.fetch_many("grains", &keys).unwrap();
+    let lengths: Vec<_> = found.iter().flatten().map(Vec::len).collect();
+    assert_eq!(lengths, [10_000_000; 8]);
 }
 
 /// What one master has stored the other finds at once, and a mine that both change

@@ -95,7 +95,9 @@ impl HttpConnection {
     fn unread(&mut self, error: Box<dyn Error + Send + Sync>) -> Failure {
         self.is_spent = true;
         match error.is::<LengthLimitError>() {
-            true => Failure::Answer(format!("more than {ETCD_ANSWER_BYTES_MAX} bytes")),
+            true => Failure::TooLong {
+                max: ETCD_ANSWER_BYTES_MAX,
+            },
             false => Failure::Broken(error),
         }
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use halite_store_servers::{
-    Address, Entry, EtcdConnection, EtcdServer, Failure, etcd_server, prefix_of,
+    Address, Entry, EtcdConnection, EtcdServer, Failure, ServerError, etcd_server, prefix_of,
 };
 
 use crate::error::StoreError;
@@ -61,15 +61,34 @@ impl EtcdCache {
         bank: &str,
         keys: &[String],
     ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
-        let places: Vec<Vec<u8>> = keys.iter().map(|key| self.place(bank, key)).collect();
-        Ok(self.server.run(async move |etcd| {
-            let mut values = Vec::with_capacity(places.len());
-            for places in places.chunks(ETCD_VALUES_AT_ONCE_MAX) {
-                let found = etcd.get_all(places).await?;
-                values.extend(found.into_iter().map(|entry| Some(entry?.value)));
+        let mut values = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(ETCD_VALUES_AT_ONCE_MAX) {
+            let places: Vec<_> = keys.iter().map(|key| self.place(bank, key)).collect();
+            let found = self
+                .server
+                .run(async move |etcd| etcd.get_all(&places).await);
+            match found {
+                Ok(found) => values.extend(found.into_iter().map(|entry| Some(entry?.value))),
+                Err(error) if is_too_long(&error) => {
+                    for key in keys {
+                        values.push(self.fetch_if_short(bank, key)?);
+                    }
+                }
+                Err(error) => return Err(error.into()),
             }
-            Ok(values)
-        })?)
+        }
+        Ok(values)
+    }
+
+    /// A value, unless that alone is longer than what is read.
+    fn fetch_if_short(&self, bank: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.fetch(bank, key) {
+            Err(StoreError::Server(error)) if is_too_long(&error) => {
+                tracing::warn!(bank, key, %error, "it is left out");
+                Ok(None)
+            }
+            found => found,
+        }
     }
 
     pub(super) fn store(&self, bank: &str, key: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
@@ -145,6 +164,10 @@ impl EtcdCache {
         });
         Ok(named.collect())
     }
+}
+
+fn is_too_long(error: &ServerError) -> bool {
+    matches!(error.failure, Failure::TooLong { .. })
 }
 
 /// The keys of a range. It ends when there are more than are listed.

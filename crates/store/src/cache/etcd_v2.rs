@@ -46,6 +46,9 @@ impl EtcdV2Cache {
     }
 
     pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        if self.why_no_key(key).is_some() {
+            return Ok(None);
+        }
         let place = self.place(bank, key);
         Ok(self
             .server
@@ -58,11 +61,18 @@ impl EtcdV2Cache {
         bank: &str,
         keys: &[String],
     ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
-        let places: Vec<String> = keys.iter().map(|key| self.place(bank, key)).collect();
+        let place = |key: &String| match self.why_no_key(key) {
+            Some(_) => None,
+            None => Some(self.place(bank, key)),
+        };
+        let places: Vec<Option<String>> = keys.iter().map(place).collect();
         Ok(self.server.run(async move |etcd| {
             let mut values = Vec::with_capacity(places.len());
             for place in places {
-                values.push(get(etcd, &place).await?.map(|(bytes, _)| bytes));
+                values.push(match place {
+                    Some(place) => get(etcd, &place).await?.map(|(bytes, _)| bytes),
+                    None => None,
+                });
             }
             Ok(values)
         })?)
@@ -103,6 +113,9 @@ impl EtcdV2Cache {
     }
 
     pub(super) fn flush_key(&self, bank: &str, key: &str) -> Result<bool, StoreError> {
+        if self.why_no_key(key).is_some() {
+            return Ok(false);
+        }
         let (place, suffix) = (self.place(bank, key), self.stamp_suffix.clone());
         Ok(self.server.run(async move |etcd| {
             let was_there = etcd.delete_v2(&place).await?.is_ok();
@@ -158,12 +171,20 @@ impl EtcdV2Cache {
     }
 
     /// Version 2 lists no name that begins with `_`, and a name with the ending of a
-    /// time is one.
+    /// time is one. Minions may call themselves so: nothing is kept of them.
+    fn why_no_key(&self, key: &str) -> Option<&'static str> {
+        match key {
+            key if key.starts_with('_') => {
+                Some("version 2 of etcd lists no key that begins with _")
+            }
+            key if key.ends_with(&self.stamp_suffix) => Some("a key that ends so would be a time"),
+            _ => None,
+        }
+    }
+
     fn check_name(&self, key: &str) -> Result<(), StoreError> {
-        let why = match key {
-            key if key.starts_with('_') => "version 2 of etcd lists no key that begins with _",
-            key if key.ends_with(&self.stamp_suffix) => "a key that ends so would be a time",
-            _ => return Ok(()),
+        let Some(why) = self.why_no_key(key) else {
+            return Ok(());
         };
         Err(StoreError::Server(ServerError {
             server: self.server().to_string(),

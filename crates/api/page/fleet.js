@@ -15,11 +15,11 @@ const READ_AFTER_KEY_MS = 1500;
 export const mayFleet = () => mayRunner("minions.status") || mayRunner("manage.status") || mayLocal("test.version");
 
 // What is known of the minions that a target means, by their ids. A master of
-// Salt's knows less.
-export async function minionRows(meant) {
+// Salt's knows less. Highstates that nobody looks at need not be read.
+export async function minionRows(meant, highstates = true) {
   if (mayRunner("minions.status")) {
     try {
-      return rowsOf(await runner("minions.status", meant));
+      return rowsOf(await runner("minions.status", { ...meant, highstates }));
     } catch (error) {
       if (!/is not available/.test(error.message)) throw error;
     }

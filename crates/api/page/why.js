@@ -110,7 +110,7 @@ function timeline(place) {
   const stop = listen(({ tag }) => /^salt\/(presence\/change|minion\/[^/]+\/start)$/.test(tag) && draw());
   const stopDrawing = every(10_000, draw);
   // What was before this page was opened, as far as the master knows.
-  if (mayRunner("minions.status")) minionRows({ tgt: "*", tgt_type: "glob" }).then(draw, () => {});
+  if (mayRunner("minions.status")) minionRows({ tgt: "*", tgt_type: "glob" }, false).then(draw, () => {});
   draw();
   return () => {
     stop();

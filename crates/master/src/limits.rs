@@ -26,6 +26,9 @@ pub const TARGET_TIME_MAX: Duration = Duration::from_millis(500);
 /// The newest highstates that `minions.status` looks through for the last one of
 /// each minion. Of a minion that ran its last one earlier none is shown.
 pub const HIGHSTATES_LOOKED_AT_MAX: usize = 20;
+/// Up to that many minions `minions.status` reads the return of each by itself,
+/// instead of everything that a job returned.
+pub const SINGLE_RETURNS_MAX: usize = 16;
 
 /// Minions beyond the accepted ones that one question about minions may name;
 /// further ones are not looked up.

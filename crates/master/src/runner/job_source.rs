@@ -2,8 +2,8 @@
 //! that this program knows, or a returner in Python (`ext_source`, `ext_job_cache`,
 //! `master_job_cache`).
 
-use halite_proto::{Jid, Map, Value, python};
-use halite_store::{JobFilter, Jobs, StoreOptions, StoredReturn, returner_place};
+use halite_proto::{Jid, Map, MinionId, Value, python};
+use halite_store::{JobFilter, Jobs, StoreError, StoreOptions, StoredReturn, returner_place};
 
 use super::{Call, RunnerError};
 use crate::jobs::job_mirror::{self, CallFailed, configured};
@@ -113,6 +113,24 @@ impl<'c> Source<'c> {
         Ok(all)
     }
 
+    /// What one minion returned.
+    pub(super) fn return_of(
+        &self,
+        jid: &Jid,
+        id: &MinionId,
+    ) -> Result<Option<StoredReturn>, RunnerError> {
+        match self {
+            Self::Files(call) => Ok(undamaged(call.runners.jobs.cache.return_of(jid, id))?),
+            Self::Store(_, _, jobs) => Ok(undamaged(jobs.return_of(jid, id))?),
+            // Its functions tell of all.
+            Self::Returner(..) => {
+                let mut all = self.returns(jid)?.into_iter();
+                let own = all.find(|(of, _)| of == id.as_str());
+                Ok(own.map(|(_, stored)| stored))
+            }
+        }
+    }
+
     /// When the last return came.
     pub(super) fn endtime(&self, jid: &Jid) -> Result<Option<String>, RunnerError> {
         match self {
@@ -166,6 +184,19 @@ impl<'c> Source<'c> {
         let mut jobs: Vec<(Jid, Map)> = listed.filter_map(job).collect();
         jobs.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(jobs)
+    }
+}
+
+/// A return, nothing if it is damaged: among those of others it is left out, too.
+fn undamaged(
+    found: Result<Option<StoredReturn>, StoreError>,
+) -> Result<Option<StoredReturn>, StoreError> {
+    match found {
+        Err(error @ StoreError::Damaged { .. }) => {
+            tracing::warn!(%error, "the return is left out");
+            Ok(None)
+        }
+        found => found,
     }
 }
 

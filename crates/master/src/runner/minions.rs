@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use halite_proto::clear::Connection;
 use halite_proto::time::stamp;
-use halite_proto::{Map, MinionId, Value};
+use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::{Bank, JobFilter, StoredReturn};
 
 use super::Call;
 use super::error::{Ran, RunnerError};
 use super::job_source::Source;
 use super::table::Function;
-use crate::limits::HIGHSTATES_LOOKED_AT_MAX;
+use crate::limits::{HIGHSTATES_LOOKED_AT_MAX, SINGLE_RETURNS_MAX};
 
 pub(super) const FUNCTIONS: &[Function] = &[Function::new(
     "minions.status",
@@ -94,21 +94,42 @@ fn last_highstates(call: &Call<'_>, ids: &[MinionId]) -> Result<HashMap<String, 
     let newest = source.newest(HIGHSTATES_LOOKED_AT_MAX, &filter, |_, load| {
         is_highstate(load)
     })?;
-    let ids: HashSet<&str> = ids.iter().map(MinionId::as_str).collect();
+    let mut missing: HashSet<&MinionId> = ids.iter().collect();
     let mut found: HashMap<String, Map> = HashMap::new();
     for (jid, load) in newest {
-        if found.len() >= ids.len() {
+        if missing.is_empty() {
             break;
         }
-        for (id, stored) in source.returns(&jid)? {
-            if !ids.contains(id.as_str()) || found.contains_key(&id) {
-                continue;
-            }
+        for (id, stored) in returns_of(&source, &jid, &missing)? {
+            missing.remove(&id);
             let mut row = counted(&stored);
             row.insert("jid", &jid);
             row.insert("test", is_test(&load));
-            found.insert(id, row);
+            found.insert(id.to_string(), row);
         }
+    }
+    Ok(found)
+}
+
+/// What these minions returned of a job. A job of a large fleet has many returns:
+/// those of few minions are read one by one.
+fn returns_of(
+    source: &Source<'_>,
+    jid: &Jid,
+    ids: &HashSet<&MinionId>,
+) -> Result<Vec<(MinionId, StoredReturn)>, RunnerError> {
+    let mut found = Vec::new();
+    if ids.len() <= SINGLE_RETURNS_MAX {
+        for id in ids {
+            let stored = source.return_of(jid, id)?;
+            found.extend(stored.map(|stored| ((*id).clone(), stored)));
+        }
+        return Ok(found);
+    }
+    let ids: HashMap<&str, &MinionId> = ids.iter().map(|id| (id.as_str(), *id)).collect();
+    for (id, stored) in source.returns(jid)? {
+        let wanted = ids.get(id.as_str()).map(|id| (*id).clone());
+        found.extend(wanted.map(|id| (id, stored)));
     }
     Ok(found)
 }

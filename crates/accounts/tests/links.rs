@@ -239,7 +239,7 @@ fn a_name_of_a_user_or_a_group_is_never_an_option() {
     ] {
         let outcome = format!("{:?}", minion.run(fun, &args));
         assert!(
-            outcome.contains("is an option"),
+            outcome.contains("must not begin with"),
             "{fun} {args:?}: {outcome}"
         );
     }

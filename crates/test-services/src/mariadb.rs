@@ -1,6 +1,7 @@
 //! MariaDB.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -68,6 +69,8 @@ impl MariaDb {
             // Two that start at once would share the names of their temporary tables.
             let tmp = dir.join("tmp");
             std::fs::create_dir(&tmp)?;
+            // The server is another user where the tests are root.
+            std::fs::set_permissions(&tmp, std::fs::Permissions::from_mode(0o1777))?;
             let tmp = format!("--tmpdir={}", tmp.display());
             let init = [
                 "--no-defaults",

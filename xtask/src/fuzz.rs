@@ -2,15 +2,18 @@
 //! feedback, on the stable compiler: LLVM's pass is there, only the sanitizers
 //! are not.
 
-use std::collections::BTreeMap;
-use std::fs;
+mod figures;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::thread;
+use std::sync::Mutex;
+use std::time::Instant;
+use std::{fs, thread};
 
 use anyhow::{Context, Result, bail, ensure};
 use halite_test_support::inputs;
 
+use self::figures::{Figures, Page};
 use crate::build::{cargo, root};
 
 /// Counts what is reached, and shows the fuzzer what is compared. Overflows
@@ -28,6 +31,9 @@ const INPUT_BYTES_MAX: usize = 4096;
 /// Bytes of the inputs that are kept for a target.
 const KEPT_BYTES_MAX: usize = 48 * 1024;
 
+/// How long a target runs if nothing else was asked for.
+const SECONDS: u64 = 60;
+
 /// The time that one input may take, in seconds, and the memory of the process
 /// in megabytes.
 const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=2048"];
@@ -36,9 +42,9 @@ const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=2048"];
 pub(crate) struct Args {
     /// Which targets; by default all of them
     targets: Vec<String>,
-    /// How long each target runs
-    #[arg(long, value_name = "COUNT", default_value_t = 60)]
-    seconds: u64,
+    /// How long each target runs; by default 60, with --runs as long as they take
+    #[arg(long, value_name = "COUNT")]
+    seconds: Option<u64>,
     /// Ends a target after so many executions
     #[arg(long, value_name = "COUNT")]
     runs: Option<u64>,
@@ -48,17 +54,39 @@ pub(crate) struct Args {
     /// Keeps what was found that reaches more, in crates/fuzz/corpus
     #[arg(long)]
     keep: bool,
+    /// Writes the figures of each target into docs/fuzzing.md when it ends
+    #[arg(long)]
+    record: bool,
+    /// A program that is built already, instead of building it
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+impl Args {
+    /// The seconds of each target; none if the executions end it.
+    fn seconds(&self) -> Option<u64> {
+        match self.runs {
+            Some(_) => self.seconds,
+            None => Some(self.seconds.unwrap_or(SECONDS)),
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut waiting = chosen(&args.targets)?;
     let fuzzer = Fuzzer {
-        program: build()?,
+        program: match &args.program {
+            Some(program) => program.clone(),
+            None => build()?,
+        },
         found: root().join("target/fuzz/found"),
+        page: args
+            .record
+            .then(|| Mutex::new(Page::new(root().join("docs/fuzzing.md")))),
     };
     fs::create_dir_all(&fuzzer.found)?;
     waiting.reverse();
-    let waiting = std::sync::Mutex::new(waiting);
+    let waiting = Mutex::new(waiting);
     let next = || waiting.lock().ok()?.pop();
     let work = || -> Result<bool> {
         let mut all_passed = true;
@@ -131,6 +159,8 @@ struct Fuzzer {
     program: PathBuf,
     /// Where inputs are put that a target does not survive.
     found: PathBuf,
+    /// Where the figures go.
+    page: Option<Mutex<Page>>,
 }
 
 impl Fuzzer {
@@ -148,24 +178,25 @@ impl Fuzzer {
         let log = self.found.join(format!("{target}.log"));
         let mut command = self.command(target, &log)?;
         command.args(LIMITS).args([
-            format!("-max_total_time={}", args.seconds),
             format!("-max_len={INPUT_BYTES_MAX}"),
             format!("-artifact_prefix={}/{target}-", self.found.display()),
             "-print_final_stats=1".to_owned(),
         ]);
-        if let Some(runs) = args.runs {
-            command.arg(format!("-runs={runs}"));
-        }
+        command.args(args.seconds().map(|most| format!("-max_total_time={most}")));
+        command.args(args.runs.map(|most| format!("-runs={most}")));
+        let begun = Instant::now();
         let survived = command.arg(&grown).arg(&seeds).status()?.success();
-        let figures = figures(&fs::read_to_string(&log).unwrap_or_default());
-        let figure = |name: &str| figures.get(name).map_or("?", String::as_str);
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        let figures = Figures::read(&said, begun.elapsed());
         println!(
-            "{target:16} {:>12} executions {:>8}/s {:>6} covered {}",
-            figure("number_of_executed_units"),
-            figure("average_exec_per_sec"),
-            figure("cov"),
+            "{target:16} {} {}",
+            figures.line(),
             if survived { "" } else { "FAILED" },
         );
+        if let Some(page) = &self.page {
+            let page = page.lock().ok().context("a thread has ended")?;
+            page.record(target, &figures)?;
+        }
         if !survived {
             println!("  see {}", log.display());
         } else if args.keep {
@@ -209,42 +240,4 @@ fn kept(dir: &Path) -> Result<Vec<Vec<u8>>> {
             bytes <= KEPT_BYTES_MAX
         })
         .collect())
-}
-
-/// What libFuzzer says at its end: `stat::NAME: VALUE`, and the coverage of its
-/// last line of progress.
-fn figures(log: &str) -> BTreeMap<String, String> {
-    let mut figures = BTreeMap::new();
-    for line in log.lines() {
-        if let Some((name, value)) = line
-            .strip_prefix("stat::")
-            .and_then(|rest| rest.split_once(':'))
-        {
-            figures.insert(name.to_owned(), value.trim().to_owned());
-        }
-        let mut words = line.split_whitespace();
-        if words.any(|word| word == "cov:")
-            && let Some(cov) = words.next()
-        {
-            figures.insert("cov".to_owned(), cov.to_owned());
-        }
-    }
-    figures
-}
-
-#[cfg(test)]
-mod tests {
-    use super::figures;
-
-    #[test]
-    fn the_end_of_a_run_is_read() {
-        let log = "#8\tNEW    cov: 12 ft: 13 corp: 2/3b\n\
-            #9\tDONE   cov: 14 ft: 15 corp: 3/4b\n\
-            stat::number_of_executed_units: 1000000\n\
-            stat::average_exec_per_sec:     90909\n";
-        let figures = figures(log);
-        assert_eq!(figures["cov"], "14");
-        assert_eq!(figures["number_of_executed_units"], "1000000");
-        assert_eq!(figures["average_exec_per_sec"], "90909");
-    }
 }

@@ -4,6 +4,8 @@
 //! Invariant: whatever changes the system goes through a program that
 //! `halite_call::host` runs, or a file below its root.
 
+#[doc(hidden)]
+pub mod fuzzing;
 mod group;
 mod hash;
 mod shadow;

@@ -5,7 +5,8 @@
 //! coverage feedback; the tests of this crate run them on the inputs in
 //! `corpus`, which earlier runs have found, and on damaged ones.
 //!
-//! A new target is an entry of `OTHERS` and a file of that name in `corpus`.
+//! A new target is an entry of `OTHERS`, a file of that name in `corpus`, and a
+//! row of `docs/fuzzing.md` (`cargo xtask fuzz NAME --keep --record`).
 //! What is private to a crate is reached through its hidden module `fuzzing`.
 
 #![allow(
@@ -44,13 +45,16 @@ const OTHERS: &[(&str, Run)] = &[
     ("api_events", halite_api::fuzzing::event_stream),
     ("api_request", halite_api::fuzzing::request),
     ("archive", files::archive),
+    ("authorized_keys", halite_accounts::fuzzing::authorized_keys),
     ("certificate", halite_certificates::fuzzing::certificate),
+    ("claims", halite_minion::fuzzing::claims),
     ("cluster_joining", halite_cluster::fuzzing::joining),
     ("cluster_registers", halite_cluster::fuzzing::registers),
     ("crontab", halite_services::fuzzing::crontab),
     ("crypticle", keys::crypticle),
     ("json", grammars::json),
     ("ldap_entries", halite_ldap::fuzzing::entries),
+    ("ldap_names", halite_ldap::fuzzing::names),
     ("mesh_frames", halite_mesh::fuzzing::frame),
     ("patterns", grammars::patterns),
     ("python_frames", halite_pyworker::fuzzing::frames),

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use halite_fuzz::{corpus, targets};
 use halite_test_support::inputs;
 use proptest::collection::vec;
@@ -28,6 +31,17 @@ fn every_file_is_of_a_target() {
         let name = name.strip_suffix(".txt").unwrap();
         assert!(halite_fuzz::target(name).is_some(), "{name}");
     }
+}
+
+/// The page of figures has a row for each target and for nothing else.
+#[test]
+fn every_target_has_its_figures() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fuzzing.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let rows: BTreeSet<_> = rows.filter_map(|row| row.split('`').next()).collect();
+    let names: BTreeSet<_> = targets().map(|target| target.name).collect();
+    assert_eq!(rows, names);
 }
 
 proptest! {

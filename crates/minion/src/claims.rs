@@ -103,10 +103,7 @@ impl Claims {
         };
         current.lines += 1;
         // One write, so a crash leaves whole lines and at most one torn one.
-        let master = master.replace(char::is_whitespace, "_");
-        current
-            .file
-            .write_all(format!("{jid} {master} {key}\n").as_bytes())
+        current.file.write_all(line(jid, master, key).as_bytes())
     }
 
     /// The file again, which somebody has removed: what it held can still be
@@ -155,17 +152,30 @@ impl Open {
     }
 }
 
-/// The whole lines of a file that are claims. Older versions have written no
-/// key.
+/// The claim of a job, as it stands in the file.
+pub(crate) fn line(jid: &Jid, master: &str, key: &JobKey) -> String {
+    let master = master.replace(char::is_whitespace, "_");
+    format!("{jid} {master} {key}\n")
+}
+
+/// The claims of a file.
 fn read(path: &Path) -> Vec<JobName> {
-    let Ok(bytes) = files::read_limited(path, FILE_BYTES_MAX) else {
-        return Vec::new();
-    };
-    let text = String::from_utf8_lossy(&bytes);
+    match files::read_limited(path, FILE_BYTES_MAX) {
+        Ok(bytes) => parse(&bytes),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// The whole lines that are claims. Older versions have written no key.
+pub(crate) fn parse(bytes: &[u8]) -> Vec<JobName> {
+    let text = String::from_utf8_lossy(bytes);
     let claim = |line: &str| {
         let mut words = line.split(' ');
         let jid = Jid::parse(words.next()?).ok()?;
-        let master = words.next()?;
+        // A line with another blank in it is none that was written here.
+        let master = words
+            .next()
+            .filter(|name| !name.contains(char::is_whitespace))?;
         let key = words.next().and_then(JobKey::parse);
         let origin = Origin::master(master, key);
         Some(JobName { jid, origin })

@@ -19,6 +19,8 @@ mod executor;
 mod executors;
 mod failover;
 mod fleet;
+#[doc(hidden)]
+pub mod fuzzing;
 mod greeting;
 pub mod limits;
 mod line;

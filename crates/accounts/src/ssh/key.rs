@@ -16,7 +16,7 @@ pub(crate) struct Key {
 
 impl Key {
     /// The line of the file.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let options = if self.options.is_empty() {
             String::new()
         } else {
@@ -41,10 +41,12 @@ pub(crate) fn split_line(text: &str) -> Option<(&str, &str)> {
         };
         if rest[end..].starts_with(char::is_whitespace) && rest[end..].chars().nth(1).is_some() {
             let before = &text[..at];
-            return Some((
-                before.strip_suffix(char::is_whitespace).unwrap_or(before),
-                rest,
-            ));
+            match before.strip_suffix(char::is_whitespace) {
+                Some(before) => return Some((before, rest)),
+                None if at == 0 => return Some((before, rest)),
+                // Within an option, which would be a line of another key alone.
+                None => {}
+            }
         }
     }
     None
@@ -157,5 +159,8 @@ mod tests {
         assert_eq!(parse("ssh-rsa AAAAB3N"), None);
         assert!(parse("ssh-rsa AAAAB3N= x").is_some());
         assert_eq!(split_line("AAAA"), None);
+        // For sshd this has no key; rewritten it would have another one.
+        assert_eq!(parse("ssh-a,ecdsabcd AAAA"), None);
+        assert_eq!(parse("ssh-a,ecdsabcd ssh-rsa AAAA").unwrap().enc, "ssh-rsa");
     }
 }

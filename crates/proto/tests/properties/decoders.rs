@@ -10,15 +10,20 @@ use halite_proto::auth::{AuthAnswer, AuthReply};
 use halite_proto::clear::{ClearCommand, PublishReply};
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::event::Event;
+use halite_proto::key_changes::{KEY_CHANGES, KEY_CHANGES_MAX, from_extra, to_value};
 use halite_proto::msgpack::{
     Packing, Reading, Scanner, pack, packed_len, unpack, unpack_prefix, unpack_wire,
 };
+use halite_proto::pieces::PiecePosition;
 use halite_proto::pillar::{PillarAnswer, PillarData, SignedPillar};
 use halite_proto::publish::{Publication, PublishLoad};
 use halite_proto::request::{FileChunk, FileFound, FileHash, PeerPublished, Request};
 use halite_proto::stream::{Frame, FrameReader, Framing};
 use halite_proto::subscriber::{SubscriberId, Subscription};
-use halite_proto::{Jid, MinionId, Nonce, Refusal, SaltEnv, Tag, Value, limits, time};
+use halite_proto::{
+    Jid, Map, MinionId, Nonce, Refusal, SaltEnv, SignOfLife, Tag, Value, limits, shown as show,
+    time,
+};
 
 /// A decoder: its name and what is done with it.
 pub(crate) type Decoder = (&'static str, fn(&[u8]));
@@ -42,6 +47,10 @@ pub(crate) const DECODERS: &[Decoder] = &[
     ("frames", frames),
     ("subscriber", subscriber),
     ("names", names),
+    ("presence", presence),
+    ("pieces", pieces),
+    ("key_changes", key_changes),
+    ("shown", shown),
 ];
 
 fn same<T: PartialEq + Debug>(again: T, first: T) {
@@ -283,4 +292,63 @@ fn is_one_component(name: &str) {
     let path = std::path::Path::new("base").join(name);
     assert_eq!(path.components().count(), 2, "{name:?}");
     assert_eq!(path.parent(), Some(std::path::Path::new("base")));
+}
+
+/// What a stranger may send over a subscription: a sign of life and its proof.
+fn presence(bytes: &[u8]) {
+    let Some((sign, proof)) = SignOfLife::decode(bytes) else {
+        return;
+    };
+    is_one_component(sign.id.as_str());
+    same(
+        SignOfLife::decode(&sign.encode(&proof)),
+        Some((sign, proof)),
+    );
+}
+
+fn pieces(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let Some(position) = PiecePosition::parse(text) else {
+        return;
+    };
+    same(PiecePosition::parse(&position.to_string()), Some(position));
+    if let PiecePosition::More(behind) | PiecePosition::Last(behind) = position {
+        is_one_component(&format!("x{}", behind.first));
+    }
+}
+
+fn key_changes(bytes: &[u8]) {
+    let Ok(Value::Map(extra)) = unpack_wire(bytes) else {
+        return;
+    };
+    let changes = from_extra(&extra);
+    assert!(changes.len() <= KEY_CHANGES_MAX);
+    let again = Map::from([(KEY_CHANGES, to_value(&changes))]);
+    same(from_extra(&again), changes);
+}
+
+/// A text of somebody else for a log and for a terminal.
+fn shown(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let log = show::for_log(&text);
+    for (n, line) in log.split('\n').enumerate() {
+        assert!(n == 0 || line.starts_with("    "), "{log:?}");
+        let harmful = line.contains(|c| show::is_harmful(c) && c != '\t');
+        assert!(!harmful, "{log:?}");
+    }
+    let terminal = show::for_terminal(&text);
+    for part in terminal.split('\x1b').skip(1) {
+        let colour = part.strip_prefix('[').and_then(|part| part.split_once('m'));
+        let is_colour = |digits: &str| digits.chars().all(|c| c.is_ascii_digit() || c == ';');
+        assert!(
+            colour.is_some_and(|(digits, _)| is_colour(digits)),
+            "{terminal:?}"
+        );
+    }
+    same(
+        show::for_terminal(&terminal).into_owned(),
+        terminal.clone().into_owned(),
+    );
 }

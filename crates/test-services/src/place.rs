@@ -28,11 +28,11 @@ pub(crate) fn free_port() -> Result<SocketAddr> {
 }
 
 /// A directory that belongs to the user whom servers run as.
-pub(crate) fn directory(name: &str) -> Result<TempDir> {
-    sweep();
+pub(crate) fn directory(name: &str, base: &Path) -> Result<TempDir> {
+    sweep(base);
     let dir = tempfile::Builder::new()
         .prefix(&format!("{PREFIX}{}-{name}-", std::process::id()))
-        .tempdir()
+        .tempdir_in(base)
         .context("could not make a directory for a server")?;
     give_away(dir.path())?;
     Ok(dir)
@@ -59,8 +59,8 @@ pub(crate) fn unprivileged() -> Result<Option<User>> {
 }
 
 /// Removes directories whose process was killed.
-fn sweep() {
-    let entries = std::fs::read_dir(std::env::temp_dir());
+fn sweep(base: &Path) {
+    let entries = std::fs::read_dir(base);
     for entry in entries.into_iter().flatten().flatten() {
         let name = entry.file_name();
         let pid = name.to_str().and_then(|name| {

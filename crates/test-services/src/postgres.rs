@@ -61,7 +61,7 @@ impl Postgres {
     pub fn start(wanted: &Wanted) -> Result<Self> {
         let address = free_port()?;
         let mut tls = None;
-        let server = Server::new("postgres", |dir| {
+        let server = Server::new_in(&wanted.base(), "postgres", |dir| {
             let data = dir.join("data").display().to_string();
             let mut init = vec!["-D", &data, "-U", USER, "-E", "UTF8", "--no-sync"];
             let secret = dir.join("password").display().to_string();

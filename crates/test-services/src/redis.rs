@@ -40,7 +40,7 @@ impl Redis {
     pub fn start(wanted: &Wanted) -> Result<Self> {
         let address = free_port()?;
         let mut tls = None;
-        let server = Server::new("redis", |dir| {
+        let server = Server::new_in(&wanted.base(), "redis", |dir| {
             let mut text = format!(
                 "bind {}\ndir {}\nappendonly yes\nappendfsync everysec\nsave \"\"\n",
                 address.ip(),

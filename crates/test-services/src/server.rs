@@ -91,7 +91,19 @@ impl Server {
     /// # Errors
     /// When there is no room for the directory.
     pub fn new(name: &str, launch: impl FnOnce(&Path) -> Result<Launch>) -> Result<Self> {
-        let dir = place::directory(name)?;
+        Self::new_in(&std::env::temp_dir(), name, launch)
+    }
+
+    /// The same with the new directory below this one.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn new_in(
+        base: &Path,
+        name: &str,
+        launch: impl FnOnce(&Path) -> Result<Launch>,
+    ) -> Result<Self> {
+        let dir = place::directory(name, base)?;
         Ok(Self {
             launch: launch(dir.path())?,
             child: Mutex::new(None),

@@ -1,5 +1,7 @@
 //! What a test wants of a server.
 
+use std::path::{Path, PathBuf};
+
 /// Access and further settings of a server. By default it asks for no password
 /// and speaks in the clear.
 #[derive(Clone, Debug, Default)]
@@ -7,6 +9,7 @@ pub struct Wanted {
     pub(crate) password: Option<String>,
     pub(crate) tls: bool,
     pub(crate) args: Vec<String>,
+    base: Option<PathBuf>,
 }
 
 impl Wanted {
@@ -22,6 +25,18 @@ impl Wanted {
     pub fn tls(mut self) -> Self {
         self.tls = true;
         self
+    }
+
+    /// Has its directory below this one, in place of that for temporary files.
+    #[must_use]
+    pub fn below(mut self, base: &Path) -> Self {
+        self.base = Some(base.to_owned());
+        self
+    }
+
+    /// Where its directory is made.
+    pub(crate) fn base(&self) -> PathBuf {
+        self.base.clone().unwrap_or_else(std::env::temp_dir)
     }
 
     /// Adds arguments to the server's command line.

@@ -27,7 +27,8 @@ pub(crate) fn admin(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result
     let mut master = plan(&fleet, kind)?;
     let mut web1 = minion(&fleet, kind, &master, 1)?;
     large_file(&mut master, &mut web1, effort, numbers)?;
-    many_minions(&master, effort, numbers)
+    write_minions(&master, &fs::read(master.dir().join("pki/minions/web1"))?)?;
+    target_minions(&master, "", effort, numbers)
 }
 
 /// A file of 100 MiB from the master to a minion, and what both take more of
@@ -93,21 +94,31 @@ fn large_file(
     Ok(())
 }
 
-/// A compound expression over the cached grains of a large fleet, until the
-/// job has its id.
-fn many_minions(master: &Master, effort: Effort, numbers: &mut Numbers) -> Result<()> {
+/// A large fleet that a master knows: one key for all, and grains of each.
+pub(crate) fn write_minions(master: &Master, key: &[u8]) -> Result<()> {
     let keys = master.dir().join("pki/minions");
-    let key = fs::read(keys.join("web1"))?;
     let grains = master.dir().join("cache/grains");
     fs::create_dir_all(&grains)?;
+    fs::create_dir_all(&keys)?;
     for number in 0..MINIONS {
         let id = format!("node{number:05}");
-        fs::write(keys.join(&id), &key)?;
+        fs::write(keys.join(&id), key)?;
         fs::write(
             grains.join(format!("{id}.p")),
             grains_of(&id, number).pack(),
         )?;
     }
+    Ok(())
+}
+
+/// A compound expression over the kept grains of a large fleet, until the job has
+/// its id. `place` says where they are kept.
+pub(crate) fn target_minions(
+    master: &Master,
+    place: &str,
+    effort: Effort,
+    numbers: &mut Numbers,
+) -> Result<()> {
     let start = || -> Result<_> {
         let begun = Instant::now();
         let started = master
@@ -119,14 +130,14 @@ fn many_minions(master: &Master, effort: Effort, numbers: &mut Numbers) -> Resul
     };
     let first = start()?;
     numbers.add(
-        "`salt -C --async` over 10,000 minions, the first time",
+        &format!("`salt -C --async` over 10,000 minions{place}, the first time"),
         millis(first),
         Unit::Milliseconds,
         "1000 ms",
     );
     let times: Result<Vec<_>> = (0..effort.calls.max(2)).map(|_| start()).collect();
     numbers.add(
-        "`salt -C --async` over 10,000 minions",
+        &format!("`salt -C --async` over 10,000 minions{place}"),
         median(times?)?,
         Unit::Milliseconds,
         "50 ms",

@@ -59,20 +59,24 @@ pub(crate) fn load(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result<
     Ok(())
 }
 
-/// A fleet in memory, where there is room for it: disks differ in how long they
+/// A fleet in memory, where there is room for it.
+pub(crate) fn new_fleet() -> Result<Fleet> {
+    Fleet::quiet_in("bench", Programs::from_env()?, &base())
+}
+
+/// A directory in memory, where there is room for it: disks differ in how long they
 /// take for a file, and some are slow for minutes where much was just removed,
 /// which would count against who is measured next.
-pub(crate) fn new_fleet() -> Result<Fleet> {
+pub(crate) fn base() -> PathBuf {
     const MEMORY: &str = "/dev/shm";
     const ROOM_BYTES: u64 = 4 << 30;
     let free = nix::sys::statvfs::statvfs(MEMORY)
         .map_or(0, |found| found.blocks_available() * found.fragment_size());
-    let base = if free >= ROOM_BYTES {
+    if free >= ROOM_BYTES {
         PathBuf::from(MEMORY)
     } else {
         std::env::temp_dir()
-    };
-    Fleet::quiet_in("bench", Programs::from_env()?, &base)
+    }
 }
 
 /// A fleet on a disk, where its files take what a disk takes for them.

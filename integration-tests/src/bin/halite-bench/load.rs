@@ -17,6 +17,9 @@ const CLIENTS: usize = 8;
 /// How many minions each client plays when published jobs are returned.
 const MINIONS_OF_A_CLIENT: usize = 16;
 
+/// How many minions return each published job.
+pub(crate) const MINIONS: usize = CLIENTS * MINIONS_OF_A_CLIENT;
+
 /// Sends publish requests as `salt` does, over one connection.
 #[derive(Debug)]
 pub(crate) struct Publisher {
@@ -119,7 +122,7 @@ pub(crate) fn returns(master: &Master, jobs: usize) -> Result<f64> {
     });
     let took = begun.elapsed().as_secs_f64();
     results.into_iter().collect::<Result<Vec<()>>>()?;
-    Ok((jobs * CLIENTS * MINIONS_OF_A_CLIENT) as f64 / took)
+    Ok((jobs * MINIONS) as f64 / took)
 }
 
 /// Returns `true` for a job.

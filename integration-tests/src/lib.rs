@@ -26,6 +26,10 @@ pub mod commands;
 mod emulator;
 mod event_log;
 mod fleet;
+#[cfg(feature = "wire")]
+pub mod flood;
+#[cfg(feature = "wire")]
+pub mod flooded;
 mod full_disk;
 mod kind;
 mod master;

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|formulas|fuzz|herd|kills|outages|pages|peers|provide|random|scale`.
+//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|flood|formulas|fuzz|herd|kills|outages|pages|peers|provide|random|scale`.
 //!
 //! Invariant: this program builds without the cryptography and without the
 //! programs of the workspace, so that it is there at once in a fresh clone.
@@ -13,6 +13,7 @@ mod bench;
 mod build;
 mod chaos;
 mod demo;
+mod flood;
 mod formulas;
 mod fuzz;
 mod herd;
@@ -55,6 +56,8 @@ enum Command {
     Bench(bench::Args),
     /// Masters, minions and cables fail for minutes; nothing may be lost
     Chaos(chaos::Args),
+    /// A fleet works while strangers do what they can: times, memory, descriptors
+    Flood(flood::Args),
     /// Public formulas, compiled and run in test mode by ours and by real Salt
     Formulas(formulas::Args),
     /// Arbitrary bytes for everything that reads what others wrote
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Command::Lint(args) => lint::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Chaos(args) => chaos::run(&args),
+        Command::Flood(args) => flood::run(&args),
         Command::Formulas(args) => formulas::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Herd(args) => herd::run(&args),

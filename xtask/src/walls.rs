@@ -1,13 +1,14 @@
 //! The walls of ARCHITECTURE.md that the compiler does not know: which crate
 //! may depend on which (`floors`), what does no I/O (`pure`), that the folders
 //! of a crate do not import each other in circles (`cycles`), that functions
-//! change files in one way (`by_path`), and that merges are finished
-//! (`markers`).
+//! change files in one way (`by_path`), that merges are finished (`markers`), and
+//! that what `SECURITY.md` names as proof is there (`proven`).
 
 mod by_path;
 mod cycles;
 mod floors;
 mod markers;
+mod proven;
 mod pure;
 mod source;
 
@@ -22,6 +23,7 @@ pub(crate) fn check(shrink: bool) -> Result<()> {
     complaints.extend(cycles::check(shrink)?);
     complaints.extend(by_path::check(shrink)?);
     complaints.extend(markers::check()?);
+    complaints.extend(proven::check()?);
     for complaint in &complaints {
         println!("{complaint}");
     }

@@ -2,6 +2,8 @@
 //! private key only where the table says so, whatever the request holds.
 
 use anyhow::{Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use halite_integration_tests::wire::msgpack::Item;
 use halite_integration_tests::wire::stand_in::StandIn;
 
@@ -118,7 +120,7 @@ fn largest_key() -> String {
     let pair = der(0x30, &[number(&modulus), number(&EXPONENT)].concat());
     let rsa = b"\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01\x05\x00";
     let bits = der(0x03, &[vec![0], pair].concat());
-    let text = base64(&der(0x30, &[rsa.to_vec(), bits].concat()));
+    let text = STANDARD.encode(der(0x30, &[rsa.to_vec(), bits].concat()));
     let lines: Vec<&str> = text
         .as_bytes()
         .chunks(64)
@@ -140,24 +142,6 @@ fn der(kind: u8, body: &[u8]) -> Vec<u8> {
     }
     out.extend(body);
     out
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
-        let word = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..4 {
-            let sign = SIGNS[(word >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= chunk.len() {
-                char::from(sign)
-            } else {
-                '='
-            });
-        }
-    }
-    text
 }
 
 /// Signs in with the largest key there is, as a minion whose key waits and as an

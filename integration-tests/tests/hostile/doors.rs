@@ -188,7 +188,7 @@ rows!(SEALED, sealed_rows, MinionRequest {
     MinionRequest::FileList(_) => [sealed("_file_list", BASE, Answered, Answered)]
     MinionRequest::FileListEmptydirs(_) => [sealed("_file_list_emptydirs", BASE, Answered, Answered)]
     MinionRequest::DirList(_) => [sealed("_dir_list", BASE, Answered, Answered)]
-    MinionRequest::SymlinkList(_) => [sealed("_symlink_list", BASE, Nothing, Nothing)]
+    MinionRequest::SymlinkList(_) => [sealed("_symlink_list", BASE, Answered, Answered)]
     MinionRequest::FileEnvs => [sealed("_file_envs", "{}", Answered, Answered)]
     MinionRequest::ServeFile(_) => [sealed("_serve_file", r#"{"path": "a", "saltenv": "base", "loc": 0}"#, Answered, Answered)]
     MinionRequest::FileRecv(_) => [sealed("_file_recv", r#"{"path": ["a"], "loc": 0, "data": "x"}"#, Answered, Answered)]

@@ -9,7 +9,6 @@ mod capabilities;
 mod cost;
 mod doors;
 mod events;
-mod flood;
 mod load;
 mod local;
 mod requests;

@@ -1,6 +1,7 @@
 //! A master with rules, and everybody who can reach it.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -90,7 +91,10 @@ impl Stage {
             .set("peer", json!({ GRANTED: ["test.*"] }))
             .set("peer_run", json!({ GRANTED: ["test.arg"] }))
             .set("file_recv", true);
-        let master = plan.start()?;
+        let mut master = plan.lay()?;
+        // A list without a link would be the answer to who may not ask.
+        symlink("a", master.dir().join("srv/link"))?;
+        master.start()?;
         let key = |owner: &str| {
             let path = master.dir().join(format!("cache/.{owner}_key"));
             fs::read_to_string(&path).with_context(|| path.display().to_string())

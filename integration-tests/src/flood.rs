@@ -10,13 +10,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use halite_integration_tests::wire::msgpack::Item;
-use halite_integration_tests::wire::stand_in::StandIn;
-use halite_integration_tests::wire::zmtp::Connection;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrIn, bind, connect, setsockopt, socket, sockopt,
 };
 use nix::sys::time::{TimeVal, TimeValLike as _};
+
+use crate::wire::msgpack::Item;
+use crate::wire::stand_in::StandIn;
+use crate::wire::zmtp::Connection;
 
 /// How long a stranger waits for anything.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -32,7 +33,7 @@ const HELD: usize = 100;
 
 /// What a stranger does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Signs in with keys of its own, under names of others and new ones.
     BadKeys,
     /// Sends requests of megabytes.
@@ -48,7 +49,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 6] = [
+    /// All of them.
+    pub const ALL: [Self; 6] = [
         Self::BadKeys,
         Self::Giant,
         Self::HalfOpen,
@@ -59,18 +61,21 @@ impl Kind {
 }
 
 /// What strangers know and have.
-pub(crate) struct Means {
-    pub(crate) master: SocketAddr,
+#[derive(Debug)]
+pub struct Means {
+    /// The request port.
+    pub master: SocketAddr,
     /// A public key that the master does not know.
-    pub(crate) public_pem: String,
+    pub public_pem: String,
     /// An id whose key is accepted.
-    pub(crate) known_id: String,
+    pub known_id: String,
     /// What was heard of a minion: its sign-in, and a request.
-    pub(crate) recorded: Vec<Vec<u8>>,
+    pub recorded: Vec<Vec<u8>>,
 }
 
 /// Strangers that run until this is dropped.
-pub(crate) struct Flood {
+#[derive(Debug)]
+pub struct Flood {
     stop: Arc<AtomicBool>,
     sent: Arc<[AtomicU64; 6]>,
     threads: Vec<JoinHandle<()>>,
@@ -78,7 +83,7 @@ pub(crate) struct Flood {
 
 impl Flood {
     /// Starts `count` strangers, each of which has an address and does one thing.
-    pub(crate) fn start(means: Means, count: u8) -> Self {
+    pub fn start(means: Means, count: u8) -> Self {
         let means = Arc::new(means);
         let stop = Arc::new(AtomicBool::new(false));
         let sent = Arc::new([const { AtomicU64::new(0) }; 6]);
@@ -102,7 +107,7 @@ impl Flood {
     }
 
     /// What was sent so far, by kind.
-    pub(crate) fn sent(&self) -> Vec<(Kind, u64)> {
+    pub fn sent(&self) -> Vec<(Kind, u64)> {
         let counts = self.sent.iter().map(|sent| sent.load(Ordering::Relaxed));
         Kind::ALL.into_iter().zip(counts).collect()
     }

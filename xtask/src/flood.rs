@@ -1,0 +1,50 @@
+//! `cargo xtask flood`: how long commands and sign-ins take while strangers do
+//! what they can, and how soon the master is as small as before. It measures on
+//! this machine, which minions and strangers share.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+
+use crate::build::{bin_dir, build, features};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How many minions, each a process of its own of some 8 MiB
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    minions: u32,
+    /// Programs that are built already, instead of building them
+    #[arg(long, value_name = "DIR")]
+    bin_dir: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let programs = match &args.bin_dir {
+        Some(dir) => dir.clone(),
+        None => built()?,
+    };
+    let status = Command::new(programs.join("halite-flood"))
+        .args(["--minions", &args.minions.to_string()])
+        .env("HALITE_BIN_DIR", &programs)
+        .status()
+        .context("could not run halite-flood")?;
+    Ok(match status.success() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// Builds the programs with optimisation.
+fn built() -> Result<PathBuf> {
+    let mut wanted = vec![
+        "--release",
+        "-p",
+        "halite",
+        "-p",
+        "halite-integration-tests",
+        "--bins",
+    ];
+    wanted.extend(features());
+    bin_dir(&build(&wanted)?)
+}

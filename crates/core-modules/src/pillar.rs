@@ -125,12 +125,7 @@ fn held(call: &Call<'_>) -> Result<Map, CallError> {
     if call.arg("saltenv").is_nil() && call.arg("pillarenv").is_nil() {
         return Ok(Map::clone(&call.ctx.pillar()));
     }
-    let request = PillarRequest {
-        saltenv: call.text_opt("saltenv"),
-        pillarenv: call.text_opt("pillarenv"),
-        ..PillarRequest::default()
-    };
-    let pillar = call.ctx.compile_pillar(&request)?;
+    let pillar = call.ctx.compile_pillar(&other_envs(call))?;
     if is_bare(call) {
         return Ok(pillar);
     }
@@ -202,23 +197,29 @@ fn item(call: &Call<'_>) -> CallResult {
     Ok(masked(call, found.into()))
 }
 
-/// The pillar of now, as the parameters of `pillar.items` ask for it.
-fn compiled(call: &Call<'_>) -> Result<Map, CallError> {
-    let saltenv = call
-        .text_opt("saltenv")
-        .or_else(|| call.opt_text("saltenv"));
+/// The environments that the parameters ask for. As in Salt, `saltenv` counts
+/// only where the pillar's environment follows it.
+fn other_envs(call: &Call<'_>) -> PillarRequest {
+    let saltenv = call.opt_text("saltenv");
     let pillarenv = if !call.arg("pillarenv").is_nil() {
         call.text_opt("pillarenv")
     } else if call.opt("pillarenv_from_saltenv").is_true() {
-        saltenv.clone()
+        call.text_opt("saltenv").or_else(|| saltenv.clone())
     } else {
         call.opt_text("pillarenv")
     };
-    let request = PillarRequest {
+    PillarRequest {
         saltenv,
         pillarenv,
+        ..PillarRequest::default()
+    }
+}
+
+/// The pillar of now, as the parameters of `pillar.items` ask for it.
+fn compiled(call: &Call<'_>) -> Result<Map, CallError> {
+    let request = PillarRequest {
         overrides: overrides(call)?,
-        ext: None,
+        ..other_envs(call)
     };
     Ok(call.ctx.compile_pillar(&request)?)
 }

@@ -21,6 +21,7 @@ use halite_proto::python::float_repr;
 use tracing::{debug, warn};
 
 use crate::UpdateError;
+use crate::gitfs::MovedEnvs;
 use crate::limits::{LIST_DEPTH_MAX, LIST_ENTRIES_MAX, TIMES_BYTES_MAX};
 use crate::roots::Roots;
 
@@ -33,16 +34,17 @@ pub struct Changes {
     pub changed: Vec<String>,
     /// Files that are gone.
     pub removed: Vec<String>,
-    /// The source does not tell which files these are, only that there are
-    /// some, or none.
-    pub untold: Option<bool>,
+    /// Of a source that does not list files: whether anything is different.
+    pub is_different: Option<bool>,
+    /// Of git: by remotes, the environments that are at other commits.
+    pub remotes: BTreeMap<String, MovedEnvs>,
 }
 
 impl Changes {
     /// Whether all is as it was.
     pub fn is_empty(&self) -> bool {
         let lists = [&self.added, &self.changed, &self.removed];
-        self.untold != Some(true) && lists.iter().all(|list| list.is_empty())
+        self.is_different != Some(true) && lists.iter().all(|list| list.is_empty())
     }
 
     fn between(old: &Times, new: &Times) -> Self {
@@ -56,7 +58,7 @@ impl Changes {
                 old.get(path).is_some_and(|before| *before != time)
             }),
             removed: among(old, &|path, _| !new.contains_key(path)),
-            untold: None,
+            ..Self::default()
         }
     }
 }
@@ -205,7 +207,7 @@ mod tests {
                 added: texts(added),
                 changed: texts(changed),
                 removed: texts(removed),
-                untold: None,
+                ..Changes::default()
             }
         };
         let changes = || roots.changes(&kept).unwrap();

@@ -8,6 +8,7 @@
 mod complaints;
 mod fetching;
 mod listing;
+mod moved;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -23,11 +24,12 @@ use halite_proto::{Map, SaltEnv, Value};
 use self::complaints::Complaints;
 use self::fetching::Fetching;
 use self::listing::ListCache;
+pub use self::moved::MovedEnvs;
 use crate::file::Stat;
 use crate::limits::HASHES_MAX;
 use crate::requested_path::RequestedPath;
 use crate::wish::UpdateWish;
-use crate::{Lists, OptionsError};
+use crate::{Changes, Lists, OptionsError};
 
 /// The names of this source.
 pub(crate) const NAMES: &[&str] = &["gitfs", "git"];
@@ -217,8 +219,8 @@ impl Gitfs {
         Ok(hsum)
     }
 
-    /// Fetches the remotes that are meant, all at once; whether one has changed.
-    pub(crate) fn update(&self, wish: &UpdateWish) -> bool {
+    /// Fetches the remotes that are meant, all at once.
+    pub(crate) fn update(&self, wish: &UpdateWish) -> Changes {
         let is_meant = |repository: &&Arc<Repository>| {
             let remote = repository.remote();
             let is_it =

@@ -38,7 +38,7 @@ pub use backends::Backends;
 pub use changes::Changes;
 pub use error::{OptionsError, ReadError, ReceiveError, UpdateError};
 pub use file::Stat;
-pub use gitfs::GitfsOptions;
+pub use gitfs::{GitfsOptions, MovedEnvs};
 pub use hash::FileHash;
 pub use list::Lists;
 pub use minionfs::MinionFsOptions;

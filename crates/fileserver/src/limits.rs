@@ -80,3 +80,7 @@ pub const UNFINISHED_LOOK_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// Different complaints about a git remote that are remembered, so that each is
 /// in the log once.
 pub(crate) const COMPLAINTS_MAX: usize = 64;
+
+/// Environments of a remote that are named when an update has moved them; there
+/// may be more.
+pub const MOVED_ENVS_MAX: usize = 256;

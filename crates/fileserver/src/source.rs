@@ -149,10 +149,7 @@ impl Source {
     pub(crate) fn update(&self, wish: &UpdateWish) -> Option<Result<Changes, UpdateError>> {
         match self {
             Self::Roots(roots) => roots.update(),
-            Self::Gitfs(git) => Some(Ok(Changes {
-                untold: Some(git.update(wish)),
-                ..Changes::default()
-            })),
+            Self::Gitfs(git) => Some(Ok(git.update(wish))),
             // Pushed files are served as they are.
             Self::MinionFs(_) => None,
             #[cfg(test)]

@@ -92,7 +92,7 @@ fn listed(files: &FileServer, env: &str) -> Vec<String> {
 
 fn update(files: &FileServer) -> Option<bool> {
     let mut updated = files.update(&Backends::All, &UpdateWish::default());
-    updated.remove(0).changes.unwrap().untold
+    updated.remove(0).changes.unwrap().is_different
 }
 
 #[test]

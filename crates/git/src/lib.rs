@@ -19,6 +19,7 @@ pub mod remote;
 
 mod content;
 mod error;
+mod fetching;
 mod interrupted;
 mod lock;
 mod objects;
@@ -33,6 +34,7 @@ mod watch;
 
 pub use content::Content;
 pub use error::{GitError, OptionsError};
+pub use fetching::{Fetch, Fetching, all_at_once};
 pub use interrupted::{TrackedRun, is_left_alone, running_gits, user_id, wait_until_ended};
 pub use limits::Limits;
 pub use lock::machine;

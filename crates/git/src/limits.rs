@@ -32,6 +32,17 @@ pub const LOCK_POLL: Duration = Duration::from_millis(100);
 /// Remotes that are updated at once.
 pub const UPDATES_AT_ONCE: usize = 128;
 
+/// The shortest time between two fetches of a remote.
+pub const INTERVAL_MIN: Duration = Duration::from_secs(1);
+
+/// How long the first fetch of a remote that was fetched before the start may
+/// wait.
+pub const FIRST_DELAY_MAX: Duration = Duration::from_secs(10);
+
+/// When a remote is tried again that was never fetched, and that somebody else
+/// fetches.
+pub const LOCKED_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
 /// A longer file is not a lock.
 pub const LOCK_BYTES_MAX: u64 = 4096;
 

@@ -378,24 +378,6 @@ pub const RESEND_BEFORE: Duration = Duration::from_secs(2);
 /// How long a new publish key is told to the peers before it is used in any case.
 pub const PUBLISH_KEY_TOLD_MAX: Duration = Duration::from_secs(1);
 
-/// Remotes of `ext_pillar: git` that are fetched at once; others wait. Each is
-/// a process that mostly waits for another machine.
-pub const GIT_PILLAR_FETCHES_MAX: usize = 128;
-
-/// Remotes of `gitfs_remotes` that are fetched at once; others wait.
-pub const GITFS_FETCHES_MAX: usize = 128;
-
-/// How long the first fetch of a remote that was fetched before the start may
-/// wait.
-pub const GITFS_FIRST_DELAY_MAX: Duration = Duration::from_secs(10);
-
-/// How often who waits for a place to fetch looks whether the master ends.
-pub const SLOT_POLL: Duration = Duration::from_millis(250);
-
-/// How long after its start a master has pillars wait for the first fetch of a
-/// remote that was never fetched. Beyond it they say what they lack.
-pub const GIT_PILLAR_FIRST_FETCH_MAX: Duration = Duration::from_secs(20);
-
 /// How long the first master of a cluster looks for others that have it already,
 /// before it makes the cluster's keys.
 pub const FOUND_AFTER: Duration = Duration::from_millis(300);

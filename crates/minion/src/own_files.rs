@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halite_call::{MinionContext, PillarRequest};
 use halite_fileserver::{FileServer, FileServerOptions};
-use halite_pillar::{Compiler, LocalFiles, Request, SettingsError};
+use halite_pillar::{Compiler, GitPillars, LocalFiles, Request, SettingsError};
 use halite_proto::{Map, Value};
 
 /// Files and pillar roots of this machine.
@@ -21,9 +21,13 @@ pub struct OwnFiles {
 impl OwnFiles {
     /// These files, and the pillar that `opts` describe.
     pub fn new(files: FileServer, opts: &Map) -> Self {
+        let compiler = Compiler::new(opts).map(|compiler| {
+            let repositories = GitPillars::masterless(opts);
+            compiler.with_repositories(Arc::new(repositories))
+        });
         Self {
             files: LocalFiles::new(Arc::new(files)),
-            compiler: Compiler::new(opts),
+            compiler,
             pillar: Mutex::default(),
         }
     }

@@ -33,3 +33,11 @@ pub const FILE_TREE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Files that `stack` reads for one minion; beyond it the pillar has an error.
 pub const STACK_FILES_MAX: usize = 10_000;
+
+/// How long after its start a master has pillars wait for the first fetch of a
+/// remote that was never fetched. Beyond it they say what they lack.
+pub const GIT_FIRST_FETCH_MAX: Duration = Duration::from_secs(20);
+
+/// A minion without a master does not fetch a remote of pillars twice within this
+/// time.
+pub const GIT_FETCHED_AGAIN_AFTER: Duration = Duration::from_secs(1);

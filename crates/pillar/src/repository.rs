@@ -51,9 +51,10 @@ pub struct RemotePlace {
 }
 
 /// The repositories of all entries `git` of `ext_pillar`, as they were last
-/// fetched. Nothing here waits for a remote.
+/// fetched.
 pub trait Repositories: Debug + Send + Sync {
-    /// The remotes of the `nth` entry, in their order.
+    /// The remotes of the `nth` entry, in their order. Where nobody else does
+    /// it they are fetched first.
     ///
     /// # Errors
     /// When an option of one of them cannot be used.

@@ -52,6 +52,7 @@ const RULES: &[(&str, Speaker)] = &[
     ("salt/presence/change", Master),
     ("salt/presence/present", Master),
     ("salt/fileserver/roots/update", Master),
+    ("salt/fileserver/gitfs/update", Master),
     ("salt/stats/<worker>", Master),
 ];
 

@@ -279,3 +279,43 @@ fn all_masters_are_held_at_one_commit_or_none_is() -> Result<()> {
     ensure!(served(&two)? != json!(second), "it has a third one");
     Ok(())
 }
+
+#[test]
+fn an_update_fires_an_event_with_the_environments_that_have_moved() -> Result<()> {
+    let fleet = Fleet::new("gitfs-events")?;
+    let states = States::new(&fleet.path().join("states"))?;
+    states.commit("note", "one\n")?;
+    states.git(&["branch", "dev"])?;
+    states.git(&["branch", "old"])?;
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .set("fileserver_backend", json!(["git"]))
+        .set("fileserver_events", true)
+        .set("gitfs_base", "main")
+        .set("gitfs_update_interval", 3600)
+        .set("gitfs_remotes", json!([states.url()]))
+        .start()?;
+    let update = || run(&master, &["fileserver.update"]);
+    update()?;
+    let events = master.events()?;
+    let next = |mark: usize| {
+        events.wait_after(mark, "the event", START, |event| {
+            event.tag == "salt/fileserver/gitfs/update"
+        })
+    };
+    let mut mark = events.mark();
+    update()?;
+    let data = next(mark)?.data;
+    ensure!(data["changed"] == json!(false), "{data}");
+    ensure!(data["backend"] == json!("gitfs"), "{data}");
+    ensure!(data["remotes"] == json!({}), "{data}");
+    let second = states.commit("note", "two\n")?;
+    states.git(&["branch", "-D", "old"])?;
+    mark = events.mark();
+    update()?;
+    let data = next(mark)?.data;
+    ensure!(data["changed"] == json!(true), "{data}");
+    let moved = json!({ states.url(): { "base": second, "old": null } });
+    ensure!(data["remotes"] == moved, "{data}");
+    Ok(())
+}

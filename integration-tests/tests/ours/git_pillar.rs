@@ -1,11 +1,13 @@
 //! Pillars from repositories (`ext_pillar: - git`).
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Fleet, Kind, Master};
+use halite_integration_tests::{Fleet, Kind, Master, START, until};
 use serde_json::{Value, json};
 
 /// A bare repository with a work tree beside it.
@@ -179,5 +181,60 @@ fn a_remote_that_was_never_there_holds_up_nobody_and_is_named() -> Result<()> {
     let errors = pillar["_errors"].to_string();
     let named = format!("Failed to load ext_pillar git: main {none}: it was never fetched");
     ensure!(errors.contains(&named), "{errors}");
+    Ok(())
+}
+
+/// How long a young master has pillars wait for a first fetch.
+const FIRST_FETCH: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_first_fetch_that_hangs_is_waited_for_with_words_and_holds_up_no_command() -> Result<()> {
+    let fleet = Fleet::new("gitpillarhangs")?;
+    let repository = Repository::new(&fleet.path().join("good"))?;
+    let files = [
+        ("top.sls", "base: {'*': [site]}"),
+        ("site.sls", "value: one"),
+    ];
+    repository.commit("main", &files)?;
+    // It takes whoever comes and says nothing.
+    let hanging = TcpListener::bind("127.0.0.1:0")?;
+    let hangs = format!("main git://{}/x.git", hanging.local_addr()?);
+    let mut master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .set("git_pillar_base", "main")
+        .set(
+            "ext_pillar",
+            json!([{ "git": [hangs, format!("main {}", repository.url())] }]),
+        )
+        .start()?;
+    let begun = Instant::now();
+    let _web1 = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    master.wait_minion("web1")?;
+    master.check_ping(&["web1"])?;
+    ensure!(
+        begun.elapsed() < FIRST_FETCH,
+        "the command was held up for {:?}",
+        begun.elapsed()
+    );
+    let pillar = pillar(&master, &[])?;
+    ensure!(pillar["value"] == json!("one"), "{pillar}");
+    let errors = pillar["_errors"].to_string();
+    let named = format!("Failed to load ext_pillar git: {hangs}: it is not fetched yet, ");
+    ensure!(errors.contains(&named), "{errors}");
+    ensure!(begun.elapsed() < FIRST_FETCH * 2, "{:?}", begun.elapsed());
+    let got = until("the minion's pillar", START, || {
+        let got = master.returns(&["web1", "pillar.raw", "_errors"])?;
+        let got = got.get("web1").map(Value::to_string).unwrap_or_default();
+        Ok(got.contains(&named).then_some(got))
+    })?;
+    ensure!(got.contains(" s ago"), "{got}");
+    let said = master.daemon().said();
+    for words in [
+        "s at most for its first fetch",
+        "its first fetch is not done",
+    ] {
+        ensure!(said.matches(words).count() == 1, "{words}: {said}");
+    }
     Ok(())
 }

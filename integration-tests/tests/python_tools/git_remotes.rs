@@ -53,17 +53,17 @@ print(json.dumps(compiled))
 "#;
 
 /// A repository with branches, tags, links and names of all kinds.
-struct Tree(PathBuf);
+pub(super) struct Tree(PathBuf);
 
 impl Tree {
-    fn new(dir: &Path) -> Result<Self> {
+    pub(super) fn new(dir: &Path) -> Result<Self> {
         fs::create_dir_all(dir)?;
         let this = Self(dir.to_owned());
         this.git(&["init", "-q", "-b", "main"])?;
         Ok(this)
     }
 
-    fn git(&self, words: &[&str]) -> Result<String> {
+    pub(super) fn git(&self, words: &[&str]) -> Result<String> {
         let output = Command::new("git")
             .args(["-c", "user.name=t", "-c", "user.email=t@t"])
             .args(words)
@@ -75,7 +75,7 @@ impl Tree {
         Ok(String::from_utf8(output.stdout)?.trim().to_owned())
     }
 
-    fn commit(&self, files: &[(&str, &str)]) -> Result<()> {
+    pub(super) fn commit(&self, files: &[(&str, &str)]) -> Result<()> {
         for (path, text) in files {
             let path = self.0.join(path);
             fs::create_dir_all(path.parent().context("it is in a directory")?)?;
@@ -111,7 +111,7 @@ impl Tree {
         Ok(this)
     }
 
-    fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("file://{}", self.0.display())
     }
 }

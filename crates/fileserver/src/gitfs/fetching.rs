@@ -1,35 +1,35 @@
 //! Fetching remotes: all at once when somebody asks for it, or those whose
 //! interval is over, where nobody else does it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Instant, SystemTime};
 
-use halite_git::limits::UPDATES_AT_ONCE;
-use halite_git::{GitError, Repository, Updated};
+use halite_git::{GitError, Repository, all_at_once};
 use halite_proto::chain;
 use tracing::error;
 
-/// Fetches remotes, each in a thread of its own; whether one has changed. What
-/// fails is logged.
-pub(super) fn update_all(repositories: &[Arc<Repository>], stop: &Arc<AtomicBool>) -> bool {
-    let changed = AtomicBool::new(false);
-    for some in repositories.chunks(UPDATES_AT_ONCE) {
-        thread::scope(|scope| {
-            for repository in some {
-                scope.spawn(|| match repository.update_behind_others(stop) {
-                    Ok(Updated::Changed) => changed.store(true, Ordering::Relaxed),
-                    Ok(Updated::Same) | Err(GitError::Stopped) => {}
-                    Err(failed) => {
-                        let remote = repository.remote();
-                        error!(%remote, "could not update a git remote: {}", chain(&failed));
-                    }
-                });
+use crate::Changes;
+
+/// Fetches remotes, each in a thread of its own. What fails is logged.
+pub(super) fn update_all(repositories: &[Arc<Repository>], stop: &Arc<AtomicBool>) -> Changes {
+    let updated = all_at_once(repositories, |repository| {
+        let updated = Changes::of_update(repository, |it| it.update_behind_others(stop));
+        updated.inspect_err(|failed| {
+            if !matches!(failed, GitError::Stopped) {
+                let remote = repository.remote();
+                error!(%remote, "gitfs: could not update a git remote: {}", chain(failed));
             }
-        });
+        })
+    });
+    let mut all = Changes {
+        is_different: Some(false),
+        ..Changes::default()
+    };
+    for (_, changes) in updated.into_iter().flatten() {
+        all.extend(changes);
     }
-    changed.into_inner()
+    all
 }
 
 /// When remotes were last fetched by this process.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use halite_crypto::files;
+use halite_pillar::GitPillars;
 use halite_proto::Value;
 use halite_store::{Places, Store, StoreOptions, open_with_spool, returner_place};
 use halite_transport::fleet::PublishPort;
@@ -26,7 +27,6 @@ use crate::functions::Functions;
 use crate::jobs::Jobs;
 use crate::keys::{Keys, SESSIONS_DIR};
 use crate::master::Master;
-use crate::pillar::git::GitPillars;
 use crate::pillar::pillars::{Pillars, PillarsError};
 use crate::pillar::tops::Tops;
 use crate::publishing::publisher::Publisher;

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use halite_config::MasterConfig;
+use halite_git::Fetching;
 use halite_store::{Places, StoreOptions, open_with_spool};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{LocalPublishSocket, PublishPort, RequestPort};
@@ -40,12 +41,11 @@ use self::upkeep::Upkeep;
 use crate::batches::adopt;
 use crate::cluster::{Channel, Cluster};
 use crate::error::StartError;
-use crate::files::remotes;
+use crate::files::remotes::FilesRemote;
 use crate::fleet::attendance::Attendance;
 use crate::fleet::presence_events::fire_presence;
 use crate::limits::DRAIN_MAX;
 use crate::master::Master;
-use crate::pillar::git;
 use crate::publishing::pushed::publish_pushed;
 use crate::reactor::react;
 use crate::relay;
@@ -210,7 +210,7 @@ impl Daemon {
         } = self;
         let upkeep = Upkeep::new(marks.up().to_owned());
         let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone(), upkeep));
-        let pillars_fetching = git::Fetching::start(&master.pillars.git);
+        let pillars_fetching = Fetching::start(master.pillars.git.all().cloned().collect());
         master.runners.registry.open(Handle::current());
         master.batches.open(Handle::current());
         let pages: Vec<_> = pages.into_iter().map(ServedPage::serve).collect();
@@ -244,7 +244,7 @@ impl Daemon {
             master.cluster.clone(),
         ));
         let engines = engines::start(tasks.engines, &master);
-        let files_fetching = remotes::Fetching::start(&master.files, &master.bus);
+        let files_fetching = Fetching::start(FilesRemote::all(&master.files, &master.bus));
         let mirror = &master.jobs.mirror;
         if let Err(error) = mirror.start(&master.general.opts, &master.functions) {
             tracing::error!("master_job_cache gets no jobs: {error}");

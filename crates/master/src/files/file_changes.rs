@@ -1,6 +1,6 @@
 //! `fileserver_events`: which files have changed, told on the event bus.
 
-use halite_fileserver::{Backends, Changes, UpdateWish};
+use halite_fileserver::{Backends, Changes, MovedEnvs, UpdateWish};
 use halite_proto::{Map, Value};
 
 use crate::error::chain;
@@ -30,10 +30,21 @@ pub(super) fn fire(files: &Files, bus: &Bus, backend: &'static str, changes: Cha
 
 fn event(backend: &str, changes: Changes) -> Map {
     let has_changed = !changes.is_empty();
-    if changes.untold.is_some() {
+    if changes.is_different.is_some() {
+        let envs = |envs: MovedEnvs| -> Map {
+            envs.into_iter()
+                .map(|(env, commit)| (Value::from(env), Value::from(commit)))
+                .collect()
+        };
+        let remotes = changes.remotes.into_iter();
+        let remotes: Map = remotes
+            .map(|(remote, moved)| (Value::from(remote), Value::from(envs(moved))))
+            .collect();
         return Map::from([
             ("changed", Value::from(has_changed)),
             ("backend", backend.into()),
+            // Beyond Salt's.
+            ("remotes", remotes.into()),
         ]);
     }
     let list = |paths: Vec<String>| Value::List(paths.into_iter().map(Value::from).collect());

@@ -1,7 +1,6 @@
 //! Pillars and tops for minions.
 
 pub(crate) mod externals;
-pub(crate) mod git;
 pub(crate) mod pillars;
 pub(crate) mod remotes;
 pub(crate) mod tops;

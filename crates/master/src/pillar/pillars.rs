@@ -8,10 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
-use halite_pillar::{Compiler, Request, SettingsError};
+use halite_pillar::{Compiler, GitPillars, Request, SettingsError};
 use halite_proto::{Map, Value};
 
-use super::git::GitPillars;
 use super::tops::Tops;
 use crate::core::turns::Turns;
 use crate::functions::Functions;

@@ -2,8 +2,8 @@
 
 use halite_config::{ConfigError, MasterConfig};
 use halite_git::{OptionsError, Remote};
+use halite_pillar::unusable_git_remotes;
 
-use super::git::unusable;
 use crate::files::settings::GITFS;
 
 /// The options of git remotes that cannot be used, each with its place.
@@ -12,7 +12,7 @@ pub fn unusable_remotes(config: &MasterConfig) -> Vec<ConfigError> {
     let serves = config.fileserver_backend.0.iter().any(|name| name == GITFS);
     let files = serves.then(|| Remote::gitfs(opts).err()).flatten();
     let files = files.map(|error| ("gitfs_remotes", error.index, error));
-    let pillars = unusable(opts).into_iter();
+    let pillars = unusable_git_remotes(opts).into_iter();
     let pillars = pillars.map(|(at, error)| ("ext_pillar", Some(at), error));
     let all = files.into_iter().chain(pillars);
     let fault = |(list, item, error): (&str, Option<usize>, OptionsError)| {

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use halite_git::{Remote, Updated};
+use halite_git::{Remote, Updated, all_at_once};
+use halite_pillar::GitRemote;
 use halite_proto::{Map, Value, chain};
 
 use super::Call;
 use super::error::{Ran, RunnerError};
 use super::table::Function;
-use crate::pillar::git::{Fetched, update_all};
 
 pub(super) const FUNCTIONS: &[Function] = &[Function::new(
     "git_pillar.update",
@@ -32,7 +32,7 @@ fn update(call: &Call<'_>) -> Ran {
             && repo.as_ref().is_none_or(is_repo)
     };
     let all = call.runners.pillars.git.all();
-    let meant: Vec<Arc<Fetched>> = all
+    let meant: Vec<Arc<GitRemote>> = all
         .filter(|fetched| is_meant(fetched.remote()))
         .cloned()
         .collect();
@@ -45,7 +45,7 @@ fn update(call: &Call<'_>) -> Ran {
     }
     let stop = Arc::new(AtomicBool::new(false));
     let stopping = call.stopping(&stop);
-    let updated = update_all(&meant, &stop);
+    let updated = all_at_once(&meant, |remote| remote.update(&stop));
     drop(stopping);
     call.stop.check()?;
     let mut told = Map::new();

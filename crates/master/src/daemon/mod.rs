@@ -27,7 +27,7 @@ use halite_transport::fleet::{LocalPublishSocket, PublishPort, RequestPort};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use self::agree::agree;
 use self::assemble::{Opened, assemble, ext_jobs, local_keys, make_dirs, places};
@@ -44,7 +44,7 @@ use crate::error::StartError;
 use crate::files::remotes::FilesRemote;
 use crate::fleet::attendance::Attendance;
 use crate::fleet::presence_events::fire_presence;
-use crate::limits::DRAIN_MAX;
+use crate::limits::{DRAIN_MAX, HAND_OVER_LOOK, TURN_AWAY_MAX};
 use crate::master::Master;
 use crate::publishing::pushed::publish_pushed;
 use crate::reactor::react;
@@ -263,6 +263,7 @@ impl Daemon {
             }
             () = shutdown => {}
         }
+        turn_away(&server, &mut request_port).await;
         health.end();
         if let Some(draining) = draining {
             stop(draining).await;
@@ -361,6 +362,25 @@ impl EventReturns {
 async fn stop(task: JoinHandle<()>) {
     task.abort();
     let _ = task.await;
+}
+
+/// Answers what minions ask, and has each look for another master then: what is asked
+/// of a port that nobody serves any more is lost.
+async fn turn_away(server: &Server, port: &mut RequestPort) {
+    let replies = port.replies();
+    port.turn_away();
+    let all_gone = async {
+        while replies.connections() > 0 {
+            sleep(HAND_OVER_LOOK).await;
+        }
+    };
+    let served = async {
+        tokio::select! {
+            () = server.serve(port) => {}
+            () = all_gone => {}
+        }
+    };
+    let _ = timeout(TURN_AWAY_MAX, served).await;
 }
 
 async fn drain(server: Arc<Server>) {

@@ -75,6 +75,16 @@ impl RequestPort {
         }
     }
 
+    /// Lets nobody in any more, and ends each connection when what was asked on it is
+    /// answered. Requests that are on their way are still to be taken.
+    pub fn turn_away(&self) {
+        match &self.0 {
+            Variant::ZeroMq(port) => port.turn_away(),
+            #[cfg(test)]
+            Variant::InProcess(port) => port.turn_away(),
+        }
+    }
+
     /// Stops taking requests and sends the replies that are queued.
     pub async fn close(self) {
         match self.0 {
@@ -107,6 +117,16 @@ impl Replies {
             RepliesVariant::ZeroMq(replies) => replies.send(peer, payload),
             #[cfg(test)]
             RepliesVariant::InProcess(replies) => replies.send(peer, payload),
+        }
+    }
+
+    /// How many connections the port has; those on which nothing is asked need not be
+    /// among them.
+    pub fn connections(&self) -> usize {
+        match &self.0 {
+            RepliesVariant::ZeroMq(replies) => replies.connections(),
+            #[cfg(test)]
+            RepliesVariant::InProcess(replies) => replies.connections(),
         }
     }
 }

@@ -81,6 +81,10 @@ impl RequestPort {
         &self.endpoints
     }
 
+    pub(crate) fn turn_away(&self) {
+        PORTS.remove(&self.endpoints);
+    }
+
     pub(crate) async fn close(self) {
         drop(self);
     }
@@ -107,6 +111,13 @@ impl Replies {
             self.0.counters.add(Count::sent);
         }
         Ok(())
+    }
+}
+
+impl Replies {
+    pub(crate) fn connections(&self) -> usize {
+        let waiting = self.0.waiting();
+        waiting.as_ref().map_or(0, |of| of.replies.len())
     }
 }
 

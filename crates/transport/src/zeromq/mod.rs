@@ -25,6 +25,7 @@ mod requester;
 mod requester_lane;
 mod router;
 mod router_peer;
+mod router_replies;
 mod standstill;
 mod subscriber;
 mod topics;

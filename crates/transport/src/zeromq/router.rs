@@ -11,7 +11,8 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
-use super::router_peer::{self, Peers};
+use super::router_peer;
+use super::router_replies::Peers;
 use crate::contract::{Incoming, Peer, ReplyError, RequestPortOptions};
 use crate::zmtp::{Listening, Unfinished};
 use crate::{BindError, Counters, Endpoint};
@@ -35,6 +36,8 @@ pub(super) struct Shared {
     pub(super) unfinished: Arc<Unfinished>,
     pub(super) counters: Arc<Counters>,
     pub(super) peers: Arc<Peers>,
+    /// Changes when everybody is turned away.
+    pub(super) leaving: watch::Sender<()>,
 }
 
 impl Router {
@@ -61,6 +64,7 @@ impl Router {
             unfinished: Arc::new(Unfinished::new(options.unfinished_bytes_max)),
             counters: Arc::default(),
             peers: Arc::new(Peers::new(&options)),
+            leaving: watch::Sender::new(()),
             options,
         });
         Ok(Self {
@@ -94,6 +98,11 @@ impl Router {
         &self.endpoints
     }
 
+    /// Lets nobody in any more, and ends connections on which nothing is asked.
+    pub(crate) fn turn_away(&self) {
+        self.shared.leaving.send_replace(());
+    }
+
     /// Stops taking requests and sends the replies that are queued.
     pub(crate) async fn close(self) {
         let Self { incoming, task, .. } = self;
@@ -114,6 +123,11 @@ impl Replies {
     /// When the port is closed.
     pub(crate) fn send(&self, peer: Peer, payload: Vec<u8>) -> Result<(), ReplyError> {
         self.0.send(peer, payload, &self.1)
+    }
+
+    /// How many connections there are.
+    pub(crate) fn connections(&self) -> usize {
+        self.0.count()
     }
 }
 
@@ -162,12 +176,14 @@ impl Budget {
 }
 
 async fn serve(listening: Listening, shared: Arc<Shared>) {
-    let (mut connections, acceptors, _files) = listening.accept();
+    let (mut connections, mut acceptors, _files) = listening.accept();
     let (stop, stopping) = watch::channel(());
+    let mut leaving = shared.leaving.subscribe();
     let mut tasks = JoinSet::new();
+    let mut is_open = true;
     loop {
         tokio::select! {
-            accepted = connections.recv() => match accepted {
+            accepted = connections.recv(), if is_open => match accepted {
                 Some(accepted) => {
                     let peer = router_peer::Connection::new(accepted, &shared, stopping.clone());
                     tasks.spawn(peer.run());
@@ -175,6 +191,12 @@ async fn serve(listening: Listening, shared: Arc<Shared>) {
                 None => break,
             },
             Some(_) = tasks.join_next() => {}
+            _ = leaving.changed(), if is_open => {
+                is_open = false;
+                acceptors.shutdown().await;
+                // Who was accepted and has said nothing yet goes elsewhere.
+                while connections.try_recv().is_ok() {}
+            }
             () = shared.requests.closed() => break,
         }
     }

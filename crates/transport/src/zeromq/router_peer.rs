@@ -1,16 +1,14 @@
-//! One connection of a router, and the way of replies to it.
+//! One connection of a router.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::debug;
 
 use super::router::Shared;
-use crate::Counters;
-use crate::contract::{Incoming, Peer, ReplyError, RequestPortOptions};
+use super::router_replies::{Cost, Reply};
+use crate::contract::{Incoming, Peer};
 use crate::counters::Count;
 use crate::limits::{
     HANDSHAKE_MAX, PEER_STALL_MAX, SPARE_AFTER, UNANSWERED_KEPT, UNCOUNTED_BYTES_MAX,
@@ -23,151 +21,13 @@ use crate::zmtp::{
 /// Kinds of sockets that may ask.
 const KINDS: [&[u8]; 3] = [b"REQ", b"DEALER", b"ROUTER"];
 
-/// The connections by their numbers.
-#[derive(Debug)]
-pub(super) struct Peers {
-    replies_max: usize,
-    peer_bytes_max: usize,
-    all_bytes_max: usize,
-    state: Mutex<State>,
-    all_bytes: Arc<AtomicUsize>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    is_closed: bool,
-    next: u64,
-    ways: HashMap<u64, Way>,
-}
-
-/// The way to one connection.
-#[derive(Debug)]
-struct Way {
-    replies: mpsc::UnboundedSender<Reply>,
-    waiting: Arc<Waiting>,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    count: AtomicUsize,
-    bytes: AtomicUsize,
-}
-
-/// A reply that waits; what it counts for is given back when it goes.
-#[derive(Debug)]
-struct Reply {
-    payload: Vec<u8>,
-    _cost: Cost,
-}
-
-#[derive(Debug)]
-struct Cost {
-    bytes: usize,
-    waiting: Arc<Waiting>,
-    all_bytes: Arc<AtomicUsize>,
-}
-
-impl Cost {
-    fn new(bytes: usize, waiting: &Arc<Waiting>, all_bytes: &Arc<AtomicUsize>) -> Self {
-        waiting.count.fetch_add(1, Ordering::Relaxed);
-        waiting.bytes.fetch_add(bytes, Ordering::Relaxed);
-        all_bytes.fetch_add(bytes, Ordering::Relaxed);
-        Self {
-            bytes,
-            waiting: Arc::clone(waiting),
-            all_bytes: Arc::clone(all_bytes),
-        }
-    }
-}
-
-impl Drop for Cost {
-    fn drop(&mut self) {
-        self.waiting.count.fetch_sub(1, Ordering::Relaxed);
-        self.waiting.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.all_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
-
-impl Peers {
-    pub(super) fn new(options: &RequestPortOptions) -> Self {
-        Self {
-            replies_max: options.peer_replies_max,
-            peer_bytes_max: options.peer_reply_bytes_max,
-            all_bytes_max: options.reply_bytes_max,
-            state: Mutex::default(),
-            all_bytes: Arc::default(),
-        }
-    }
-
-    /// No further replies.
-    pub(super) fn close(&self) {
-        self.lock().is_closed = true;
-    }
-
-    pub(super) fn send(
-        &self,
-        peer: Peer,
-        payload: Vec<u8>,
-        counters: &Counters,
-    ) -> Result<(), ReplyError> {
-        let state = self.lock();
-        if state.is_closed {
-            return Err(ReplyError);
-        }
-        let is_taken = state.ways.get(&peer.0).is_some_and(|way| {
-            let waiting = &way.waiting;
-            // One on its own may be as large as a message may be.
-            let fits = |used: usize, max: usize| used == 0 || used + payload.len() <= max;
-            let count = waiting.count.load(Ordering::Relaxed);
-            let has_room = (self.replies_max == 0 || count < self.replies_max)
-                && fits(waiting.bytes.load(Ordering::Relaxed), self.peer_bytes_max)
-                && fits(self.all_bytes.load(Ordering::Relaxed), self.all_bytes_max);
-            has_room && {
-                let cost = Cost::new(payload.len(), waiting, &self.all_bytes);
-                let reply = Reply {
-                    payload,
-                    _cost: cost,
-                };
-                way.replies.send(reply).is_ok()
-            }
-        });
-        drop(state);
-        counters.add(if is_taken {
-            Count::sent
-        } else {
-            Count::dropped
-        });
-        Ok(())
-    }
-
-    fn enter(&self) -> (u64, mpsc::UnboundedReceiver<Reply>) {
-        let (replies, receiver) = mpsc::unbounded_channel();
-        let mut state = self.lock();
-        state.next += 1;
-        let number = state.next;
-        let way = Way {
-            replies,
-            waiting: Arc::default(),
-        };
-        state.ways.insert(number, way);
-        (number, receiver)
-    }
-
-    fn leave(&self, number: u64) {
-        self.lock().ways.remove(&number);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// One connection.
 pub(super) struct Connection {
     link: Link,
     permit: ConnectionPermit,
     shared: Arc<Shared>,
     stopping: watch::Receiver<()>,
+    leaving: watch::Receiver<()>,
     number: u64,
     replies: mpsc::UnboundedReceiver<Reply>,
     share: Share,
@@ -201,6 +61,7 @@ impl Connection {
             permit: accepted.permit,
             shared: Arc::clone(shared),
             stopping,
+            leaving: shared.leaving.subscribe(),
             number,
             replies,
             share: Share::new(&shared.unfinished),
@@ -263,8 +124,7 @@ impl Connection {
                     debug!("ended a connection: too much is unfinished, and it is the slowest");
                     return Ok(());
                 }
-                how = self.permit.given_up() => {
-                    debug!("ending a connection: all places are taken, and it is idle or its address has most");
+                how = given_up(&self.permit, &mut self.leaving) => {
                     if how == PlaceEnd::AtOnce {
                         return Ok(());
                     }
@@ -345,7 +205,7 @@ impl Connection {
         let mut head = vec![1, 0];
         encode_head(&mut head, false, reply.payload.len());
         let out = Outgoing::new(head, reply.payload);
-        self.out = Some((out, Some(reply._cost)));
+        self.out = Some((out, Some(reply.cost)));
         self.unanswered = self.unanswered.saturating_sub(1);
         self.moved = Instant::now();
         self.write()
@@ -397,6 +257,17 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.shared.peers.leave(self.number);
+    }
+}
+
+/// Waits until the place of a connection is wanted, or everybody is turned away.
+async fn given_up(permit: &ConnectionPermit, leaving: &mut watch::Receiver<()>) -> PlaceEnd {
+    tokio::select! {
+        how = permit.given_up() => {
+            debug!("ending a connection: all places are taken, and it is idle or its address has most");
+            how
+        }
+        _ = leaving.changed() => PlaceEnd::Answered,
     }
 }
 

@@ -35,6 +35,7 @@ macro_rules! conformance {
                 requests::a_request_above_the_limit_is_refused_on_both_sides
                 requests::nobody_at_the_other_end_is_no_connection
                 requests::queued_replies_are_sent_before_a_port_closes
+                requests::a_port_that_turns_away_answers_what_was_asked
                 requests::a_closed_port_fails_requests_and_can_be_bound_again
                 requests::a_reply_to_a_closed_port_is_an_error
                 requests::a_port_in_use_is_named

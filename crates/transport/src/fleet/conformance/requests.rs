@@ -7,6 +7,9 @@ use tokio::time::timeout;
 use super::*;
 use crate::fleet::{Incoming, RequestError};
 
+/// For how long nobody answers.
+const SHORTLY: Duration = Duration::from_millis(300);
+
 fn port(variant: Variant) -> RequestPort {
     let options = RequestPortOptions::default();
     variant.request_port(&loopback(), options).unwrap()
@@ -191,6 +194,34 @@ pub(super) async fn queued_replies_are_sent_before_a_port_closes(variant: Varian
     replies.send(incoming.peer, b"last".to_vec()).unwrap();
     port.close().await;
     assert_eq!(asked.await.unwrap().unwrap(), b"last");
+}
+
+pub(super) async fn a_port_that_turns_away_answers_what_was_asked(variant: Variant) {
+    let mut port = port(variant);
+    let (idle, asking) = (requester(variant, &port), requester(variant, &port));
+    let answered = asked(&idle, b"first");
+    let incoming = next(&mut port).await;
+    port.replies().send(incoming.peer, Vec::new()).unwrap();
+    answered.await.unwrap().unwrap();
+    let asked = asked(&asking, b"x");
+    let incoming = next(&mut port).await;
+
+    port.turn_away();
+    // Neither who was connected nor somebody new finds it.
+    for late in [idle, requester(variant, &port)] {
+        let refused = late.request(b"y".to_vec(), SHORTLY).await;
+        assert!(refused.is_err(), "{refused:?}");
+    }
+    assert_eq!(port.replies().connections(), 1);
+    let replies = port.replies();
+    replies.send(incoming.peer, b"last".to_vec()).unwrap();
+    assert_eq!(asked.await.unwrap().unwrap(), b"last");
+    let gone = async {
+        while replies.connections() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(SOON, gone).await.unwrap();
 }
 
 pub(super) async fn a_closed_port_fails_requests_and_can_be_bound_again(variant: Variant) {

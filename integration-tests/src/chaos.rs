@@ -14,7 +14,7 @@ use anyhow::{Result, ensure};
 use serde_json::Value;
 
 use crate::wire::msgpack::Item;
-use crate::{Master, Minion};
+use crate::{Kind, Master, Minion};
 
 /// Numbers that a seed determines.
 #[derive(Debug)]
@@ -46,6 +46,10 @@ pub enum Fault {
     MasterKilled,
     /// A master is stopped with SIGSTOP.
     MasterHangs,
+    /// A master is asked to stop, and started again.
+    MasterStopped,
+    /// A master hands its minions over, and is started again.
+    MasterDrains,
     /// `kill -9` of a minion.
     MinionKilled,
     /// A minion is stopped with SIGSTOP.
@@ -54,25 +58,38 @@ pub enum Fault {
     CableCut,
     /// The cable to a master leads nowhere.
     CableToNowhere,
-    /// The links of other masters to one are cut.
+    /// The links between two masters are cut.
     PeersCut,
-    /// The links of other masters to one lead nowhere.
+    /// The links between two masters lead nowhere.
     PeersToNowhere,
+    /// Little passes on the links between two masters.
+    PeersSlow,
+}
+
+/// What has a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A master.
+    Master,
+    /// A minion.
+    Minion,
+    /// What leads minions to a master.
+    Cable,
+    /// What leads two masters to each other.
+    Peers,
 }
 
 impl Fault {
-    /// The fault of the same part that cannot be there at the same time.
+    /// What has it. A part has one fault at a time.
     #[must_use]
-    pub const fn alternative(self) -> Self {
+    pub const fn part(self) -> Part {
         match self {
-            Self::MasterKilled => Self::MasterHangs,
-            Self::MasterHangs => Self::MasterKilled,
-            Self::MinionKilled => Self::MinionHangs,
-            Self::MinionHangs => Self::MinionKilled,
-            Self::CableCut => Self::CableToNowhere,
-            Self::CableToNowhere => Self::CableCut,
-            Self::PeersCut => Self::PeersToNowhere,
-            Self::PeersToNowhere => Self::PeersCut,
+            Self::MasterKilled | Self::MasterHangs | Self::MasterStopped | Self::MasterDrains => {
+                Part::Master
+            }
+            Self::MinionKilled | Self::MinionHangs => Part::Minion,
+            Self::CableCut | Self::CableToNowhere => Part::Cable,
+            Self::PeersCut | Self::PeersToNowhere | Self::PeersSlow => Part::Peers,
         }
     }
 }
@@ -93,15 +110,11 @@ pub struct Trouble {
 pub struct Troubles(Vec<Trouble>);
 
 impl Troubles {
-    /// Whether a part has this fault.
-    pub fn has(&self, fault: Fault, which: usize) -> bool {
+    /// The fault that a part has.
+    pub fn of(&self, part: Part, which: usize) -> Option<Fault> {
         let mut all = self.0.iter();
-        all.any(|trouble| trouble.fault == fault && trouble.which == which)
-    }
-
-    /// Whether a part has this fault or the one that excludes it.
-    pub fn excludes(&self, fault: Fault, which: usize) -> bool {
-        self.has(fault, which) || self.has(fault.alternative(), which)
+        let found = all.find(|trouble| trouble.fault.part() == part && trouble.which == which);
+        found.map(|trouble| trouble.fault)
     }
 
     /// One more.
@@ -186,6 +199,8 @@ pub struct Ledger {
     pub lost_commands: usize,
     /// Run, and no master has the result.
     pub lost_results: usize,
+    /// Run by a minion of Salt that has given its result up, and says so in its log.
+    pub given_up: usize,
     /// Run more than once.
     pub ran_twice: usize,
     /// How long the results took after the last fault.
@@ -226,6 +241,10 @@ impl Ledger {
                 let id = minions[*which].id();
                 let times = ran.get(&(*which, sent.token.clone())).copied().unwrap_or(0);
                 let result = results.get(&(sent.jid.clone(), id.to_owned()));
+                if result.is_none() && times == 1 && gives_up(&minions[*which], &sent.jid) {
+                    self.given_up += 1;
+                    continue;
+                }
                 if let Some(verdict) = self.count(&sent.token, times, result) {
                     self.examples.push(format!(
                         "{} {} on {id}: {verdict}, {result:?}",
@@ -293,14 +312,30 @@ impl fmt::Display for Ledger {
         )?;
         writeln!(
             out,
-            "lost commands {}, lost results {}, ran twice {}, settled after {:.1?}",
-            self.lost_commands, self.lost_results, self.ran_twice, self.settled_after
+            "lost commands {}, lost results {} ({} more given up by minions of Salt), \
+             ran twice {}, settled after {:.1?}",
+            self.lost_commands,
+            self.lost_results,
+            self.given_up,
+            self.ran_twice,
+            self.settled_after
         )?;
         for example in &self.examples {
             writeln!(out, "  {example}")?;
         }
         Ok(())
     }
+}
+
+/// Whether a minion of Salt says that it has given a result up. 3008.5 forgets what it
+/// was about to return when it loses its subscription; any version gives up after some
+/// tries.
+fn gives_up(minion: &Minion, jid: &str) -> bool {
+    let log = fs::read_to_string(minion.dir().join("log")).unwrap_or_default();
+    minion.kind() != Kind::Ours
+        && log.contains(&format!(
+            "failed to return the job information for job {jid}"
+        ))
 }
 
 /// Adds every result in a master's job cache, by job and minion.

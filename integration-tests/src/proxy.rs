@@ -138,9 +138,7 @@ impl Proxy {
             busy: Mutex::default(),
         });
         for &(here, there) in ends {
-            let listener = TcpListener::bind(here)?;
-            let shared = Arc::clone(&shared);
-            std::thread::spawn(move || accept(&listener, there, &shared));
+            listen(here, there, &shared)?;
         }
         Ok(Self {
             listens: ends.iter().map(|(here, _)| *here).collect(),
@@ -154,6 +152,13 @@ impl Proxy {
         self.address
             .as_ref()
             .context("this cable is on a port of another address")
+    }
+
+    /// Has the same cable carry another port.
+    pub fn carry_too(&mut self, here: SocketAddr, there: SocketAddr) -> Result<()> {
+        listen(here, there, &self.shared)?;
+        self.listens.insert(0, here);
+        Ok(())
     }
 
     /// Where minions find the master's request port.
@@ -200,6 +205,13 @@ impl Drop for Proxy {
             TcpStream::connect(port).ok();
         }
     }
+}
+
+fn listen(here: SocketAddr, there: SocketAddr, shared: &Arc<Shared>) -> Result<()> {
+    let listener = TcpListener::bind(here)?;
+    let shared = Arc::clone(shared);
+    std::thread::spawn(move || accept(&listener, there, &shared));
+    Ok(())
 }
 
 fn accept(listener: &TcpListener, there: SocketAddr, shared: &Arc<Shared>) {

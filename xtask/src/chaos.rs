@@ -1,4 +1,4 @@
-//! `cargo xtask chaos`: the long form of the chaos test. Masters and minions
+//! `cargo xtask chaos`: the long form of the chaos tests. Masters and minions
 //! die, hang and lose their cables for minutes while commands flow; the ledger
 //! says what became of each command.
 
@@ -8,15 +8,23 @@ use anyhow::{Result, ensure};
 
 use crate::long_form::LongForm;
 
-/// The test that does it.
+/// The test that does it, in the program of either suite.
 const TEST: &str = "chaos::nothing_is_lost_in_chaos";
+
+/// How long faults go on if nobody says so.
+const SECONDS: u64 = 240;
+const CLUSTER_SECONDS: u64 = 420;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How long faults go on; 240 s are more than 500 faults
-    #[arg(long, value_name = "SECONDS", default_value_t = 240)]
-    seconds: u64,
-    /// Minions of the three masters
+    /// Masters of a cluster behind a balancer, in place of masters that know
+    /// nothing of each other
+    #[arg(long)]
+    cluster: bool,
+    /// How long faults go on; the default is more than 500 faults
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<u64>,
+    /// Minions of the three masters; those of a cluster have two of Salt besides
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     minions: u64,
     /// Repeats the choices of an earlier run
@@ -28,21 +36,26 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let chaos = LongForm::build()?;
+    let (program, option, seconds) = match args.cluster {
+        true => ("master_cluster", " --cluster", CLUSTER_SECONDS),
+        false => ("multi_master", "", SECONDS),
+    };
+    let seconds = args.seconds.unwrap_or(seconds);
+    let chaos = LongForm::build(program)?;
     let first = match args.seed {
         Some(seed) => seed,
         None => std::time::UNIX_EPOCH.elapsed()?.as_secs(),
     };
     ensure!(args.runs > 0, "no runs are nothing to see");
     for seed in first..first.saturating_add(args.runs) {
-        println!("chaos for {} s, seed {seed}", args.seconds);
+        println!("chaos for {seconds} s, seed {seed}");
         let settings = [
             ("HALITE_CHAOS_SEED", seed.to_string()),
-            ("HALITE_CHAOS_SECONDS", args.seconds.to_string()),
+            ("HALITE_CHAOS_SECONDS", seconds.to_string()),
             ("HALITE_CHAOS_MINIONS", args.minions.to_string()),
         ];
         if !chaos.run(TEST, "HALITE_CHAOS_LEDGER", &settings)? {
-            println!("to see it again: cargo xtask chaos --seed {seed}");
+            println!("to see it again: cargo xtask chaos{option} --seed {seed}");
             return Ok(ExitCode::FAILURE);
         }
     }

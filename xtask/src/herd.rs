@@ -20,7 +20,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     println!("a herd of {} minions", args.minions);
     let settings = [("HALITE_HERD_MINIONS", args.minions.to_string())];
-    let passed = LongForm::build()?.run(TEST, "HALITE_HERD_LEDGER", &settings)?;
+    let passed = LongForm::build("multi_master")?.run(TEST, "HALITE_HERD_LEDGER", &settings)?;
     Ok(match passed {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,

@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let kills = LongForm::build()?;
+    let kills = LongForm::build("multi_master")?;
     let seed = match args.seed {
         Some(seed) => seed,
         None => std::time::UNIX_EPOCH.elapsed()?.as_secs(),

@@ -14,14 +14,14 @@ pub(crate) struct LongForm {
 }
 
 impl LongForm {
-    /// Builds all of them.
-    pub(crate) fn build() -> Result<Self> {
-        let artifacts = build_programs(&["multi_master"], &[])?;
+    /// Builds all of them; the test is one of this program.
+    pub(crate) fn build(program: &str) -> Result<Self> {
+        let artifacts = build_programs(&[program], &[])?;
         let bin_dir = bin_dir(&artifacts)?;
         let test = artifacts
             .into_iter()
-            .find(|artifact| artifact.is_test && artifact.target == "multi_master")
-            .context("the build has made no test multi_master")?;
+            .find(|artifact| artifact.is_test && artifact.target == program)
+            .with_context(|| format!("the build has made no test {program}"))?;
         Ok(Self { test, bin_dir })
     }
 

@@ -3,10 +3,14 @@
 //! share no files.
 
 mod balancer;
+mod cabled;
+mod chaos;
+mod copies;
 mod disks;
 mod drain;
 mod files;
 mod fleets;
+mod hot_list;
 mod isolated;
 mod members;
 mod once;

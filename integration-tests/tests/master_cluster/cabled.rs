@@ -1,0 +1,250 @@
+//! Three masters that share no files, with a cable from the balancer to each of them
+//! and two between any two of them.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, ensure};
+use halite_integration_tests::proxy::{Cable, Proxy};
+use halite_integration_tests::{Fleet, Kind, Master, Minion, START, until};
+use serde_json::{Value, json};
+
+use crate::balancer::Balancer;
+
+pub(crate) const MASTERS: usize = 3;
+
+/// Two masters by number, for each pair there is.
+pub(crate) const PAIRS: [(usize, usize); 3] = [(0, 1), (0, 2), (1, 2)];
+
+const POOL_PORT: u16 = 4522;
+const HEALTH_PORT: u16 = 4516;
+
+/// Where the cable of the n-th master to another one begins, at the address of that.
+const CABLES_FROM: u16 = 4530;
+
+/// Bytes a second on a slow link.
+const SLOW: usize = 20_000;
+
+/// The variable of each minion with the file that its commands write to.
+pub(crate) const RAN: &str = "HALITE_CHAOS_RAN";
+
+/// Masters, minions and the cables between them.
+pub(crate) struct Cabled {
+    pub(crate) minions: Vec<Minion>,
+    _balancer: Balancer,
+    /// From the balancer to each master.
+    fronts: Vec<Proxy>,
+    /// From the first of two masters to the second, and back, as in `PAIRS`.
+    links: Vec<[Proxy; 2]>,
+    pub(crate) masters: Vec<Master>,
+    fleet: Fleet,
+}
+
+impl Cabled {
+    /// Starts all of it, and waits until each minion answers each master.
+    pub(crate) fn start(minions: &[(String, Kind)]) -> Result<Self> {
+        let fleet = Fleet::new("chaos")?;
+        let lay = |n| {
+            let plan = fleet.master(&format!("m{n}"), Kind::Ours);
+            plan.auto_accept().set("health_port", HEALTH_PORT).lay()
+        };
+        let mut masters = (1..=MASTERS).map(lay).collect::<Result<Vec<_>>>()?;
+        for n in 0..MASTERS {
+            configure(&fleet, &masters, n)?;
+        }
+        let names = masters.iter().map(|of| of.address().ip().to_string());
+        let founder = names.enumerate().min_by(|one, other| one.1.cmp(&other.1));
+        let (founder, _) = founder.context("no master was laid")?;
+        // It founds a cluster where nobody listens: the cables would.
+        masters[founder].start()?;
+        let links = PAIRS
+            .map(|(one, other)| Ok([link(&masters, one, other)?, link(&masters, other, one)?]));
+        let links = links.into_iter().collect::<Result<Vec<_>>>()?;
+        for (n, master) in masters.iter_mut().enumerate() {
+            if n != founder {
+                master.start()?;
+            }
+        }
+        let fronts = masters.iter().map(front).collect::<Result<Vec<_>>>()?;
+        let backends = fronts.iter().map(Proxy::address);
+        let backends = backends.collect::<Result<Vec<_>>>()?;
+        let balancer = Balancer::start(&fleet, &backends, Some(HEALTH_PORT))?;
+        let minions = minions.iter().map(|(id, kind)| {
+            let ran = fleet.path().join(id).join("ran");
+            let plan = fleet.minion(id, *kind);
+            let plan = plan
+                .set("master", balancer.address.request().to_string())
+                .set("publish_port", balancer.address.publish().port())
+                .set("mine_enabled", false)
+                // What Salt's minions have by themselves.
+                .set("return_retry_timer", 5)
+                .set("return_retry_timer_max", 10)
+                .env(RAN, &ran.display().to_string());
+            plan.start()
+        });
+        let minions = minions.collect::<Result<Vec<_>>>()?;
+        let cabled = Self {
+            minions,
+            _balancer: balancer,
+            fronts,
+            links,
+            masters,
+            fleet,
+        };
+        cabled.wait_answers()?;
+        Ok(cabled)
+    }
+
+    /// Changes the cable between the balancer and a master.
+    pub(crate) fn set_front(&self, which: usize, cable: Cable) {
+        self.fronts[which].set(cable);
+    }
+
+    /// Changes the links between two masters.
+    pub(crate) fn set_links(&self, pair: usize, cable: Cable) {
+        self.links[pair].iter().for_each(|link| link.set(cable));
+    }
+
+    /// Has the links between two masters be slow, or as fast as can be.
+    pub(crate) fn set_slow(&self, pair: usize, is_slow: bool) {
+        let pace = if is_slow { SLOW } else { 0 };
+        self.links[pair].iter().for_each(|link| link.set_pace(pace));
+    }
+
+    /// Bytes that have passed between masters so far.
+    pub(crate) fn passed(&self) -> usize {
+        let links = self.links.iter().flatten();
+        links.map(Proxy::passed_to_master).sum()
+    }
+
+    fn ids(&self) -> impl Iterator<Item = &str> {
+        self.minions.iter().map(Minion::id)
+    }
+
+    /// Waits until each minion answers each master.
+    fn wait_answers(&self) -> Result<()> {
+        for (n, master) in self.masters.iter().enumerate() {
+            let mut last = String::new();
+            let answered = until(&format!("all minions to answer m{}", n + 1), START, || {
+                let said = master.salt(&["-t", "1", "*", "test.ping", "--out=txt"])?;
+                let is_here = |id: &str| said.stdout.contains(&format!("{id}: True"));
+                let all = self.ids().all(is_here);
+                last = said.stdout;
+                Ok(all.then_some(()))
+            });
+            answered.with_context(|| format!("the last answers:\n{last}"))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the masters are of one mind: about who is a member and connected,
+    /// about the publish key, and about the keys of minions; and minions answer all.
+    pub(crate) fn wait_agreed(&self) -> Result<()> {
+        let mut last = Vec::new();
+        let agreed = until("the masters to agree", START, || {
+            last = self
+                .masters
+                .iter()
+                .map(view)
+                .collect::<Result<Vec<Value>>>()?;
+            let is_one = last.windows(2).all(|two| two[0] == two[1]);
+            let is_whole = last.iter().all(|view| view["linked"] == MASTERS);
+            Ok((is_one && is_whole).then_some(()))
+        });
+        agreed.with_context(|| format!("{last:#?}"))?;
+        let keys = last.first().map(|view| view["minions"].clone());
+        let mut ids: Vec<&str> = self.ids().collect();
+        ids.sort_unstable();
+        ensure!(keys == Some(json!(ids)), "{keys:?}");
+        self.wait_answers()
+    }
+
+    /// Checks that no program of ours has died half-way through something.
+    pub(crate) fn check_no_panic(&self) -> Result<()> {
+        for entry in fs::read_dir(self.fleet.path())?.flatten() {
+            let said = fs::read(entry.path().join("console")).unwrap_or_default();
+            let said = String::from_utf8_lossy(&said);
+            ensure!(
+                !said.contains("panicked at"),
+                "{}: {said}",
+                entry.path().display()
+            );
+        }
+        Ok(())
+    }
+}
+
+fn configure(fleet: &Fleet, masters: &[Master], n: usize) -> Result<()> {
+    let from = CABLES_FROM + u16::try_from(n)?;
+    let ip = |n: usize| masters[n].address().ip();
+    let others = (0..MASTERS).filter(|other| *other != n);
+    let peers: String = others
+        .map(|other| format!("  - {}:{from}\n", ip(other)))
+        .collect();
+    let dir = masters[n].dir();
+    let text = format!(
+        "root_dir: {}\nid: {}\ncluster_id: chaos\ncluster_peers:\n{peers}\
+         cluster_pool_port: {POOL_PORT}\ncluster_pki_dir: {}\ncluster_secret: chaos\n\
+         cluster_isolated_filesystem: True\ncluster_drain_time: 1\n",
+        fleet.path().display(),
+        ip(n),
+        dir.join("cluster_pki").display(),
+    );
+    fs::create_dir_all(dir.join("master.d"))?;
+    fs::write(dir.join("master.d/cluster.conf"), text)?;
+    Ok(())
+}
+
+/// The cable on which a master dials another one.
+fn link(masters: &[Master], from: usize, to: usize) -> Result<Proxy> {
+    let ip = masters[to].address().ip();
+    let here = SocketAddr::new(ip.into(), CABLES_FROM + u16::try_from(from)?);
+    Proxy::from(here, SocketAddr::new(ip.into(), POOL_PORT))
+}
+
+/// The cable on which the balancer reaches a master, its health included.
+fn front(master: &Master) -> Result<Proxy> {
+    let mut front = Proxy::before(master)?;
+    let here = SocketAddr::new(front.address()?.ip().into(), HEALTH_PORT);
+    let there = SocketAddr::new(master.address().ip().into(), HEALTH_PORT);
+    front.carry_too(here, there)?;
+    Ok(front)
+}
+
+/// Tells keys from each other without showing them.
+fn digest(key: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What a master thinks of its cluster.
+fn view(master: &Master) -> Result<Value> {
+    let shown = |function: &str| -> Result<Value> {
+        let shown = master.tools(Kind::Ours).runner(&[function, "--out=json"])?;
+        Ok(serde_json::from_str(&shown.ok()?.stdout)?)
+    };
+    let members = shown("cluster.members")?["members"].clone();
+    let members = members.as_object().cloned().unwrap_or_default();
+    let linked = members
+        .values()
+        .filter(|of| of["connected"] == true)
+        .count();
+    let mut names: Vec<&String> = members.keys().collect();
+    names.sort();
+    let registers = shown("cluster.status")?["registers"].clone();
+    let pki = master.dir().join("cluster_pki");
+    let minions = fs::read_dir(pki.join("minions"))?.flatten();
+    let mut minions: Vec<String> = minions
+        .map(|of| of.file_name().to_string_lossy().into_owned())
+        .collect();
+    minions.sort();
+    Ok(json!({
+        "members": names,
+        "linked": linked,
+        "epoch": registers["publish_key_epoch"],
+        "publish_key": digest(&fs::read(pki.join(".aes"))?),
+        "minions": minions,
+    }))
+}

@@ -1,0 +1,291 @@
+//! Masters of a cluster die, hang, stop and hand their minions over, and the cables
+//! between them and to the balancer fail, while commands are given at those that live.
+//! At the end every command has run once, its result is at a master, every minion is
+//! the same process as before, and the masters agree.
+//!
+//! `HALITE_CHAOS_SEED` repeats a run's choices, `HALITE_CHAOS_SECONDS` and
+//! `HALITE_CHAOS_MINIONS` make it longer and larger. The ledger is printed, and
+//! written to `HALITE_CHAOS_LEDGER`.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use halite_integration_tests::chaos::{
+    Dice, Fault, Ledger, Part, Results, Sent, Trouble, Troubles, due, publish, read_cache,
+};
+use halite_integration_tests::proxy::Cable;
+use halite_integration_tests::{Kind, SHORT, Signal, until};
+use halite_test_support::have_programs;
+
+use crate::balancer::HAPROXY;
+use crate::cabled::{Cabled, MASTERS, PAIRS, RAN};
+
+/// How long everything may take to be settled after the last fault: a minion of Salt
+/// tries three times to return something, each time for up to 10 s.
+const SETTLED: Duration = Duration::from_secs(60);
+
+/// Pause between two commands. What a minion of Salt may have missed is sent again
+/// only if it is no more than 80 jobs.
+const PACE: Duration = Duration::from_millis(250);
+
+/// Fewer faults or commands would prove little. Each comes more than once a second on
+/// a machine that is not busy.
+const FAULTS_PER_10_S_MIN: u64 = 5;
+const COMMANDS_PER_10_S_MIN: u64 = 5;
+
+const FAULTS: [Fault; 9] = [
+    Fault::MasterKilled,
+    Fault::MasterHangs,
+    Fault::MasterStopped,
+    Fault::MasterDrains,
+    Fault::CableCut,
+    Fault::CableToNowhere,
+    Fault::PeersCut,
+    Fault::PeersToNowhere,
+    Fault::PeersSlow,
+];
+
+fn setting(name: &str, default: u64) -> u64 {
+    let value = std::env::var(name).ok();
+    value.and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn nothing_is_lost_in_chaos() -> Result<()> {
+    if !have_programs(&[HAPROXY]) {
+        return Ok(());
+    }
+    let seed = setting("HALITE_CHAOS_SEED", 7);
+    let seconds = setting("HALITE_CHAOS_SECONDS", 16);
+    let minions = setting("HALITE_CHAOS_MINIONS", 3);
+    let mut chaos = Chaos::start(seed, minions)?;
+    let outcome = chaos.run(Duration::from_secs(seconds));
+    #[allow(clippy::print_stdout, reason = "the ledger is what one wants to see")]
+    {
+        println!("{}", chaos.ledger);
+    }
+    if let Some(path) = std::env::var_os("HALITE_CHAOS_LEDGER") {
+        fs::write(path, chaos.ledger.to_string())?;
+    }
+    outcome
+}
+
+struct Chaos {
+    cabled: Cabled,
+    /// Of each minion at the start.
+    pids: Vec<i32>,
+    dice: Dice,
+    troubles: Troubles,
+    sent: Vec<Sent>,
+    ledger: Ledger,
+}
+
+impl Chaos {
+    fn start(seed: u64, minions: u64) -> Result<Self> {
+        let mut all: Vec<_> = (1..=minions)
+            .map(|n| (format!("web{n}"), Kind::Ours))
+            .collect();
+        all.push(("py3008".to_owned(), Kind::Salt3008));
+        all.push(("py3006".to_owned(), Kind::Salt3006));
+        let mut cabled = Cabled::start(&all)?;
+        let pids = cabled.minions.iter_mut().map(|of| of.daemon().pid());
+        Ok(Self {
+            pids: pids.collect::<Result<_>>()?,
+            cabled,
+            dice: Dice(seed),
+            troubles: Troubles::default(),
+            sent: Vec::new(),
+            ledger: Ledger {
+                seed,
+                ..Ledger::default()
+            },
+        })
+    }
+
+    fn run(&mut self, lasts: Duration) -> Result<()> {
+        let begun = Instant::now();
+        let mut next_fault = begun;
+        while begun.elapsed() < lasts {
+            let now = Instant::now();
+            self.heal(now)?;
+            if now >= next_fault {
+                self.trouble(now)?;
+                next_fault = now + self.dice.millis(100, 700);
+            }
+            self.send()?;
+            std::thread::sleep(PACE);
+        }
+        self.heal(begun + Duration::from_secs(86_400))?;
+        self.settle()?;
+        self.cabled.wait_agreed()?;
+        self.check_minions()?;
+        self.cabled.check_no_panic()?;
+        self.check_enough(lasts)
+    }
+
+    /// Checks that each minion is still the process that was started.
+    fn check_minions(&mut self) -> Result<()> {
+        for (minion, pid) in self.cabled.minions.iter_mut().zip(&self.pids) {
+            minion.daemon().check_runs()?;
+            let now = minion.daemon().pid()?;
+            ensure!(now == *pid, "{} was started again", minion.id());
+        }
+        Ok(())
+    }
+
+    /// Checks that enough has happened for the result to mean something.
+    fn check_enough(&self, lasted: Duration) -> Result<()> {
+        let ledger = &self.ledger;
+        let tens = lasted.as_secs() / 10;
+        let (faults, commands) = (ledger.fault_count() as u64, ledger.commands as u64);
+        ensure!(
+            faults >= tens * FAULTS_PER_10_S_MIN && commands >= tens * COMMANDS_PER_10_S_MIN,
+            "only {faults} faults and {commands} commands in {lasted:?}: {ledger}"
+        );
+        Ok(())
+    }
+
+    /// Whether minions cannot use a master.
+    fn is_out(&self, master: usize) -> bool {
+        let of = |part| self.troubles.of(part, master).is_some();
+        of(Part::Master) || of(Part::Cable)
+    }
+
+    fn trouble(&mut self, now: Instant) -> Result<()> {
+        let fault = FAULTS[self.dice.below(FAULTS.len())];
+        // There are as many pairs as masters.
+        let which = self.dice.below(MASTERS.max(PAIRS.len()));
+        let lasts = match self.dice.below(4) {
+            0 => self.dice.millis(2500, 6000),
+            _ => self.dice.millis(50, 2500),
+        };
+        let part = fault.part();
+        // Any one master that lives is enough; without one, a minion of Salt gives up.
+        let has_another = (0..MASTERS).any(|other| other != which && !self.is_out(other));
+        let may_be = part == Part::Peers || has_another;
+        if self.troubles.of(part, which).is_some() || !may_be || !self.begin(fault, which)? {
+            return Ok(());
+        }
+        *self.ledger.faults.entry(fault).or_default() += 1;
+        self.troubles.begin(Trouble {
+            fault,
+            which,
+            until: now + lasts,
+        });
+        Ok(())
+    }
+
+    /// Makes a fault, if it can be made now.
+    fn begin(&mut self, fault: Fault, which: usize) -> Result<bool> {
+        let cabled = &mut self.cabled;
+        match fault {
+            Fault::MasterKilled => cabled.masters[which].kill9()?,
+            Fault::MasterHangs => cabled.masters[which].daemon().signal(Signal::SIGSTOP)?,
+            Fault::MasterStopped => cabled.masters[which].daemon().signal(Signal::SIGTERM)?,
+            Fault::MasterDrains => {
+                let tools = cabled.masters[which].tools(Kind::Ours);
+                let said = tools.runner(&["cluster.drain", "--out=json"])?;
+                // It is refused where nobody could take the minions.
+                return Ok(said.stdout.trim() == "true");
+            }
+            Fault::CableCut => cabled.set_front(which, Cable::Cut),
+            Fault::CableToNowhere => cabled.set_front(which, Cable::Nowhere),
+            Fault::PeersCut => cabled.set_links(which, Cable::Cut),
+            Fault::PeersToNowhere => cabled.set_links(which, Cable::Nowhere),
+            Fault::PeersSlow => cabled.set_slow(which, true),
+            // Not among those of this test.
+            Fault::MinionKilled | Fault::MinionHangs => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn heal(&mut self, now: Instant) -> Result<()> {
+        let cabled = &mut self.cabled;
+        for Trouble { fault, which, .. } in self.troubles.take_over(now) {
+            match fault {
+                Fault::MasterKilled => cabled.masters[which].start()?,
+                Fault::MasterHangs => cabled.masters[which].daemon().signal(Signal::SIGCONT)?,
+                Fault::MasterStopped | Fault::MasterDrains => {
+                    let master = &mut cabled.masters[which];
+                    if fault == Fault::MasterDrains {
+                        master.daemon().signal(Signal::SIGTERM)?;
+                    }
+                    let code = master.daemon().wait_exit(SHORT)?;
+                    ensure!(code == 0, "m{} has ended with {code}", which + 1);
+                    master.start()?;
+                }
+                Fault::CableCut | Fault::CableToNowhere => cabled.set_front(which, Cable::Whole),
+                Fault::PeersCut | Fault::PeersToNowhere => cabled.set_links(which, Cable::Whole),
+                Fault::PeersSlow => cabled.set_slow(which, false),
+                Fault::MinionKilled | Fault::MinionHangs => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a command from a master that lives, to one minion or to all.
+    fn send(&mut self) -> Result<()> {
+        let lives = |of: &usize| {
+            let fault = self.troubles.of(Part::Master, *of);
+            matches!(fault, None | Some(Fault::MasterDrains))
+        };
+        let living: Vec<usize> = (0..MASTERS).filter(lives).collect();
+        let Some(master) = living.get(self.dice.below(living.len())) else {
+            return Ok(());
+        };
+        let minions = &self.cabled.minions;
+        let one = self.dice.below(minions.len());
+        let (target, targets) = match self.dice.below(3) {
+            0 => ("*".to_owned(), (0..minions.len()).collect()),
+            _ => (minions[one].id().to_owned(), vec![one]),
+        };
+        let token = format!("t{}", self.ledger.commands + self.ledger.not_accepted);
+        let pause = ["", "sleep 0.2 && ", "", "sleep 1 && "][self.dice.below(4)];
+        let command = format!("{pause}echo {token} >> ${RAN} && echo {token}");
+        match publish(&self.cabled.masters[*master], &target, &command) {
+            Ok(jid) => {
+                self.ledger.commands += 1;
+                self.ledger.runs_due += targets.len();
+                self.sent.push(Sent {
+                    jid,
+                    token,
+                    targets,
+                });
+            }
+            Err(error) => self.ledger.refused(*master, &token, &error),
+        }
+        Ok(())
+    }
+
+    /// Waits until every result is somewhere, and judges.
+    fn settle(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        let settled = until("every result", SETTLED, || {
+            let results = self.results()?;
+            let mut due = due(&self.sent, &self.cabled.minions);
+            let open = due.any(|key| !results.contains_key(&key));
+            std::thread::sleep(PACE);
+            Ok((!open).then_some(()))
+        });
+        self.ledger.settled_after = begun.elapsed();
+        // The ledger says what is missing.
+        drop(settled);
+        let results = self.results().context("the job caches")?;
+        let (sent, minions) = (&self.sent, &self.cabled.minions);
+        self.ledger.judge(sent, minions, &results);
+        let ledger = &self.ledger;
+        ensure!(ledger.losses() == 0, "{ledger}");
+        ensure!(ledger.not_accepted == 0, "living masters refused: {ledger}");
+        Ok(())
+    }
+
+    /// Every result in every job cache.
+    fn results(&self) -> Result<Results> {
+        let mut results = Results::new();
+        for master in &self.cabled.masters {
+            read_cache(master, &mut results)?;
+        }
+        Ok(results)
+    }
+}

@@ -1,0 +1,136 @@
+//! Copies of returns at a second master: peers that stall, and returns that come again.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::chaos::{Results, read_cache};
+use halite_integration_tests::wire::msgpack::Item;
+use halite_integration_tests::wire::stand_in::{Session, StandIn};
+use halite_integration_tests::wire::zmtp::Connection;
+use halite_integration_tests::{START, until};
+use halite_test_support::have_programs;
+
+use crate::balancer::HAPROXY;
+use crate::cabled::{Cabled, MASTERS, PAIRS};
+
+/// How long a minion waits for a peer that does not say that it has a return.
+const WAITS: Duration = Duration::from_secs(5);
+
+/// Much longer on a slow link than that.
+const LARGE: usize = 1024 * 1024;
+
+const AGAIN: usize = 300;
+
+const MINION: &str = "stand-in";
+
+/// A minion of a few lines at the first master.
+struct AtFirst {
+    minion: StandIn,
+    session: Session,
+    connection: Connection,
+}
+
+impl AtFirst {
+    fn sign_in(cabled: &Cabled) -> Result<Self> {
+        let minion = StandIn::new(MINION)?;
+        let mut connection = cabled.masters[0].connect()?;
+        Ok(Self {
+            session: minion.must_sign_in(&mut connection)?,
+            minion,
+            connection,
+        })
+    }
+
+    /// Returns this for a job; how long it took until the master said that it has it.
+    fn give(&mut self, jid: &str, result: &str) -> Result<Duration> {
+        let load = [
+            ("cmd", Item::from("_return")),
+            ("success", Item::from(true)),
+            ("return", Item::from(result)),
+            ("retcode", Item::from(0)),
+            ("jid", Item::from(jid)),
+            ("fun", Item::from("test.echo")),
+            ("fun_args", Item::List(Vec::new())),
+        ];
+        let begun = Instant::now();
+        let reply = self
+            .minion
+            .ask(&mut self.connection, &self.session, &load)?;
+        ensure!(reply == Item::Nil, "a return got {reply:?}");
+        Ok(begun.elapsed())
+    }
+}
+
+fn jid(n: usize) -> String {
+    format!("20260101{n:012}")
+}
+
+/// Waits until all masters have the results of so many jobs.
+fn wait_copies(cabled: &Cabled, jobs: usize) -> Result<()> {
+    until("every master to have every return", START, || {
+        let all = cabled.masters.iter().map(|master| {
+            let mut results = Results::new();
+            read_cache(master, &mut results)?;
+            Ok(results.len() >= jobs)
+        });
+        let all = all.collect::<Result<Vec<_>>>()?;
+        Ok(all.iter().all(|has_all| *has_all).then_some(()))
+    })
+}
+
+#[test]
+fn peers_that_stall_are_waited_for_once_and_get_their_copies_later() -> Result<()> {
+    if !have_programs(&[HAPROXY]) {
+        return Ok(());
+    }
+    let cabled = Cabled::start(&[])?;
+    let mut minion = AtFirst::sign_in(&cabled)?;
+    let at_once = minion.give(&jid(0), "small")?;
+    ensure!(at_once < WAITS, "a copy took {at_once:?}");
+    for pair in 0..PAIRS.len() {
+        cabled.set_slow(pair, true);
+    }
+    let large = "x".repeat(LARGE);
+    let waited = minion.give(&jid(1), &large)?;
+    ensure!(
+        waited >= WAITS && waited < 2 * WAITS,
+        "a return that no peer had was acknowledged after {waited:?}"
+    );
+    let mut others = Duration::ZERO;
+    for n in 2..10 {
+        others += minion.give(&jid(n), "small")?;
+    }
+    ensure!(others < WAITS, "further returns took {others:?}");
+    for pair in 0..PAIRS.len() {
+        cabled.set_slow(pair, false);
+    }
+    wait_copies(&cabled, 10)
+}
+
+#[test]
+fn returns_that_come_again_and_again_are_sent_to_the_peers_once() -> Result<()> {
+    if !have_programs(&[HAPROXY]) {
+        return Ok(());
+    }
+    const BYTES: usize = 64 * 1024;
+    let cabled = Cabled::start(&[])?;
+    let mut minion = AtFirst::sign_in(&cabled)?;
+    let result = "x".repeat(BYTES);
+    minion.give(&jid(0), &result)?;
+    wait_copies(&cabled, 1)?;
+    let before = cabled.passed();
+    for _ in 0..AGAIN {
+        minion.give(&jid(0), &result)?;
+    }
+    // What is told comes in order: behind all that there may be of the first.
+    minion.give(&jid(1), "last")?;
+    wait_copies(&cabled, 2)?;
+    let passed = cabled.passed() - before;
+    // Nothing but signs of life, events and nonces.
+    let allowed = (MASTERS - 1) * AGAIN * BYTES / 4;
+    ensure!(
+        passed < allowed,
+        "{AGAIN} repeated returns of {BYTES} bytes made {passed} bytes between the masters"
+    );
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! Masters of a cluster without a balancer: minions have all of them in their list.
+
+use std::fs;
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::chaos::{Results, publish, read_cache_in};
+use halite_integration_tests::{Kind, Master, SHORT, START, until};
+
+use crate::support::Cluster;
+
+const MINIONS: [(&str, Kind); 3] = [
+    ("web1", Kind::Ours),
+    ("web2", Kind::Ours),
+    ("py3008", Kind::Salt3008),
+];
+
+/// Waits until a master has an answer of each minion.
+fn wait_answers(master: &Master) -> Result<()> {
+    until("all minions to answer", START, || {
+        let said = master.salt(&["-t", "1", "*", "test.ping", "--out=txt"])?;
+        let is_here = |(id, _): &(&str, Kind)| said.stdout.contains(&format!("{id}: True"));
+        Ok(MINIONS.iter().all(is_here).then_some(()))
+    })
+}
+
+/// Has all minions leave a token, and checks that each has done so once.
+fn check_runs_once(cluster: &Cluster, master: usize, token: &str) -> Result<()> {
+    let tokens = cluster.fleet.path().join("tokens");
+    let command = format!("echo {token} >> {}; echo {token}", tokens.display());
+    let jid = publish(&cluster.masters[master], "*", &command)?;
+    let cache = cluster.shared().join("cache");
+    until("all results", SHORT, || {
+        let mut results = Results::new();
+        read_cache_in(&cache, &mut results)?;
+        let has = |(id, _): &(&str, Kind)| results.contains_key(&(jid.clone(), (*id).to_owned()));
+        Ok(MINIONS.iter().all(has).then_some(()))
+    })?;
+    let text = fs::read_to_string(tokens)?;
+    let left = text.lines().filter(|line| *line == token).count();
+    ensure!(left == MINIONS.len(), "{token} was run {left} times");
+    Ok(())
+}
+
+#[test]
+fn minions_with_a_list_of_all_masters_run_a_command_once_and_are_accepted_once() -> Result<()> {
+    let mut cluster = Cluster::lay(2, |plan| plan.set("auto_accept", false))?;
+    cluster.start()?;
+    let minions = MINIONS.map(|(id, kind)| {
+        let plan = cluster.fleet.minion(id, kind);
+        plan.of(&cluster.masters[0])
+            .of(&cluster.masters[1])
+            .set("master_alive_interval", 1)
+            .start()
+    });
+    let mut minions = minions.into_iter().collect::<Result<Vec<_>>>()?;
+    let pki = cluster.shared().join("pki");
+    for (id, _) in MINIONS {
+        until(&format!("{id} to be accepted"), START, || {
+            if pki.join("minions_pre").join(id).exists() {
+                cluster.masters[0].key(&["-y", "-a", id])?;
+            }
+            Ok(pki.join("minions").join(id).exists().then_some(()))
+        })?;
+    }
+    for n in 0..2 {
+        wait_answers(&cluster.masters[n])?;
+        for round in 0..3 {
+            check_runs_once(&cluster, n, &format!("m{n}-{round}"))?;
+        }
+    }
+    cluster.masters[0].kill9()?;
+    check_runs_once(&cluster, 1, "killed")?;
+    cluster.masters[0].start()?;
+    wait_answers(&cluster.masters[0])?;
+    check_runs_once(&cluster, 0, "back")?;
+    for minion in &mut minions {
+        minion.daemon().check_runs()?;
+    }
+    Ok(())
+}

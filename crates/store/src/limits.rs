@@ -13,6 +13,10 @@ pub const JID_TRIES_MAX: usize = 5;
 /// returns of a forgotten job cost two more looks at the disk.
 pub const JOBS_REMEMBERED_MAX: usize = 1024;
 
+/// Jobs of other masters whose lists of minions grow at the same time. The list of
+/// the oldest is written before another begins.
+pub const GROWING_LISTS_MAX: usize = 64;
+
 /// Most jobs that are listed at once. Of more the oldest are left out.
 pub const JOBS_LISTED_MAX: usize = 1_000_000;
 

@@ -16,6 +16,7 @@ mod lookup;
 mod minion_data;
 mod publishers;
 mod recent;
+mod seen_minions;
 mod staged;
 mod tokens;
 

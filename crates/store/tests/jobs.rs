@@ -146,6 +146,33 @@ fn a_job_is_written_in_salts_layout_without_secrets() {
     assert_eq!(jids(&cache), [job]);
 }
 
+/// A job that another master has published: its minions are those that return.
+#[test]
+fn all_who_return_of_an_unknown_job_are_its_minions() {
+    const MINIONS: usize = 100;
+    let (dir, cache) = cache();
+    let job = jid(JID);
+    let listed = |cache: &Jobs| {
+        let load = cache.load(&job).unwrap().unwrap();
+        load.get("Minions").and_then(Value::as_list).map(<[_]>::len)
+    };
+    for number in 0..MINIONS {
+        let ret = ping(&job, true);
+        let minion = id(&format!("web{number}"));
+        assert_eq!(cache.save_return(&job, &minion, &ret).unwrap(), Saved::Stored);
+        assert_eq!(listed(&cache), Some(number + 1));
+    }
+    // Not each has written the list; a clean-up and the end do.
+    assert!(listed(&open(dir.path())) < Some(MINIONS));
+    let day = Duration::from_secs(86_400);
+    cache.clean(day, SystemTime::now()).unwrap();
+    assert_eq!(listed(&open(dir.path())), Some(MINIONS));
+    let ret = ping(&job, true);
+    cache.save_return(&job, &id("last"), &ret).unwrap();
+    drop(cache);
+    assert_eq!(listed(&open(dir.path())), Some(MINIONS + 1));
+}
+
 #[test]
 fn an_unknown_job_has_nothing() {
     let (_dir, cache) = cache();

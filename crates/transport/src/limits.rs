@@ -57,6 +57,12 @@ pub(crate) const UNANSWERED_KEPT: Duration = Duration::from_secs(600);
 /// them costs a look at each.
 pub(crate) const SPARE_CONNECTIONS_ENDED: usize = 256;
 
+/// How long nobody looks at all connections again where none was idle.
+pub(crate) const SPARE_LOOK_PAUSE: Duration = Duration::from_millis(100);
+
+/// Of so many connections of one sender the one is ended that is idle for longest.
+pub(crate) const SPARE_OF_ORIGIN_LOOKED_AT: usize = 64;
+
 /// Descriptors that are never for connections.
 pub(crate) const DESCRIPTORS_KEPT_MIN: usize = 128;
 

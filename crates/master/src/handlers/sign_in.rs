@@ -129,9 +129,9 @@ impl<'a> SignIn<'a> {
 
     fn answer(&self) -> Result<Option<AuthAnswer>, SignInError> {
         let (facts, decision) = {
-            // One at a time: what is known of the key must not change between
-            // the look and the filing.
-            let _one = self.parts.keys.lock_filing();
+            // One of a minion at a time: what is known of its key must not change
+            // between the look and the filing.
+            let _one = self.parts.keys.lock_filing(&self.request.id);
             let facts = self.facts()?;
             let decision = decide(&facts);
             if let Some(filing) = decision.filing {

@@ -1,6 +1,7 @@
 //! Keys of minions, the sessions that hang on them, and the master's own keys.
 
 pub(crate) mod accepted;
+mod filing;
 pub(crate) mod odd_ids;
 pub(crate) mod sessions;
 pub(crate) mod settings;
@@ -14,6 +15,7 @@ use halite_store::BackendOptions;
 use halite_transport::fleet::Origin;
 
 use self::accepted::AcceptedKeys;
+use self::filing::{AllMinions, FilingLocks, OneMinion};
 use self::sessions::{Session, Sessions};
 use self::settings::KeySettings;
 use crate::clock::now_s;
@@ -54,8 +56,8 @@ pub(crate) struct Keys {
     /// The keys shared with single minions.
     pub(crate) sessions: Sessions,
     bus: Arc<Bus>,
-    /// Held while a sign-in looks at keys and files one.
-    filing: Mutex<()>,
+    /// Held while a sign-in looks at its key and files it.
+    filing: FilingLocks,
     /// Keys that nobody has decided about.
     undecided: Mutex<Undecided<Origin>>,
     /// Refusals of sign-ins.
@@ -93,7 +95,7 @@ impl Keys {
             store,
             identity,
             bus,
-            filing: Mutex::default(),
+            filing: FilingLocks::default(),
             undecided: Mutex::new(Undecided::new(UNDECIDED_KEYS_MAX)),
             refusals: Mutex::new(Budget::new(
                 REFUSALS_PER_ORIGIN_MAX,
@@ -109,9 +111,14 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Keeps other sign-ins from filing keys.
-    pub(crate) fn lock_filing(&self) -> MutexGuard<'_, ()> {
-        self.filing.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Keeps other sign-ins of a minion from filing its key.
+    pub(crate) fn lock_filing(&self, id: &MinionId) -> OneMinion<'_> {
+        self.filing.lock(id)
+    }
+
+    /// Keeps all sign-ins from filing keys.
+    pub(crate) fn lock_all_filing(&self) -> AllMinions<'_> {
+        self.filing.lock_all()
     }
 
     /// Counts the keys that nobody has decided about.

@@ -105,7 +105,7 @@ impl KeyRegisters {
     pub(crate) fn tick(&self) {
         let mut state = self.state();
         if state.mirror.is_joining() && state.sync.has_agreed(&state.mirror.registers) {
-            let _one = self.parts.keys.lock_filing();
+            let _all = self.parts.keys.lock_all_filing();
             match state.mirror.has_joined() {
                 Ok(()) => tracing::info!("this master has the keys of the cluster"),
                 Err(error) => tracing::error!("{}", chain(&error)),
@@ -113,7 +113,7 @@ impl KeyRegisters {
         }
         let mut effects = Effects::default();
         let looked = {
-            let _one = self.parts.keys.lock_filing();
+            let _all = self.parts.keys.lock_all_filing();
             let looked = self.look(&mut state);
             let settled = state.mirror.settle(&mut effects);
             looked.and(settled)
@@ -168,7 +168,7 @@ impl KeyRegisters {
         }
         let mut effects = Effects::default();
         let kept = {
-            let _one = self.parts.keys.lock_filing();
+            let _all = self.parts.keys.lock_all_filing();
             mirror.settle(&mut effects)
         };
         sync.disconnected(peer);
@@ -221,7 +221,7 @@ impl KeyRegisters {
         let mut state = self.state();
         let mut effects = Effects::default();
         let heard = {
-            let _one = self.parts.keys.lock_filing();
+            let _all = self.parts.keys.lock_all_filing();
             // What was decided here counts as such before anything is merged. What
             // is wrong with that is no reason not to hear the others: the next tick
             // says it.

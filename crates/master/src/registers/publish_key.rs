@@ -82,7 +82,7 @@ impl AgreedKey for KeyRegisters {
     fn rotate(&self) -> SymmetricKey {
         let mut state = self.state();
         {
-            let _one = self.parts.keys.lock_filing();
+            let _all = self.parts.keys.lock_all_filing();
             // The new key is for whoever is left by what was decided until now. What
             // is wrong with the look, the next tick says.
             let _ = self.look(&mut state);

@@ -13,6 +13,7 @@ use crate::limits::BROKEN_JOB_AGE_S;
 
 impl Jobs {
     pub(crate) fn clean(&self, keep: Duration, now: SystemTime) -> Result<Cleaned, StoreError> {
+        self.write_all_seen()?;
         self.clean_publishers(keep, now)?;
         let mut cleaned = Cleaned::default();
         for shard in entries(&self.dir)? {

@@ -15,6 +15,7 @@ use halite_proto::{Jid, Map, MinionId, Value, time};
 
 use super::atomic::{exists, load, put, put_making_dir, read};
 use super::recent::{Known, Recent};
+use super::seen_minions::{SeenMinions, SeenOf};
 use crate::error::StoreError;
 use crate::kept::Saved;
 use crate::limits::{FIRST_LOCKS, JID_TRIES_MAX, OWN_JID_TRIES_MAX};
@@ -41,6 +42,8 @@ pub(crate) struct Jobs {
     recent: Recent,
     /// Held while a list of minions is read and written.
     lists: Mutex<()>,
+    /// The minions of jobs of which nothing is known but their returns.
+    seen: Mutex<SeenMinions>,
     /// Held while a job becomes known by its first return; jobs share them.
     first: [Mutex<()>; FIRST_LOCKS],
 }
@@ -53,6 +56,7 @@ impl Jobs {
             hash_type,
             recent: Recent::default(),
             lists: Mutex::default(),
+            seen: Mutex::default(),
             first: Default::default(),
         }
     }
@@ -212,9 +216,35 @@ impl Jobs {
         put(&path, &packed)?;
         if known == Known::FromReturns {
             // Nobody else says who was meant, and 3006 wants the list.
-            self.save_minions(jid, std::slice::from_ref(id), None)?;
+            let mut seen = self.seen();
+            let due = seen.add(jid, id);
+            self.write_seen(&mut seen, due)?;
         }
         Ok(Saved::Stored)
+    }
+
+    /// Writes the lists of minions that were not due yet.
+    pub(super) fn write_all_seen(&self) -> Result<(), StoreError> {
+        let mut seen = self.seen();
+        let all = seen.take_all();
+        self.write_seen(&mut seen, all)
+    }
+
+    /// Writes these lists. Until it has, nobody else looks at what is not written.
+    fn write_seen(&self, seen: &mut SeenMinions, due: Vec<SeenOf>) -> Result<(), StoreError> {
+        let mut written = Ok(());
+        for (jid, minions) in due {
+            let ids: Vec<MinionId> = minions.iter().cloned().collect();
+            if let Err(error) = self.save_minions(&jid, &ids, None) {
+                seen.put_back(jid, minions);
+                written = Err(error);
+            }
+        }
+        written
+    }
+
+    pub(super) fn seen(&self) -> MutexGuard<'_, SeenMinions> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn save_endtime(&self, jid: &Jid, endtime: &str) -> Result<(), StoreError> {
@@ -276,6 +306,14 @@ impl Jobs {
         };
         self.recent.insert(jid, known);
         Ok(())
+    }
+}
+
+impl Drop for Jobs {
+    fn drop(&mut self) {
+        if let Err(error) = self.write_all_seen() {
+            tracing::warn!(%error, "a list of a job's minions is not complete");
+        }
     }
 }
 

@@ -15,7 +15,9 @@ impl Jobs {
         let Some(mut map) = self.bare_load(jid)? else {
             return Ok(None);
         };
-        let minions = minions_in(&self.job_dir(jid))?;
+        // First, since what is written meanwhile is in the file.
+        let unwritten = self.seen().unwritten(jid);
+        let minions = minions_in(&self.job_dir(jid), unwritten)?;
         if !minions.is_empty() {
             map.insert("Minions", minions);
         }
@@ -121,9 +123,10 @@ fn stored_return(minion_dir: &Path) -> Result<Option<StoredReturn>, StoreError> 
     Ok(Some(StoredReturn { data, out }))
 }
 
-/// The ids in `.minions.p` and the lists of syndics, sorted.
-fn minions_in(dir: &Path) -> Result<Vec<Value>, StoreError> {
-    let mut ids: Vec<String> = Vec::new();
+/// The ids in `.minions.p` and the lists of syndics, and those that are written
+/// later, sorted.
+fn minions_in(dir: &Path, unwritten: Vec<MinionId>) -> Result<Vec<Value>, StoreError> {
+    let mut ids: Vec<String> = unwritten.iter().map(ToString::to_string).collect();
     for entry in entries(dir)? {
         let name = entry.file_name();
         let is_list = name

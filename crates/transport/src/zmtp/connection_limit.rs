@@ -8,7 +8,7 @@
 //! connect again with their next request, so a limit of open files bounds the
 //! subscriptions and not both.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use crate::contract::Origin;
 use crate::limits::{
     CONNECTIONS_KEPT_PER_ORIGIN, CONNECTIONS_MAX, DESCRIPTORS_KEPT_MIN, SPARE_CONNECTIONS_ENDED,
+    SPARE_LOOK_PAUSE, SPARE_OF_ORIGIN_LOOKED_AT,
 };
 
 /// One address may have this part of the connections.
@@ -44,6 +45,11 @@ struct State {
     closing: usize,
     /// The connections of each sender, the newest last.
     by_origin: HashMap<Origin, BTreeMap<u64, Arc<Held>>>,
+    /// How many each sender has, who has most last.
+    by_count: BTreeSet<(usize, Origin)>,
+    /// Before this, in milliseconds since the limit began, no spare connection is
+    /// looked for: there was none just now.
+    no_spare_until_ms: u64,
 }
 
 /// What is known of an open connection.
@@ -69,6 +75,9 @@ pub(crate) enum PlaceEnd {
     Answered,
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "a tenth of a second")]
+const SPARE_LOOK_PAUSE_MS: u64 = SPARE_LOOK_PAUSE.as_millis() as u64;
+
 /// A connection that is never spare.
 const NEVER_SPARE: u64 = u64::MAX;
 
@@ -77,11 +86,24 @@ impl State {
         self.by_origin.get(&origin).map_or(0, BTreeMap::len)
     }
 
+    fn add(&mut self, origin: Origin, held: &Arc<Held>) -> u64 {
+        self.all += 1;
+        self.next += 1;
+        let of_origin = self.by_origin.entry(origin).or_default();
+        self.by_count.remove(&(of_origin.len(), origin));
+        of_origin.insert(self.next, Arc::clone(held));
+        self.by_count.insert((of_origin.len(), origin));
+        self.next
+    }
+
     fn remove(&mut self, origin: Origin, number: u64) -> Option<Arc<Held>> {
         let of_origin = self.by_origin.get_mut(&origin)?;
         let held = of_origin.remove(&number)?;
+        self.by_count.remove(&(of_origin.len() + 1, origin));
         if of_origin.is_empty() {
             self.by_origin.remove(&origin);
+        } else {
+            self.by_count.insert((of_origin.len(), origin));
         }
         self.all -= 1;
         Some(held)
@@ -90,6 +112,9 @@ impl State {
     /// Ends the connections that have been spare for longest, many at once since
     /// they are found by looking at all. Whether there were any.
     fn end_spare(&mut self, now_ms: u64) -> bool {
+        if now_ms < self.no_spare_until_ms {
+            return false;
+        }
         let mut spare = Vec::new();
         for (origin, held) in &self.by_origin {
             for (number, held) in held {
@@ -106,6 +131,9 @@ impl State {
         for (_, origin, number) in &spare {
             self.end(*origin, *number, PlaceEnd::Answered);
         }
+        if spare.is_empty() {
+            self.no_spare_until_ms = now_ms.saturating_add(SPARE_LOOK_PAUSE_MS);
+        }
         !spare.is_empty()
     }
 
@@ -121,19 +149,22 @@ impl State {
     }
 
     /// Ends a connection of the sender that has most, if that is far more than one
-    /// who wants another has: the one that is spare for longest, or the newest.
-    /// Whether it did.
+    /// who wants another has: of its oldest the one that is spare for longest, or
+    /// else its newest. Whether it did.
     fn make_room_for(&mut self, origin: Origin, now_ms: u64) -> bool {
         let own = self.count_of(origin);
-        let most = self.by_origin.iter().max_by_key(|(_, held)| held.len());
-        let Some((&whose, held)) = most else {
+        let Some((count, whose)) = self.by_count.last().copied() else {
             return false;
         };
-        if held.len() <= CONNECTIONS_KEPT_PER_ORIGIN || held.len() / 2 <= own {
+        if count <= CONNECTIONS_KEPT_PER_ORIGIN || count / 2 <= own {
             return false;
         }
+        let Some(held) = self.by_origin.get(&whose) else {
+            return false;
+        };
         let spare = |held: &Held| held.spare_from_ms.load(Ordering::Relaxed);
-        let longest = held.iter().min_by_key(|(_, held)| spare(held));
+        let oldest = held.iter().take(SPARE_OF_ORIGIN_LOOKED_AT);
+        let longest = oldest.min_by_key(|(_, held)| spare(held));
         let longest = longest.filter(|(_, held)| spare(held) <= now_ms);
         let newest = || held.iter().next_back();
         let number = longest.or_else(newest).map(|(number, _)| *number);
@@ -178,16 +209,12 @@ impl ConnectionLimit {
         if is_full && !state.make_room_for(origin, now_ms) && !state.end_spare(now_ms) {
             return None;
         }
-        state.all += 1;
-        state.next += 1;
-        let number = state.next;
         let held = Arc::new(Held {
             given_up: Notify::new(),
             ends_at_once: AtomicBool::new(false),
             spare_from_ms: AtomicU64::new(NEVER_SPARE),
         });
-        let of_origin = state.by_origin.entry(origin).or_default();
-        of_origin.insert(number, Arc::clone(&held));
+        let number = state.add(origin, &held);
         Some(ConnectionPermit {
             limit: Arc::clone(self),
             origin,
@@ -402,6 +429,38 @@ mod tests {
         close_given_up(&mut held);
         assert_eq!(limit.lock().closing, 0);
         assert!(limit.admit(from(99)).is_some());
+    }
+
+    /// Whoever is turned away comes again at once: that must not cost a look at all.
+    #[test]
+    fn nobody_looks_again_at_once_where_nothing_was_spare() {
+        const MAX: usize = 40;
+        let limit = Arc::new(ConnectionLimit::new(MAX));
+        let from = |last| Some(IpAddr::from([10, 0, 0, last]));
+        let held: Vec<_> = (0..MAX)
+            .map(|n| limit.admit(from(u8::try_from(n).unwrap())).unwrap())
+            .collect();
+        assert!(limit.admit(from(99)).is_none());
+        held[0].spare_from(Instant::now());
+        assert!(limit.admit(from(99)).is_none());
+        // After the pause.
+        limit.lock().no_spare_until_ms = 0;
+        assert!(limit.admit(from(99)).is_some());
+        assert!(is_given_up(&held[0]));
+    }
+
+    #[test]
+    fn who_has_most_is_known_whatever_came_and_went() {
+        let limit = Arc::new(ConnectionLimit::new(100));
+        let from = |last| Some(IpAddr::from([10, 0, 0, last]));
+        let mut held: Vec<_> = (0..60_u8).map(|n| limit.admit(from(n % 7))).collect();
+        held.retain(|permit| permit.as_ref().is_some_and(|permit| permit.number % 3 != 0));
+        let state = limit.lock();
+        let counted = state.by_origin.iter().map(|(at, held)| (held.len(), *at));
+        assert_eq!(state.by_count, counted.collect::<BTreeSet<_>>());
+        drop(state);
+        held.clear();
+        assert!(limit.lock().by_count.is_empty());
     }
 
     #[test]

@@ -1,0 +1,89 @@
+//! Who may look at keys of minions and file one meanwhile.
+//!
+//! Filing waits for the disk. Sign-ins of different minions wait for it together,
+//! since a file system brings many files to the disk in the time of one.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use halite_proto::MinionId;
+
+/// Minions that share a lock wait for each other; more than sign-ins are ever
+/// served at once.
+const LOCKS: usize = 64;
+
+/// The locks of a master's keys.
+pub(super) struct FilingLocks {
+    all: RwLock<()>,
+    single: [Mutex<()>; LOCKS],
+}
+
+/// Keeps the key of one minion as it is.
+pub(crate) struct OneMinion<'a> {
+    _single: MutexGuard<'a, ()>,
+    _all: RwLockReadGuard<'a, ()>,
+}
+
+/// Keeps the keys of all minions as they are.
+pub(crate) struct AllMinions<'a> {
+    _all: RwLockWriteGuard<'a, ()>,
+}
+
+impl Default for FilingLocks {
+    fn default() -> Self {
+        Self {
+            all: RwLock::default(),
+            single: std::array::from_fn(|_| Mutex::default()),
+        }
+    }
+}
+
+impl FilingLocks {
+    pub(super) fn lock(&self, id: &MinionId) -> OneMinion<'_> {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let at = usize::try_from(hasher.finish() % LOCKS as u64).unwrap_or(0);
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        let single = &self.single[at];
+        OneMinion {
+            _single: single.lock().unwrap_or_else(PoisonError::into_inner),
+            _all: all,
+        }
+    }
+
+    pub(super) fn lock_all(&self) -> AllMinions<'_> {
+        AllMinions {
+            _all: self.all.write().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> MinionId {
+        text.parse().expect("an id")
+    }
+
+    #[test]
+    fn one_minion_waits_for_itself_and_for_all_but_for_no_other() {
+        let locks = FilingLocks::default();
+        let web1 = locks.lock(&id("web1"));
+        assert!(locks.all.try_write().is_err(), "all while one is held");
+        let others = (0..LOCKS * 4).map(|number| id(&format!("db{number}")));
+        let mut held = Vec::new();
+        for other in others {
+            let mut hasher = DefaultHasher::new();
+            other.hash(&mut hasher);
+            let at = usize::try_from(hasher.finish() % LOCKS as u64).expect("small");
+            held.extend(locks.single[at].try_lock().ok());
+        }
+        assert_eq!(held.len(), LOCKS - 1, "each lock but that of web1");
+        drop((web1, held));
+        let all = locks.lock_all();
+        assert!(locks.all.try_read().is_err(), "one while all are held");
+        drop(all);
+        drop(locks.lock(&id("web1")));
+    }
+}

@@ -159,7 +159,10 @@ fn all_who_return_of_an_unknown_job_are_its_minions() {
     for number in 0..MINIONS {
         let ret = ping(&job, true);
         let minion = id(&format!("web{number}"));
-        assert_eq!(cache.save_return(&job, &minion, &ret).unwrap(), Saved::Stored);
+        assert_eq!(
+            cache.save_return(&job, &minion, &ret).unwrap(),
+            Saved::Stored
+        );
         assert_eq!(listed(&cache), Some(number + 1));
     }
     // Not each has written the list; a clean-up and the end do.

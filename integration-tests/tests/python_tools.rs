@@ -5,6 +5,8 @@
 mod git_masterless;
 #[path = "python_tools/git_remotes.rs"]
 mod git_remotes;
+#[path = "python_tools/git_runners.rs"]
+mod git_runners;
 #[path = "python_tools/late.rs"]
 mod late;
 

@@ -65,7 +65,8 @@ fn split_options(text: &str) -> Vec<String> {
             c => current.push(c),
         }
     }
-    if !current.is_empty() {
+    // Nothing behind the last comma is an option, too: the line stays as it is.
+    if !current.is_empty() || text.ends_with(',') {
         options.push(current);
     }
     options
@@ -161,6 +162,8 @@ mod tests {
         assert_eq!(split_line("AAAA"), None);
         // For sshd this has no key; rewritten it would have another one.
         assert_eq!(parse("ssh-a,ecdsabcd AAAA"), None);
+        let line = "no-pty ssh-a, ssh-rsa AAAA\n";
+        assert_eq!(parse(line).unwrap().line(), line);
         assert_eq!(parse("ssh-a,ecdsabcd ssh-rsa AAAA").unwrap().enc, "ssh-rsa");
     }
 }

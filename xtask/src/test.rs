@@ -12,6 +12,7 @@ mod count;
 mod listed;
 mod program;
 mod second_try;
+mod somebody;
 mod suites;
 mod unsteady;
 
@@ -28,6 +29,7 @@ use crate::peers;
 use crate::screen::{Style, paint};
 use count::Count;
 use program::{MARK, Runner};
+use somebody::Somebody;
 use suites::Suite;
 
 #[derive(Debug, clap::Args)]
@@ -38,6 +40,10 @@ pub(crate) struct Args {
     /// One suite instead of all; may be given several times
     #[arg(long, value_enum, value_name = "SUITE")]
     only: Vec<Suite>,
+    /// As another user, who must be able to reach what was built; what needs root
+    /// is skipped
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
     /// Only the tests whose names hold this text
     #[arg(value_name = "NAME")]
     filter: Option<String>,
@@ -53,7 +59,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         peers::provide(&peers::releases(args.long))?;
     }
     let artifacts = build_for(&suites)?;
-    let runner = Runner::new(&artifacts, args.long)?;
+    let user = args.user.as_deref().map(Somebody::new).transpose()?;
+    let runner = Runner::new(&artifacts, args.long, user)?;
     let mut lines = Vec::new();
     let mut total = Count::default();
     let mut unsteady = Vec::new();

@@ -32,6 +32,10 @@ pub fn grow_in_steps() {
 pub struct Settling {
     /// The program's own pages after the first time.
     own: u64,
+    /// Those at the last look.
+    last: u64,
+    /// Whether they had been as many at the look before it.
+    is_at_rest: bool,
     /// How often giving back was of no use since, which is why to wait.
     in_vain: u32,
     waits: u32,
@@ -39,6 +43,9 @@ pub struct Settling {
 
 /// How many times a look is left out at most, where settling does not help.
 const WAITS_MAX: u32 = 12;
+
+/// By which part of itself memory may change while nothing is done.
+const REST_PART: u64 = 50;
 
 impl Settling {
     /// To be called right after the first [`give_back`]: what the program has
@@ -57,12 +64,17 @@ impl Settling {
     }
 
     fn judge(&mut self, own: u64) -> bool {
+        let is_at_rest = own.abs_diff(self.last) <= own / REST_PART;
+        let was_at_rest = std::mem::replace(&mut self.is_at_rest, is_at_rest);
+        self.last = own;
         if own <= self.own.saturating_add(self.own / 4) {
             self.in_vain = 0;
             self.waits = 0;
             return false;
         }
-        if self.waits > 0 {
+        // A burst that has come to its end is no reason to wait any more.
+        let has_ended = is_at_rest && !was_at_rest;
+        if self.waits > 0 && !has_ended {
             self.waits -= 1;
             return false;
         }
@@ -98,10 +110,24 @@ mod tests {
         assert!(!settling.judge(500));
         assert!(settling.judge(501));
         let due: Vec<u32> = (0..40).filter(|_| settling.judge(600)).collect();
-        assert_eq!(due, [0, 2, 6, 14, 26, 38]);
+        assert_eq!(due, [0, 1, 5, 13, 25, 37]);
         // It has helped; the next burst counts anew.
         assert!(!settling.judge(410));
         assert!(settling.judge(600));
+    }
+
+    #[test]
+    fn the_end_of_a_long_burst_is_settled_soon() {
+        let mut settling = Settling {
+            own: 400,
+            ..Settling::default()
+        };
+        for look in 0..100 {
+            settling.judge(1000 + look % 2 * 500);
+        }
+        // The second look shows that nothing changes any more.
+        assert!(!settling.judge(1400));
+        assert!(settling.judge(1405));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use tempfile::NamedTempFile;
 use super::count::{Count, not_run, results};
 use super::listed::{self, SKIPS, full_name};
 use super::second_try::failed_names;
+use super::somebody::Somebody;
 use super::suites::Suite;
 use crate::build::{Artifact, bin_dir, root};
 use crate::screen::{Style, paint};
@@ -40,6 +41,8 @@ pub(super) struct Runner<'a> {
     long: bool,
     /// The only tests that may be skipped; any may where this is `None`.
     may_skip: Option<BTreeMap<String, String>>,
+    /// Who runs them, if not the caller.
+    user: Option<Somebody>,
 }
 
 /// What a test program has come to.
@@ -50,12 +53,18 @@ pub(super) struct Outcome {
 }
 
 impl<'a> Runner<'a> {
-    pub(super) fn new(artifacts: &'a [Artifact], long: bool) -> Result<Self> {
-        let is_ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
+    pub(super) fn new(
+        artifacts: &'a [Artifact],
+        long: bool,
+        user: Option<Somebody>,
+    ) -> Result<Self> {
+        // Who is not root skips what needs root.
+        let is_ci = std::env::var("CI").is_ok_and(|ci| ci == "true") && user.is_none();
         Ok(Self {
             artifacts,
             long,
             may_skip: is_ci.then(|| listed::read(SKIPS)).transpose()?,
+            user,
         })
     }
 
@@ -75,6 +84,10 @@ impl<'a> Runner<'a> {
             .args(words)
             .env(REPORT_FILE, report.path())
             .env(MARK, &token);
+        if let Some(user) = &self.user {
+            user.give(report.path())?;
+            user.run(&mut command);
+        }
         let ended = wait(command, &mark)?;
         let text = String::from_utf8_lossy(&fs::read(output.path())?).into_owned();
         let mut outcome = judge(program, ended, &text);

@@ -189,7 +189,7 @@ pub(crate) fn set_password(call: &Call<'_>, name: &str, hash: &str) -> Result<bo
     if !path.is_file() {
         return Ok(false);
     }
-    let text = call.host().read("/etc/shadow");
+    let text = call.host().read_to_change("/etc/shadow")?;
     let seconds = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());

@@ -1,10 +1,11 @@
 //! Where the files and programs of a machine are.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use halite_proto::{Map, Value};
 use nix::unistd::AccessFlags;
+
+use crate::paths;
 
 /// Where programs are found beside the directories of `PATH`.
 const MORE_DIRECTORIES: &[&str] = &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"];
@@ -45,9 +46,10 @@ impl Host {
         self.root.is_none()
     }
 
-    /// The text of a file, empty if there is none.
+    /// The text of a file, empty if there is none, or what a user put there leads
+    /// elsewhere.
     pub fn read(&self, path: impl AsRef<Path>) -> String {
-        fs::read(self.path(path))
+        paths::read(self.path(path))
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default()
     }
@@ -99,6 +101,34 @@ pub fn is_executable(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Nobody waits for the other end of a pipe that a user has put there.
+    #[test]
+    fn a_named_pipe_has_no_text() {
+        let dir = tempfile::tempdir().unwrap();
+        let (pipe, file) = (dir.path().join("pipe"), dir.path().join("file"));
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::fs::write(&file, "text").unwrap();
+        let (said, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || said.send([pipe, file].map(|path| Host::default().read(path))));
+        let texts = heard.recv_timeout(std::time::Duration::from_secs(20));
+        assert_eq!(texts.unwrap(), ["", "text"]);
+    }
+
+    /// Who writes again what could not be read puts nothing in its place.
+    #[test]
+    fn what_cannot_be_read_is_not_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("latin"), b"\xe9\n").unwrap();
+        std::fs::create_dir(at("directory")).unwrap();
+        nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for name in ["latin", "directory", "pipe"] {
+            assert!(Host::default().read_to_change(at(name)).is_err(), "{name}");
+        }
+        let none = Host::default().read_to_change(at("none"));
+        assert_eq!(none.unwrap(), "");
+    }
 
     #[test]
     fn each_directory_is_searched_once_and_the_current_one_never() {

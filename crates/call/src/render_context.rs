@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,8 +18,8 @@ use crate::call::Call;
 use crate::error::CallError;
 use crate::extensions::{self, ExtensionKind};
 use crate::file_client::FileClient;
-use crate::python;
 use crate::recall::{CallKind, Held};
+use crate::{paths, python};
 
 /// What rendering needs, from a call. Files are fetched once: what changes on the master
 /// while it lives is not seen.
@@ -103,7 +102,9 @@ impl<'c> CallRenderContext<'c> {
 fn read(path: &Path) -> std::io::Result<Arc<[u8]>> {
     let mut bytes = Vec::new();
     let most = halite_render::limits::TEXT_BYTES_MAX as u64 + 1;
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    paths::open_to_read(path)?
+        .take(most)
+        .read_to_end(&mut bytes)?;
     Ok(bytes.into())
 }
 

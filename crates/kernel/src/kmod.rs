@@ -125,7 +125,7 @@ fn set_persistent(call: &Call<'_>, name: &str, on: bool, comment: bool) -> Resul
     check_one_line("a module", name)?;
     let file = config(call);
     let is_it = |line: &str| normal(line.trim()) == normal(name);
-    let text = call.host().read(file);
+    let text = call.host().read_to_change(file)?;
     let mut lines: Vec<String> = Vec::new();
     let mut there = false;
     for line in text.lines() {

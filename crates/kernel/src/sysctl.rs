@@ -57,7 +57,7 @@ pub(crate) fn configured(call: &Call<'_>, file: &str) -> Option<Map> {
     if !path.exists() {
         return Some(Map::new());
     }
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = paths::read_to_string(path).ok()?;
     Some(
         text.lines()
             .map(str::trim)

@@ -311,7 +311,7 @@ fn set_computer_desc(call: &Call<'_>) -> CallResult {
     }
     check_one_line("desc", &text)?;
     let line = format!("PRETTY_HOSTNAME=\"{text}\"");
-    let old = host.read(MACHINE_INFO);
+    let old = host.read_to_change(MACHINE_INFO)?;
     let mut lines: Vec<&str> = old.lines().collect();
     match lines.iter_mut().find(|line| pretty(line).is_some()) {
         Some(known) => *known = &line,

@@ -87,7 +87,7 @@ fn set_sys(call: &Call<'_>) -> CallResult {
     check_one_line("a layout", &layout)?;
     let (file, key) = place(call)?;
     let path = call.host().path(file);
-    let text = call.host().read(file);
+    let text = call.host().read_to_change(file)?;
     let prefix = format!("{key}=");
     let changed: String = text
         .lines()

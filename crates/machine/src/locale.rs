@@ -112,7 +112,7 @@ pub(crate) fn set(call: &Call<'_>, locale: &str) -> Result<bool, CallError> {
         return Ok(true);
     }
     check_one_line("a locale", locale)?;
-    let text = call.host().read(file);
+    let text = call.host().read_to_change(file)?;
     let mut lines: Vec<String> = text
         .lines()
         .filter(|line| !line.trim_start().starts_with("LANG="))
@@ -154,7 +154,7 @@ pub(crate) fn generate(call: &Call<'_>, locale: &str) -> Result<bool, CallError>
             return Ok(false);
         }
         check_one_line("a locale", &line)?;
-        let text = host.read("/etc/locale.gen");
+        let text = host.read_to_change("/etc/locale.gen")?;
         if !text.lines().any(|known| known.trim() == line) {
             let off = format!("# {line}");
             let mut found = false;

@@ -114,7 +114,7 @@ pub(crate) fn is_zone(call: &Call<'_>, wanted: &str) -> Result<bool, CallError> 
     if zone(call).is_ok_and(|zone| zone == wanted) {
         return Ok(true);
     }
-    let read = |path| std::fs::read(path).unwrap_or_default();
+    let read = |path| paths::read(path).unwrap_or_default();
     Ok(read(&file) == read(&path))
 }
 

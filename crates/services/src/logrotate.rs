@@ -214,7 +214,7 @@ fn set(call: &Call<'_>) -> CallResult {
         }
         None => conf,
     };
-    let old = call.host().read(&file);
+    let old = call.host().read_to_change(&file)?;
     let known = all.get(&key);
     let new = match call.arg("setting") {
         Value::Nil => {

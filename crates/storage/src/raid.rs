@@ -286,7 +286,7 @@ fn destroy(call: &Call<'_>) -> CallResult {
         zero.run()?;
     }
     let file = config(call);
-    if let Some(text) = with_line(&call.host().read(file), &device, "") {
+    if let Some(text) = with_line(&call.host().read_to_change(file)?, &device, "") {
         write(call, file, &text)?;
     }
     Ok((!list(call)?.contains_key(&device)).into())
@@ -294,7 +294,7 @@ fn destroy(call: &Call<'_>) -> CallResult {
 
 fn save_config(call: &Call<'_>) -> CallResult {
     let file = config(call);
-    let mut text = call.host().read(file);
+    let mut text = call.host().read_to_change(file)?;
     for (array, line) in scanned(call)? {
         text = match with_line(&text, &array, &line) {
             Some(text) => text,

@@ -10,7 +10,6 @@ mod piece;
 mod url;
 mod web;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
@@ -279,7 +278,7 @@ pub fn below(directory: &Path, parts: &[&str]) -> Result<PathBuf, FileError> {
 
 /// The hash of a file, read piece by piece.
 pub fn hash_of(path: &Path, hash_type: HashType) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = paths::open_to_read(path)?;
     let mut hasher = Hasher::new(hash_type);
     // Most files are smaller than a buffer that is good for large ones.
     let size = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
@@ -306,6 +305,18 @@ impl From<FileError> for CallError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `cp.hash_file` is called with places of users, too.
+    #[test]
+    fn a_named_pipe_has_no_hash() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let (said, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || said.send(hash_of(&pipe, HashType::Sha256)));
+        let hash = heard.recv_timeout(std::time::Duration::from_secs(20));
+        assert!(hash.unwrap().is_err());
+    }
 
     #[test]
     fn no_name_leads_out_of_the_cache() {

@@ -18,8 +18,8 @@ use halite_proto::{Map, Value};
 use crate::call::Call;
 use crate::context::MinionContext;
 use crate::error::CallError;
-use crate::python;
 use crate::replace::{Dress, place_followed};
+use crate::{paths, python};
 
 pub use crate::host_root::{Host, is_executable};
 pub use quiet::{Answer, run_quietly, which};
@@ -28,6 +28,25 @@ impl Host {
     /// The machine of this minion.
     pub fn of(ctx: &dyn MinionContext) -> Self {
         Self::new(ctx.opts())
+    }
+
+    /// The text of a file that will be written again, empty if there is none.
+    /// What could not be read, or is no text, would be lost.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read as text.
+    pub fn read_to_change(&self, path: impl AsRef<Path>) -> Result<String, CallError> {
+        let path = path.as_ref();
+        match paths::read_to_string(self.path(path)) {
+            Ok(text) => Ok(text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            Err(error) => {
+                let path = path.display();
+                Err(CallError::command(format!(
+                    "could not read {path}: {error}"
+                )))
+            }
+        }
     }
 }
 

@@ -243,7 +243,7 @@ pub(crate) fn set_mode(call: &Call<'_>, wanted: &str) -> Result<&'static str, Ca
         })?;
     }
     let path = host.path(CONFIG);
-    let text = std::fs::read_to_string(&path).map_err(|error| {
+    let text = paths::read_to_string(&path).map_err(|error| {
         CallError::command(format!("Could not read SELinux config file: {error}"))
     })?;
     let lines: Vec<String> = text

@@ -62,9 +62,9 @@ fn file(call: &Call<'_>) -> String {
         .unwrap_or_else(|| "/etc/hosts".to_owned())
 }
 
-/// The file as it is.
-pub(crate) fn load(call: &Call<'_>) -> String {
-    call.host().read(file(call))
+/// The file as it is, which must not be lost: changes are made in it.
+pub(crate) fn load(call: &Call<'_>) -> Result<String, CallError> {
+    call.host().read_to_change(file(call))
 }
 
 /// Puts a changed text in the place of the file, as a whole.
@@ -80,7 +80,7 @@ pub(crate) fn save(call: &Call<'_>, old: &str, new: &str) -> Result<(), CallErro
 fn list_hosts(call: &Call<'_>) -> CallResult {
     let mut all = Map::new();
     let mut count = 0;
-    for entry in entries(&load(call)) {
+    for entry in entries(&load(call)?) {
         match entry {
             Entry::Comment(line) => {
                 all.insert(format!("comment-{count}"), Value::List(vec![line.into()]));
@@ -105,7 +105,7 @@ fn list_hosts(call: &Call<'_>) -> CallResult {
 
 fn get_ip(call: &Call<'_>) -> CallResult {
     let wanted = call.text("host");
-    let found = entries(&load(call))
+    let found = entries(&load(call)?)
         .into_iter()
         .find_map(|entry| match entry {
             Entry::Host { ip, aliases, .. } if aliases.contains(&wanted) => Some(ip),
@@ -115,7 +115,7 @@ fn get_ip(call: &Call<'_>) -> CallResult {
 }
 
 fn get_alias(call: &Call<'_>) -> CallResult {
-    let (aliases, _) = find(&entries(&load(call)), &call.text("ip")).unwrap_or_default();
+    let (aliases, _) = find(&entries(&load(call)?), &call.text("ip")).unwrap_or_default();
     Ok(Value::List(aliases.into_iter().map(Value::from).collect()))
 }
 
@@ -125,7 +125,7 @@ fn has_pair(call: &Call<'_>) -> CallResult {
         Value::List(items) => items.iter().map(python::str).collect(),
         other => vec![python::str(other)],
     };
-    let (aliases, _) = find(&entries(&load(call)), &ip).unwrap_or_default();
+    let (aliases, _) = find(&entries(&load(call)?), &ip).unwrap_or_default();
     Ok(names.iter().all(|name| aliases.contains(name)).into())
 }
 
@@ -138,14 +138,14 @@ fn check(call: &Call<'_>, names: &[&str]) -> Result<(), CallError> {
 
 fn add_host(call: &Call<'_>) -> CallResult {
     check(call, &["ip", "alias"])?;
-    let old = load(call);
+    let old = load(call)?;
     let new = add(&old, &call.text("ip"), &call.text("alias"));
     save(call, &old, &new)?;
     Ok(true.into())
 }
 
 fn rm_host(call: &Call<'_>) -> CallResult {
-    let old = load(call);
+    let old = load(call)?;
     let new = remove(&old, &call.text("ip"), &call.text("alias"));
     save(call, &old, &new)?;
     Ok(true.into())
@@ -153,7 +153,7 @@ fn rm_host(call: &Call<'_>) -> CallResult {
 
 fn set_comment(call: &Call<'_>) -> CallResult {
     check(call, &["ip", "comment"])?;
-    let old = load(call);
+    let old = load(call)?;
     let Some(new) = comment_on(&old, &call.text("ip"), &call.text("comment")) else {
         return Ok(false.into());
     };
@@ -164,7 +164,7 @@ fn set_comment(call: &Call<'_>) -> CallResult {
 fn set_host(call: &Call<'_>) -> CallResult {
     check(call, &["ip", "alias", "comment"])?;
     let comment = call.text_opt("comment");
-    let old = load(call);
+    let old = load(call)?;
     let new = set(
         &old,
         &call.text("ip"),

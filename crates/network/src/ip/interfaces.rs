@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use halite_call::{Call, CallError, python};
+use halite_call::{Call, CallError, paths, python};
 use halite_proto::{Map, Value};
 
 use super::{options, wrong};
@@ -197,7 +197,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Interfaces, CallError> {
         .collect();
     more.sort();
     for path in more {
-        texts.push(std::fs::read_to_string(&path).unwrap_or_default());
+        texts.push(paths::read_to_string(&path).unwrap_or_default());
     }
     let mut all = Interfaces::new();
     for text in texts {

@@ -181,7 +181,7 @@ fn resolver(
 ) -> Result<(), CallError> {
     let mut has = (false, false);
     let mut lines: Vec<String> = Vec::new();
-    for line in call.host().read(RESOLV).lines() {
+    for line in call.host().read_to_change(RESOLV)?.lines() {
         match line.split_whitespace().next() {
             Some("domain") => {
                 has.0 = true;

@@ -40,7 +40,7 @@ fn addresses(call: &Call<'_>) -> Vec<String> {
 
 fn present(call: &Call<'_>) -> CallResult {
     let (name, note) = (call.text("name"), call.text_opt("comment"));
-    let old = hosts::load(call);
+    let old = hosts::load(call)?;
     let plan = NamePlan::decide(
         &name,
         note.as_ref(),
@@ -211,7 +211,7 @@ fn absent(call: &Call<'_>) -> CallResult {
     let mut state = StateReturn::of(call);
     state.result = None;
     let mut comments = Vec::new();
-    let old = hosts::load(call);
+    let old = hosts::load(call)?;
     let mut text = old.clone();
     for ip in addresses(call) {
         let (aliases, _) = hosts::find(&hosts::entries(&text), &ip).unwrap_or_default();
@@ -242,7 +242,7 @@ fn only(call: &Call<'_>) -> CallResult {
     for text in names.iter().map(|name| name.trim()).chain([name.as_str()]) {
         check_one_line("a name", text)?;
     }
-    let text = hosts::load(call);
+    let text = hosts::load(call)?;
     let (old, _) = hosts::find(&hosts::entries(&text), &name).unwrap_or_default();
     let old = old.join(" ");
     let new = names

@@ -44,7 +44,7 @@ fn write(call: &Call<'_>, config: &str, text: &str) -> Result<(), CallError> {
 pub(super) fn rm_automaster(call: &Call<'_>) -> CallResult {
     let (name, config) = (call.text("name"), call.text("config"));
     let wanted = call.text_opt("device");
-    let text = call.host().read(&config);
+    let text = call.host().read_to_change(&config)?;
     let is_it = |line: &str| {
         automount(line).is_some_and(|[place, _, what]| {
             place.replace("/..", "") == name
@@ -91,10 +91,10 @@ pub(super) fn set_automaster(call: &Call<'_>) -> CallResult {
     if !host.path(&config).is_file() && !is_test {
         write(call, &config, "")?;
         let master = "/etc/auto_master";
-        let known = host.read(master);
+        let known = host.read_to_change(master)?;
         write(call, master, &format!("{known}/-\t\t\t{config}\n"))?;
     }
-    let old = host.read(&config);
+    let old = host.read_to_change(&config)?;
     let (mut is_there, mut is_changed) = (false, false);
     let mut lines: Vec<String> = Vec::new();
     for line in old.lines() {

@@ -89,7 +89,7 @@ impl<const N: usize> Table<N> {
         }
         let escaped = entry.map(|field| field.replace(' ', "\\040"));
         let line = (self.line)(&escaped);
-        let text = call.host().read(config);
+        let text = call.host().read_to_change(config)?;
         let fstype = self.names.iter().zip(&escaped);
         let fstype = fstype
             .filter(|(name, _)| **name == "fstype")
@@ -203,7 +203,7 @@ pub(crate) fn rm_fstab(
     device: Option<&str>,
 ) -> Result<(), CallError> {
     let escaped = name.replace(' ', "\\040");
-    let text = call.host().read(config);
+    let text = call.host().read_to_change(config)?;
     let new: String = text
         .split_inclusive('\n')
         .filter(|line| {

@@ -177,7 +177,7 @@ pub(crate) fn mod_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Map,
             format!("{directory}/{repo}.repo")
         }
     };
-    let (header, mut repos) = parse(&call.host().read(&file));
+    let (header, mut repos) = parse(&call.host().read_to_change(&file)?);
     let fields = repos.get_or_insert_with(Value::from(repo.as_str()), || Value::Map(Map::new()));
     if let Value::Map(fields) = fields {
         for key in &unset {

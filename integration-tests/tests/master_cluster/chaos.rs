@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::chaos::{
-    Dice, Fault, Ledger, Part, Results, Sent, Trouble, Troubles, due, publish, read_cache,
+    Dice, Fault, Ledger, Part, Results, Sent, Trouble, Troubles, due, gives_up, publish, read_cache,
 };
 use halite_integration_tests::proxy::Cable;
 use halite_integration_tests::{Kind, SHORT, Signal, until};
@@ -33,6 +33,9 @@ const PACE: Duration = Duration::from_millis(250);
 /// a machine that is not busy.
 const FAULTS_PER_10_S_MIN: u64 = 5;
 const COMMANDS_PER_10_S_MIN: u64 = 5;
+
+/// At most one of so many results may be given up by minions of Salt.
+const GIVEN_UP_ONE_OF_MIN: usize = 5;
 
 const FAULTS: [Fault; 9] = [
     Fault::MasterKilled,
@@ -142,6 +145,10 @@ impl Chaos {
         ensure!(
             faults >= tens * FAULTS_PER_10_S_MIN && commands >= tens * COMMANDS_PER_10_S_MIN,
             "only {faults} faults and {commands} commands in {lasted:?}: {ledger}"
+        );
+        ensure!(
+            ledger.given_up * GIVEN_UP_ONE_OF_MIN <= ledger.runs_due,
+            "minions of Salt gave up too much: {ledger}"
         );
         Ok(())
     }
@@ -263,8 +270,13 @@ impl Chaos {
         let begun = Instant::now();
         let settled = until("every result", SETTLED, || {
             let results = self.results()?;
-            let mut due = due(&self.sent, &self.cabled.minions);
-            let open = due.any(|key| !results.contains_key(&key));
+            let minions = &self.cabled.minions;
+            let will_come = |jid: &str, id: &str| {
+                let minion = minions.iter().find(|minion| minion.id() == id);
+                !minion.is_some_and(|minion| gives_up(minion, jid))
+            };
+            let mut due = due(&self.sent, minions);
+            let open = due.any(|key| !results.contains_key(&key) && will_come(&key.0, &key.1));
             std::thread::sleep(PACE);
             Ok((!open).then_some(()))
         });

@@ -16,7 +16,7 @@ pub use self::plan::MasterPlan;
 pub(crate) use self::plan::common_settings;
 pub use self::tools::Tools;
 use crate::event_log::EventLog;
-use crate::kind::{Kind, Programs};
+use crate::kind::{Kind, Program, Programs};
 use crate::memory::{own_kib, pss_kib};
 use crate::net::Address;
 use crate::output::Output;
@@ -69,6 +69,15 @@ impl Master {
         self.daemon.start()?;
         self.wait_ready()
             .with_context(|| format!("{} ({}) did not get ready", self.name, self.kind))
+    }
+
+    /// Has the master of another kind run in the same directories, once it is started
+    /// again.
+    pub fn replace_by(&mut self, kind: Kind) -> Result<()> {
+        self.daemon
+            .run_instead(self.programs.path(kind, Program::Master)?);
+        self.kind = kind;
+        Ok(())
     }
 
     /// Starts the process where its event bus is on TCP ports, so that there

@@ -104,6 +104,11 @@ impl Daemon {
         Ok(())
     }
 
+    /// Starts another program from now on, with the same arguments.
+    pub(crate) fn run_instead(&mut self, program: PathBuf) {
+        self.recipe.program = program;
+    }
+
     /// Whether the main process runs.
     pub fn is_running(&mut self) -> bool {
         let Some(running) = &self.running else {

@@ -16,3 +16,4 @@ mod members;
 mod once;
 mod python;
 mod support;
+mod takeover;

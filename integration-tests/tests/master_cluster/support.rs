@@ -34,10 +34,19 @@ impl Cluster {
         masters: usize,
         change: impl for<'a> Fn(MasterPlan<'a>) -> MasterPlan<'a>,
     ) -> Result<Self> {
+        Self::lay_of(Kind::Ours, masters, change)
+    }
+
+    /// The same, of any kind.
+    pub(crate) fn lay_of(
+        kind: Kind,
+        masters: usize,
+        change: impl for<'a> Fn(MasterPlan<'a>) -> MasterPlan<'a>,
+    ) -> Result<Self> {
         let fleet = Fleet::new("cluster")?;
         let shared = fleet.path().join("share");
         std::fs::create_dir_all(&shared)?;
-        let lay = |n| change(fleet.master(&format!("m{n}"), Kind::Ours).auto_accept()).lay();
+        let lay = |n| change(fleet.master(&format!("m{n}"), kind).auto_accept()).lay();
         let all = (1..=masters).map(lay).collect::<Result<Vec<_>>>()?;
         let ips: Vec<String> = all.iter().map(|of| of.address().ip().to_string()).collect();
         for (master, ip) in all.iter().zip(&ips) {

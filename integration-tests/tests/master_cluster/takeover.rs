@@ -1,0 +1,134 @@
+//! A cluster of Salt's masters is stopped and one of ours started on the same
+//! directories: minions notice nothing but the pause.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use halite_integration_tests::{Fleet, Kind, Master, Minion, START, until};
+use halite_test_support::have_programs;
+
+use crate::balancer::{Balancer, HAPROXY};
+use crate::support::Cluster;
+
+/// Salt's masters hold elections before they serve, which takes long where
+/// processors are busy.
+const SERVES: Duration = Duration::from_secs(180);
+
+/// Files that minions and masters know the cluster by.
+const FILES: [&str; 3] = ["cluster.pem", "cluster.pub", ".aes"];
+
+struct TakenOver {
+    minions: Vec<Minion>,
+    _balancer: Balancer,
+    cluster: Cluster,
+}
+
+impl TakenOver {
+    /// Two of Salt's masters with minions behind a balancer.
+    fn start() -> Result<Self> {
+        let mut cluster = Cluster::lay_of(Kind::Salt3008, 2, |plan| {
+            plan.set("cluster_secret", "a secret of this test")
+                .set("cluster_election_min", 3000)
+                .set("cluster_election_max", 6000)
+        })?;
+        start_in_order(&mut cluster)?;
+        let addresses: Vec<_> = cluster.masters.iter().map(Master::address).collect();
+        let balancer = Balancer::start(&cluster.fleet, &addresses, None)?;
+        let start = |id: &str, kind| start_minion(&cluster.fleet, &balancer, id, kind);
+        let minions = vec![
+            start("web1", Kind::Ours)?,
+            start("py3008", Kind::Salt3008)?,
+            start("py3006", Kind::Salt3006)?,
+        ];
+        Ok(Self {
+            minions,
+            _balancer: balancer,
+            cluster,
+        })
+    }
+
+    /// Stops the masters and starts others in the same directories.
+    fn replace_by(&mut self, kind: Kind) -> Result<()> {
+        for master in &mut self.cluster.masters {
+            master.stop()?;
+            master.replace_by(kind)?;
+        }
+        start_in_order(&mut self.cluster)
+    }
+
+    /// Waits until all minions answer a master.
+    fn wait_answers(&self, n: usize) -> Result<()> {
+        let master = &self.cluster.masters[n];
+        let mut last = String::new();
+        let what = format!("all minions to answer m{} ({})", n + 1, master.kind());
+        let answered = until(&what, SERVES, || {
+            let said = master.salt(&["-t", "3", "*", "test.ping", "--out=txt"])?;
+            let is_here = |of: &Minion| said.stdout.contains(&format!("{}: True", of.id()));
+            let all = self.minions.iter().all(is_here);
+            last = format!("{said}");
+            Ok(all.then_some(()))
+        });
+        answered.with_context(|| format!("the last answers:\n{last}"))
+    }
+
+    fn files(&self) -> Result<Vec<Vec<u8>>> {
+        let pki = self.cluster.shared().join("pki");
+        let all = FILES.map(|name| fs::read(pki.join(name)).context(name));
+        all.into_iter().collect()
+    }
+}
+
+/// Starts the masters one after the other, the one that founds a cluster first: Salt's
+/// asks the others once, and never again if none listens yet.
+fn start_in_order(cluster: &mut Cluster) -> Result<()> {
+    let mut masters: Vec<&mut Master> = cluster.masters.iter_mut().collect();
+    masters.sort_by_key(|master| master.address().ip().to_string());
+    masters.into_iter().try_for_each(Master::start)
+}
+
+fn start_minion(fleet: &Fleet, balancer: &Balancer, id: &str, kind: Kind) -> Result<Minion> {
+    let plan = fleet.minion(id, kind);
+    plan.set("master", balancer.address.request().to_string())
+        .set("publish_port", balancer.address.publish().port())
+        .start()
+}
+
+#[test]
+fn a_cluster_of_salt_becomes_ours() -> Result<()> {
+    if !have_programs(&[HAPROXY]) {
+        return Ok(());
+    }
+    let mut taken = TakenOver::start()?;
+    taken.wait_answers(0)?;
+    let files = taken.files()?;
+    let pids = taken.minions.iter_mut().map(|of| of.daemon().pid());
+    let pids = pids.collect::<Result<Vec<_>>>()?;
+
+    taken.replace_by(Kind::Ours)?;
+    for n in 0..2 {
+        taken.wait_answers(n)?;
+    }
+    ensure!(taken.files()? == files, "the keys of the cluster changed");
+    let keys = taken.cluster.masters[1].key(&["-L", "--out=json"])?.ok()?;
+    let keys: serde_json::Value = serde_json::from_str(&keys.stdout)?;
+    let accepted = serde_json::json!(["py3006", "py3008", "web1"]);
+    ensure!(keys["minions"] == accepted, "{keys}");
+    let members = taken.cluster.masters[0]
+        .tools(Kind::Ours)
+        .runner(&["cluster.members", "--out=json"])?;
+    let members: serde_json::Value = serde_json::from_str(&members.ok()?.stdout)?;
+    let other = taken.cluster.masters[1].address().ip().to_string();
+    ensure!(members["members"][other]["connected"] == true, "{members}");
+
+    for (minion, pid) in taken.minions.iter_mut().zip(pids) {
+        minion.daemon().check_runs()?;
+        let now = minion.daemon().pid()?;
+        ensure!(now == pid, "{} was started again", minion.id());
+    }
+    until("no key to wait", START, || {
+        let waiting = taken.cluster.shared().join("pki/minions_pre");
+        let count = fs::read_dir(waiting).map_or(0, Iterator::count);
+        Ok((count == 0).then_some(()))
+    })
+}

@@ -19,7 +19,7 @@ pub(crate) struct Segment {
     /// Bytes in it.
     pub(crate) bytes: u64,
     path: PathBuf,
-    file: File,
+    file: Arc<File>,
     /// Whether the disk may not have its name yet; whoever waits for the disk
     /// knows.
     is_new: Arc<AtomicBool>,
@@ -39,7 +39,7 @@ impl Segment {
             number,
             bytes: 0,
             path,
-            file,
+            file: Arc::new(file),
             is_new: Arc::new(AtomicBool::new(true)),
         })
     }
@@ -55,8 +55,9 @@ impl Segment {
             number,
             bytes,
             path,
-            file,
-            is_new: Arc::default(),
+            file: Arc::new(file),
+            // Whoever wrote it may have been killed before the disk had it.
+            is_new: Arc::new(AtomicBool::new(true)),
         })
     }
 
@@ -86,17 +87,17 @@ impl Segment {
 
     /// What has to be waited for until the disk has everything, which goes on
     /// beside appends.
-    pub(crate) fn unsynced(&self) -> io::Result<Sync> {
-        Ok(Sync {
-            file: self.file.try_clone()?,
+    pub(crate) fn unsynced(&self) -> Sync {
+        Sync {
+            file: Arc::clone(&self.file),
             dir: self.path.parent().map(Path::to_owned),
             is_new: Arc::clone(&self.is_new),
-        })
+        }
     }
 
     /// Waits until the disk has everything.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.unsynced()?.wait()
+        self.unsynced().wait()
     }
 
     /// Removes the file, which somebody else may have done.
@@ -117,7 +118,7 @@ impl Segment {
 /// What the disk may not have yet.
 #[derive(Debug)]
 pub(crate) struct Sync {
-    file: File,
+    file: Arc<File>,
     /// Where the name of the file is.
     dir: Option<PathBuf>,
     is_new: Arc<AtomicBool>,
@@ -125,10 +126,10 @@ pub(crate) struct Sync {
 
 impl Sync {
     /// Waits until it has. After an error the next one waits for the name too.
-    pub(crate) fn wait(self) -> io::Result<()> {
+    pub(crate) fn wait(&self) -> io::Result<()> {
         self.file.sync_data()?;
         if self.is_new.load(Ordering::Acquire)
-            && let Some(dir) = self.dir
+            && let Some(dir) = &self.dir
         {
             File::open(dir)?.sync_all()?;
         }

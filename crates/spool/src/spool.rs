@@ -8,12 +8,11 @@ mod syncing;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tracing::{debug, error, warn};
 
+use self::syncing::OnDisk;
 pub use self::syncing::Unsynced;
 use crate::error::SpoolError;
 use crate::limits::{Dropped, Limits, SEGMENT_BYTES};
@@ -54,7 +53,7 @@ pub struct Spool {
     pending_bytes: u64,
     next: u64,
     next_segment: u64,
-    dirty: Arc<AtomicBool>,
+    on_disk: OnDisk,
     dropped: Dropped,
     /// Whether messages expire.
     is_window: bool,
@@ -203,15 +202,13 @@ impl Spool {
 
     /// Appends to the last segment, or to a new one when that is full.
     fn write(&mut self, bytes: &[u8]) -> io::Result<(u64, u64)> {
-        self.dirty.store(true, Ordering::Release);
         if let Some(last) = self.segments.back_mut()
             && last.bytes < SEGMENT_BYTES
         {
+            self.on_disk.lacks(last.number);
             return Ok((last.number, last.append(bytes)?));
         }
-        if let Some(last) = self.segments.back_mut() {
-            last.sync()?;
-        }
+        self.on_disk.lacks(self.next_segment);
         let mut segment = self.new_segment()?;
         match segment.append(bytes) {
             Ok(at) => {

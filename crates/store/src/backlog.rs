@@ -272,8 +272,8 @@ impl Shared {
     }
 
     /// Tidies up, and gives what the disk may not have yet.
-    fn tidy(&self, state: &mut State) -> Result<Option<Unsynced>, SpoolError> {
-        if let Err(error) = state.spool.tidy() {
+    fn tidy(&self, state: &mut State) -> Option<Unsynced> {
+        if let Err(error) = state.spool.tidy_some() {
             tracing::warn!(%error, "the spool of the store cannot be tidied");
         }
         if state.spool.is_empty() {
@@ -317,9 +317,8 @@ impl Shared {
     }
 }
 
-fn sync(unsynced: Result<Option<Unsynced>, SpoolError>) {
-    let synced = unsynced.and_then(|unsynced| unsynced.map_or(Ok(()), Unsynced::sync));
-    if let Err(error) = synced {
+fn sync(unsynced: Option<Unsynced>) {
+    if let Err(error) = unsynced.map_or(Ok(()), Unsynced::sync) {
         tracing::warn!(%error, "what waits for the store may not survive a power cut");
     }
 }

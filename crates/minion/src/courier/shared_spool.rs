@@ -147,8 +147,7 @@ impl SharedSpool {
             let this = Arc::clone(self);
             // The lock is not held during the sync: jobs end meanwhile.
             let synced = tokio::task::spawn_blocking(move || {
-                let unsynced = this.kept().spool.as_mut().map(Spool::to_sync);
-                let unsynced = unsynced.transpose()?.flatten();
+                let unsynced = this.kept().spool.as_mut().and_then(Spool::to_sync);
                 unsynced.map_or(Ok(()), Unsynced::sync)
             })
             .await;

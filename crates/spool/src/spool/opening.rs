@@ -8,11 +8,10 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
-use std::sync::Arc;
 
 use tracing::{error, warn};
 
-use super::{Location, Spool};
+use super::{Location, OnDisk, Spool};
 use crate::error::SpoolError;
 use crate::limits::{Dropped, Limits};
 use crate::moment::{Moment, Waiting};
@@ -61,7 +60,7 @@ impl Spool {
             pending_bytes: 0,
             next: 1,
             next_segment: 1,
-            dirty: Arc::default(),
+            on_disk: OnDisk::default(),
             dropped: Dropped::default(),
             is_window,
         };
@@ -71,7 +70,10 @@ impl Spool {
                 .replay(number, now)
                 .and_then(|bytes| Segment::open(dir, number, bytes));
             match opened {
-                Ok(segment) => spool.segments.push_back(segment),
+                Ok(segment) => {
+                    spool.on_disk.lacks(number);
+                    spool.segments.push_back(segment);
+                }
                 Err(cause) => {
                     error!(
                         spool = %dir.display(), file = number, error = %cause,

@@ -1,6 +1,9 @@
-//! Compaction: pending messages are written to a new segment.
+//! Compaction: pending messages are written once more, and the files go in which
+//! they stood.
 //!
-//! Invariant: the old files go only when the new one is on the disk.
+//! Invariant: the old files go only when the disk has what was written again, and
+//! the oldest first: a note that a message is done with is in no older file than
+//! the message.
 
 use std::collections::VecDeque;
 use std::io;
@@ -37,6 +40,24 @@ impl Spool {
         self.rewrite().map_err(|source| self.write_error(source))
     }
 
+    /// The same a little at a time, for a spool behind a lock: writes what is pending
+    /// in the oldest file once more, and lets that file go with the next
+    /// [`Unsynced::sync`](super::Unsynced::sync).
+    ///
+    /// # Errors
+    /// When the disk does not take it; nothing is lost.
+    pub fn tidy_some(&mut self) -> Result<(), SpoolError> {
+        if self.is_untidy() {
+            self.drop_oldest();
+        }
+        // The last one is appended to.
+        if !self.is_untidy() || self.segments.len() < 2 || self.on_disk.is_replacing() {
+            return Ok(());
+        }
+        self.move_oldest()
+            .map_err(|source| self.write_error(source))
+    }
+
     /// Writes what is pending to a new file if somebody has removed files of
     /// this spool, with their directory perhaps. Whether that was so.
     ///
@@ -58,6 +79,9 @@ impl Spool {
     /// they note as acknowledged is in them, or was in older ones, so nothing comes
     /// back by that.
     fn drop_oldest(&mut self) {
+        if self.on_disk.is_replacing() {
+            return;
+        }
         let first = self.pending.values().map(|place| place.segment).min();
         // The last one is appended to.
         while self.segments.len() > 1
@@ -70,6 +94,33 @@ impl Spool {
                 return;
             }
         }
+    }
+
+    /// Appends what is pending in the oldest file, of which only that is left then.
+    fn move_oldest(&mut self) -> io::Result<()> {
+        let Some(oldest) = self.segments.front().map(|oldest| oldest.number) else {
+            return Ok(());
+        };
+        let is_in_it = |(_, place): &(&u64, &Location)| place.segment == oldest;
+        let moved = self.pending.iter().filter(is_in_it);
+        let moved: Vec<(u64, Location)> = moved.map(|(number, place)| (*number, *place)).collect();
+        for (sequence, place) in moved {
+            let stamped = self.stamped(&place)?;
+            let mut bytes = Vec::with_capacity(HEADER_BYTES + stamped.len());
+            record::write_message(&mut bytes, sequence, &stamped);
+            let (segment, at) = self.write(&bytes)?;
+            let at = at + HEADER_BYTES as u64;
+            let place = Location {
+                segment,
+                at,
+                ..place
+            };
+            self.pending.insert(sequence, place);
+        }
+        if let Some(oldest) = self.segments.pop_front() {
+            self.on_disk.replace(oldest);
+        }
+        Ok(())
     }
 
     /// Writes what is pending to a new file and removes all others.
@@ -146,5 +197,57 @@ mod tests {
         let numbers: Vec<u64> = found.iter().map(|found| found.sequence).collect();
         assert_eq!(numbers, (51..=60).collect::<Vec<_>>());
         assert_eq!(again.append(Moment::now(), b"next").unwrap(), 61);
+    }
+
+    /// One that stays would otherwise have all that waits behind it written again.
+    #[test]
+    fn what_stays_moves_alone_and_its_file_goes_when_the_disk_has_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let limits = Limits {
+            bytes_max: 1 << 30,
+            age_max: Duration::from_secs(60),
+        };
+        let mut spool = Spool::open(dir.path(), limits, Moment::now()).unwrap();
+        for number in 1..=60 {
+            spool.append(Moment::now(), &vec![number; 300_000]).unwrap();
+        }
+        let before = spool.segments.len();
+        for sequence in 2..=40 {
+            spool.acknowledge_untidily(sequence).unwrap();
+        }
+        let (oldest, place) = (spool.pending[&1].segment, spool.pending[&60].segment);
+        spool.tidy_some().unwrap();
+        // Only the first was written again, and its file is there still.
+        assert_ne!(spool.pending[&1].segment, oldest);
+        assert_eq!(spool.pending[&60].segment, place);
+        let files = || std::fs::read_dir(dir.path()).unwrap().count();
+        assert!(files() >= before);
+        let copy = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(dir.path()).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+        }
+        // Nothing younger goes before the disk has it.
+        let unsynced = spool.to_sync().unwrap();
+        spool.tidy_some().unwrap();
+        assert!(files() >= before);
+        unsynced.sync().unwrap();
+        spool.tidy_some().unwrap();
+        assert!(files() < before / 2, "{} of {before}", files());
+        let check = |mut spool: Spool| {
+            let found = spool.pending(Moment::now(), 0, 100);
+            let numbers: Vec<u64> = found.iter().map(|found| found.sequence).collect();
+            let wanted: Vec<u64> = [1].into_iter().chain(41..=60).collect();
+            assert_eq!(numbers, wanted);
+            assert!(
+                found
+                    .iter()
+                    .all(|it| u64::from(it.payload[0]) == it.sequence)
+            );
+        };
+        drop(spool);
+        check(Spool::open(dir.path(), limits, Moment::now()).unwrap());
+        // Who is killed in between finds it once.
+        check(Spool::open(copy.path(), limits, Moment::now()).unwrap());
     }
 }

@@ -1,19 +1,60 @@
 //! Flushing appended messages to the disk, so that they survive a power cut.
+//!
+//! Invariant: a file whose messages were written once more goes when the disk has
+//! them, and until then no younger file goes.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tracing::warn;
 
 use super::Spool;
 use crate::error::SpoolError;
 use crate::segment::{Segment, Sync};
 
+/// What the disk may lack. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OnDisk(Arc<Mutex<Lacks>>);
+
+#[derive(Debug, Default)]
+struct Lacks {
+    /// The first file of which it may lack something.
+    first: Option<u64>,
+    /// Files whose messages were written once more.
+    replaced: Vec<Segment>,
+}
+
+impl OnDisk {
+    /// Notes that the disk may lack something of a file.
+    pub(super) fn lacks(&self, number: u64) {
+        let mut lacks = self.lock();
+        lacks.first = Some(lacks.first.map_or(number, |first| first.min(number)));
+    }
+
+    /// Lets a file go as soon as the disk has all that was written.
+    pub(super) fn replace(&self, segment: Segment) {
+        self.lock().replaced.push(segment);
+    }
+
+    /// Whether files are to go that are older than all others.
+    pub(super) fn is_replacing(&self) -> bool {
+        Arc::strong_count(&self.0) > 1 || !self.lock().replaced.is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lacks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// What the disk may not have yet.
 #[derive(Debug)]
 pub struct Unsynced {
-    dir: std::path::PathBuf,
-    sync: Sync,
-    /// The spool's own.
-    dirty: Arc<AtomicBool>,
+    dir: PathBuf,
+    /// Oldest first.
+    files: Vec<Sync>,
+    first: Option<u64>,
+    replaced: Vec<Segment>,
+    on_disk: OnDisk,
 }
 
 impl Unsynced {
@@ -22,13 +63,19 @@ impl Unsynced {
     /// # Errors
     /// When the disk does not take it; the next one tries again.
     pub fn sync(self) -> Result<(), SpoolError> {
-        self.sync.wait().map_err(|source| {
-            self.dirty.store(true, Ordering::Release);
-            SpoolError::Write {
-                path: self.dir,
-                source,
+        if let Err(source) = self.files.iter().try_for_each(Sync::wait) {
+            let mut lacks = self.on_disk.lock();
+            lacks.first = [self.first, lacks.first].into_iter().flatten().min();
+            lacks.replaced.extend(self.replaced);
+            let path = self.dir;
+            return Err(SpoolError::Write { path, source });
+        }
+        for old in self.replaced {
+            if let Err(error) = old.remove() {
+                warn!(spool = %self.dir.display(), %error, "an old file of the spool stays");
             }
-        })
+        }
+        Ok(())
     }
 }
 
@@ -38,29 +85,28 @@ impl Spool {
     /// # Errors
     /// When the disk does not take it; it is tried again at the next call.
     pub fn sync(&mut self) -> Result<(), SpoolError> {
-        let Some(unsynced) = self.to_sync()? else {
-            return Ok(());
-        };
-        unsynced.sync()
+        self.to_sync().map_or(Ok(()), Unsynced::sync)
     }
 
     /// As [`Self::sync`] for a spool behind a lock: what has to be waited for,
     /// without the spool; `None` if there is nothing to wait for.
-    ///
-    /// # Errors
-    /// When the system has no more file descriptors.
-    pub fn to_sync(&mut self) -> Result<Option<Unsynced>, SpoolError> {
-        if !self.dirty.swap(false, Ordering::AcqRel) || self.pending.is_empty() {
-            return Ok(None);
+    pub fn to_sync(&mut self) -> Option<Unsynced> {
+        let mut lacks = self.on_disk.lock();
+        let first = lacks.first.take();
+        let replaced = std::mem::take(&mut lacks.replaced);
+        drop(lacks);
+        if replaced.is_empty() && (first.is_none() || self.pending.is_empty()) {
+            return None;
         }
-        let sync = self.segments.back().map(Segment::unsynced).transpose();
-        let sync = sync.map_err(|source| {
-            self.dirty.store(true, Ordering::Release);
-            self.write_error(source)
-        })?;
-        let dir = self.dir.clone();
-        let dirty = Arc::clone(&self.dirty);
-        Ok(sync.map(|sync| Unsynced { dir, sync, dirty }))
+        let is_lacking = |segment: &&Segment| first.is_some_and(|first| segment.number >= first);
+        let lacking = self.segments.iter().filter(is_lacking);
+        Some(Unsynced {
+            dir: self.dir.clone(),
+            files: lacking.map(Segment::unsynced).collect(),
+            first,
+            replaced,
+            on_disk: self.on_disk.clone(),
+        })
     }
 }
 
@@ -85,14 +131,40 @@ mod tests {
         // The name of a new file cannot be made safe without its directory.
         for _ in 0..2 {
             std::fs::rename(&dir, &aside).unwrap();
-            spool.to_sync().unwrap().unwrap().sync().unwrap_err();
+            spool.to_sync().unwrap().sync().unwrap_err();
             std::fs::rename(&aside, &dir).unwrap();
         }
-        spool.to_sync().unwrap().unwrap().sync().unwrap();
-        assert!(spool.to_sync().unwrap().is_none());
+        spool.to_sync().unwrap().sync().unwrap();
+        assert!(spool.to_sync().is_none());
         // Now the disk has it.
         spool.append(Moment::now(), b"second").unwrap();
         std::fs::rename(&dir, &aside).unwrap();
-        spool.to_sync().unwrap().unwrap().sync().unwrap();
+        spool.to_sync().unwrap().sync().unwrap();
+    }
+
+    /// Whoever appends holds a lock that others wait for: a full file is closed
+    /// without the disk, and the next sync waits for all files.
+    #[test]
+    fn files_that_are_full_are_waited_for_later_and_all_of_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let limits = Limits {
+            bytes_max: 64 << 20,
+            age_max: Duration::from_secs(60),
+        };
+        let mut spool = Spool::open(dir.path(), limits, Moment::now()).unwrap();
+        for _ in 0..10 {
+            spool.append(Moment::now(), &[7; 500_000]).unwrap();
+        }
+        let files = spool.segments.len();
+        assert!(files > 3, "{files}");
+        let unsynced = spool.to_sync().unwrap();
+        assert_eq!(unsynced.files.len(), files);
+        unsynced.sync().unwrap();
+        spool.append(Moment::now(), b"next").unwrap();
+        assert_eq!(spool.to_sync().unwrap().files.len(), 1);
+        // What a killed process has left may not be on the disk either.
+        drop(spool);
+        let mut again = Spool::open(dir.path(), limits, Moment::now()).unwrap();
+        assert_eq!(again.to_sync().unwrap().files.len(), files);
     }
 }

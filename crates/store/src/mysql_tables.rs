@@ -43,11 +43,20 @@ const PUBLISHERS: &str = "create table if not exists halite_publishers \
      (jid varchar(64) not null primary key, id varchar(255) not null, since bigint not null) \
      engine=innodb";
 
+/// What shows that a table is as an earlier version has made it, and what brings it up
+/// to date: an owner of a job may be longer than that one thought.
+const OWNER_IS_NARROW: &str = "select count(*) from information_schema.columns \
+     where table_schema = database() and table_name = 'halite_jobs' \
+     and column_name = 'owner' and character_maximum_length < 512";
+const WIDEN_OWNER: &str = "alter table halite_jobs modify owner varchar(512)";
+
 /// A server on which tables are made before they are used.
 #[derive(Debug)]
 pub(crate) struct Tables {
     pub(crate) server: Arc<MysqlServer>,
     statements: Vec<String>,
+    /// Whether they are those of jobs, which earlier versions made differently.
+    are_of_jobs: bool,
     /// Whether this process has made them.
     are_made: AtomicBool,
 }
@@ -59,6 +68,7 @@ impl Tables {
         Self {
             server,
             statements: statements.map(|table| format!("{table} {EXACT}")).collect(),
+            are_of_jobs: true,
             are_made: AtomicBool::new(false),
         }
     }
@@ -73,6 +83,7 @@ impl Tables {
                  data mediumblob, last_update timestamp not null default current_timestamp \
                  on update current_timestamp, primary key (bank, etcd_key)) engine=innodb {EXACT}"
             )],
+            are_of_jobs: false,
             are_made: AtomicBool::new(false),
         }
     }
@@ -85,9 +96,13 @@ impl Tables {
     {
         if !self.are_made.load(Ordering::Relaxed) {
             let statements = self.statements.clone();
+            let are_of_jobs = self.are_of_jobs;
             self.server.run(async move |mysql| {
                 for statement in &statements {
                     mysql.run(statement).await?;
+                }
+                if are_of_jobs {
+                    bring_up_to_date(mysql).await?;
                 }
                 Ok(())
             })?;
@@ -100,4 +115,13 @@ impl Tables {
         }
         Ok(done?)
     }
+}
+
+/// Changes tables that an earlier version has made.
+async fn bring_up_to_date(mysql: &mut MysqlConnection) -> Result<(), Failure> {
+    let narrow: Option<(i64,)> = mysql.row(OWNER_IS_NARROW, Vec::new()).await?;
+    if narrow.is_some_and(|(count,)| count > 0) {
+        mysql.run(WIDEN_OWNER).await?;
+    }
+    Ok(())
 }

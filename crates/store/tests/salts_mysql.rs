@@ -1,9 +1,11 @@
-//! The cache of a MySQL, in a table as Salt makes it.
+//! Tables of a MySQL that others have made: the cache as Salt makes it, jobs as an
+//! earlier version of ours did.
 
 #![cfg(feature = "mysql")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use halite_store::{BackendOptions, Cache, MysqlOptions};
+use halite_proto::Jid;
+use halite_store::{BackendOptions, Cache, MysqlOptions, StoreOptions};
 use halite_store_servers::Address;
 use halite_test_services::MariaDb;
 
@@ -58,4 +60,28 @@ fn what_is_too_large_is_refused_and_the_rest_goes_on() {
     assert!(error.to_string().contains("refused"), "{error}");
     cache.store("a", "k", b"small".to_vec()).unwrap();
     assert!(cache.fetch("a", "k").unwrap().is_some());
+}
+
+#[test]
+fn a_table_of_an_earlier_version_is_brought_up_to_date() {
+    let Some(mariadb) = MariaDb::shared() else {
+        return;
+    };
+    let name = mariadb.database().unwrap();
+    let old = "create table halite_jobs (jid varchar(64) not null primary key, \
+               prepared bigint not null, nocache bool not null default false, \
+               owner varchar(255), `load` longblob, from_returns bool not null default false, \
+               endtime text, batch longblob, batch_is_active bool not null default false) \
+               engine=innodb default charset utf8mb4 collate utf8mb4_bin; \
+               insert into halite_jobs (jid, prepared, owner) values ('20260102030405000001', 1, 'me')";
+    mariadb.sql(&name, old).unwrap();
+    let address = Address::parse(&mariadb.url(&name)).unwrap();
+    let place = BackendOptions::Mysql(Box::new(MysqlOptions::new(address)));
+    let store = halite_store::open(&StoreOptions::all(place));
+    let job = Jid::parse("20260102030405000002").unwrap();
+    store.jobs.prepare(&job, false).unwrap();
+    let ask = "select character_maximum_length, collation_name from information_schema.columns \
+               where table_schema = database() and table_name = 'halite_jobs' \
+               and column_name = 'owner'; select owner from halite_jobs where owner is not null";
+    assert_eq!(mariadb.sql(&name, ask).unwrap(), "512\tutf8mb4_bin\nme\n");
 }

@@ -202,7 +202,13 @@ impl CachedKeys {
             return None;
         }
         stamps.sort_unstable();
-        Some(digest(format!("{stamps:?}").as_bytes()))
+        let mut all = Vec::new();
+        for (name, stamp) in &stamps {
+            all.extend_from_slice(name.as_bytes());
+            all.push(0);
+            all.extend_from_slice(&stamp.to_le_bytes());
+        }
+        Some(digest(&all))
     }
 
     /// Where a key is, for messages.

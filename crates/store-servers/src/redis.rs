@@ -189,7 +189,28 @@ impl From<RedisError> for Failure {
             ErrorKind::Io => Self::broken(error),
             ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Self::Answer(error.to_string()),
             _ if error.is_io_error() || error.is_connection_dropped() => Self::broken(error),
+            // It has just been started, or follows a server that is gone: whatever is
+            // asked of it, and not this alone, is too early.
+            _ if matches!(error.code(), Some("LOADING" | "MASTERDOWN")) => Self::broken(error),
             _ => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::make_extension_error;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_just_starting_refuses_nothing() {
+        let said = |code: &str| Failure::from(make_extension_error(code.to_owned(), None));
+        for early in ["LOADING", "MASTERDOWN"] {
+            assert!(matches!(said(early), Failure::Broken(_)), "{early}");
+        }
+        for refusal in ["OOM", "READONLY", "NOPERM"] {
+            assert!(matches!(said(refusal), Failure::Refused(_)), "{refusal}");
         }
     }
 }

@@ -73,11 +73,11 @@ async fn nothing_is_lost_while_the_server_of_the_jobs_is_dead() {
     let place = BackendOptions::Redis(Box::new(RedisOptions::new(address, Duration::MAX)));
     let stored = halite_store::open(&StoreOptions::all(place)).jobs;
     let deadline = Instant::now() + SOON;
-    while stored.returns(&before).map_or(0, |found| found.len()) < 2 {
+    let has_both = |jid: &Jid| stored.returns(jid).is_ok_and(|found| found.len() == 2);
+    while !jids.iter().chain([&before]).all(has_both) {
         assert!(Instant::now() < deadline, "it is never stored");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // It was the last.
     for jid in &jids {
         let load = stored.load(jid).unwrap().unwrap();
         assert_eq!(load.get("tgt"), Some(&"*".into()));

@@ -6,5 +6,6 @@
 
 mod dead;
 mod proxy;
+mod slow;
 mod subject;
 mod unwilling;

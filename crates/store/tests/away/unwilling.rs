@@ -1,13 +1,11 @@
 //! Servers that are there and do not do what they are asked.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 use halite_proto::{Map, Value};
 use halite_store::{Bank, Saved, Waits};
 use halite_test_services::{MariaDb, Postgres, Redis, Wanted};
 
-use crate::proxy::{Mode, Proxy};
 use crate::subject::{
     Subject, assert_stored, drain, id, jid, job_with_returns, ret, wait_for, waits,
 };
@@ -193,89 +191,6 @@ fn a_postgres_that_is_read_only_is_waited_for() {
         postgres.sql("postgres", &statement).unwrap();
     };
     check(&postgres.url("salt"), || set("on"), || set("off"));
-}
-
-#[test]
-fn a_slow_server_is_not_away() {
-    let Some(redis) = Redis::for_test(&Wanted::default()) else {
-        return;
-    };
-    let proxy = Proxy::before(redis.address);
-    let subject = Subject::on(&format!("redis://{}", proxy.address));
-    let store = subject.open();
-    let job = jid(1);
-    job_with_returns(&store, &job, &[id("web1")]);
-    proxy.set(Mode::Late(Duration::from_secs(2)));
-    let begun = Instant::now();
-    std::thread::scope(|scope| {
-        for number in 0..8 {
-            let (store, job) = (&store, &job);
-            scope.spawn(move || {
-                let id = id(&format!("slow{number}"));
-                let saved = store.jobs.save_return(job, &id, &ret(job, 1));
-                assert_eq!(saved.unwrap(), Saved::Stored);
-            });
-        }
-    });
-    // Side by side, and none longer than an operation may take.
-    assert!(
-        begun.elapsed() < Duration::from_secs(8),
-        "{:?}",
-        begun.elapsed()
-    );
-    proxy.set(Mode::Faithful);
-    drain(&store);
-    assert_eq!(subject.other().jobs.returns(&job).unwrap().len(), 9);
-}
-
-/// What takes longer than a worker waits is stored by who has more time.
-#[test]
-fn a_write_that_takes_long_is_stored_all_the_same() {
-    let Some(mariadb) = MariaDb::for_test(&Wanted::default()) else {
-        return;
-    };
-    let separator = if mariadb.url("salt").contains('?') {
-        '&'
-    } else {
-        '?'
-    };
-    let subject = Subject::on(&format!("{}{separator}timeout=1", mariadb.url("salt")));
-    let store = subject.open();
-    let job = jid(1);
-    job_with_returns(&store, &job, &[id("web1")]);
-    let slow = "create trigger slow before insert on salt_returns for each row set @x = sleep(3)";
-    mariadb.sql("salt", slow).unwrap();
-    let saved = store.jobs.save_return(&job, &id("web2"), &ret(&job, 1));
-    assert_eq!(saved.unwrap(), Saved::Stored);
-    assert_eq!(waits(&store).count, 1);
-    drain(&store);
-    assert_eq!(subject.other().jobs.returns(&job).unwrap().len(), 2);
-}
-
-#[test]
-fn an_answer_to_another_question_is_not_believed() {
-    let Some(redis) = Redis::for_test(&Wanted::default()) else {
-        return;
-    };
-    let proxy = Proxy::before(redis.address);
-    let subject = Subject::on(&format!("redis://{}", proxy.address));
-    let store = subject.open();
-    let ids = [id("web1"), id("web2")];
-    for (number, wrong) in [b":7\r\n".as_slice(), b"HTTP/1.1 200 OK\r\n\r\n"]
-        .into_iter()
-        .enumerate()
-    {
-        let job = jid(number as u64);
-        proxy.set(Mode::Instead(wrong));
-        for id in &ids {
-            let saved = store.jobs.save_return(&job, id, &ret(&job, id.as_str()));
-            assert_eq!(saved.unwrap(), Saved::Stored);
-        }
-        assert_eq!(waits(&store).count, 2);
-        proxy.set(Mode::Faithful);
-        drain(&store);
-        assert_eq!(subject.other().jobs.returns(&job).unwrap().len(), 2);
-    }
 }
 
 /// What a server never takes does not hold up the rest.

@@ -152,12 +152,13 @@ pub fn tagify<'a>(
 pub fn trim(data: &mut Map, size_max: usize) {
     const PERCENT_FIRST: usize = 50;
     const PERCENT_STEP: usize = 10;
+    let mut is_too_large = map_packed_len(data) > size_max;
     let mut percent = PERCENT_FIRST;
-    while map_packed_len(data) > size_max && percent > 0 {
-        trim_beyond(
-            data,
-            size_max / 100 * percent + size_max % 100 * percent / 100,
-        );
+    while is_too_large && percent > 0 {
+        let value_size_max = size_max / 100 * percent + size_max % 100 * percent / 100;
+        if trim_beyond(data, value_size_max) {
+            is_too_large = map_packed_len(data) > size_max;
+        }
         percent -= PERCENT_STEP;
     }
 }
@@ -171,14 +172,20 @@ pub fn is_trimmed(value: &Value) -> bool {
     }
 }
 
-fn trim_beyond(data: &mut Map, value_size_max: usize) {
+/// Replaces what is larger than that; whether there was anything.
+fn trim_beyond(data: &mut Map, value_size_max: usize) -> bool {
+    let mut is_trimmed = false;
     for (_, value) in data.iter_mut() {
         match value {
-            Value::Map(inner) => trim_beyond(inner, value_size_max),
-            value if python_size(value) > value_size_max => *value = VALUE_TRIMMED.into(),
+            Value::Map(inner) => is_trimmed |= trim_beyond(inner, value_size_max),
+            value if python_size(value) > value_size_max => {
+                *value = VALUE_TRIMMED.into();
+                is_trimmed = true;
+            }
             _ => {}
         }
     }
+    is_trimmed
 }
 
 /// What Python says a value takes in memory, without what is inside a list.

@@ -13,7 +13,7 @@ use crate::cache::Cache;
 use crate::etcd::{Etcd, EtcdOptions};
 #[cfg(feature = "test-backends")]
 use crate::faulty::{Faults, Faulty};
-use crate::local_fs::LocalFs;
+use crate::local_fs::{Jobs, LocalFs};
 #[cfg(feature = "test-backends")]
 use crate::memory_store::MemoryStore;
 #[cfg(feature = "mysql")]
@@ -243,6 +243,18 @@ impl Backend {
             }
             #[cfg(feature = "test-backends")]
             BackendOptions::MemoryStore(memory) => Self::MemoryStore(Arc::clone(memory)),
+        }
+    }
+}
+
+impl Backend {
+    /// The jobs in files, where that is what there is.
+    pub(crate) fn jobs_in_files(&self) -> Option<&Jobs> {
+        match self {
+            Self::LocalFs(files) => Some(&files.jobs),
+            #[cfg(feature = "test-backends")]
+            Self::Faulty(faulty) => Some(&faulty.files.jobs),
+            _ => None,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use halite_crypto::files::FileError;
 use halite_proto::Value;
+pub(crate) use halite_proto::chain;
 use halite_proto::json::Unwritable;
 use halite_proto::msgpack::{PackError, UnpackError};
 use halite_store_servers::{Failure, ServerError};
@@ -164,15 +165,4 @@ impl StoreError {
         let path = path.to_owned();
         FileError::List { path, source }.into()
     }
-}
-
-/// An error with its causes, as one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

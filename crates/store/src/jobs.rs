@@ -281,6 +281,19 @@ impl Jobs {
         on!(self.backend, jobs.newest_fitting(max, filter, fits))
     }
 
+    /// Reads into memory what lists of jobs need, where that comes from many files:
+    /// the first list is as fast as the next. A process that lists jobs now and then
+    /// does it before somebody asks; it takes seconds with many jobs.
+    ///
+    /// # Errors
+    /// When the jobs cannot be listed.
+    pub fn prepare_lists(&self) -> Result<(), StoreError> {
+        match self.backend.jobs_in_files() {
+            Some(jobs) => jobs.read_index(),
+            None => Ok(()),
+        }
+    }
+
     /// Stores which minion has published a job.
     ///
     /// # Errors

@@ -20,6 +20,21 @@ pub const GROWING_LISTS_MAX: usize = 64;
 /// Most jobs that are listed at once. Of more the oldest are left out.
 pub const JOBS_LISTED_MAX: usize = 1_000_000;
 
+/// Most jobs in files that are kept in memory for lists. With more, each list reads
+/// them all from disk.
+pub const INDEXED_JOBS_MAX: usize = 250_000;
+
+/// Most bytes of what was published as one of them that are kept with it. More is
+/// read each time.
+pub const INDEXED_LOAD_BYTES_MAX: usize = 16 * 1024;
+
+/// Bytes of this of all of them together. What is more is read each time, of the
+/// oldest jobs first.
+pub const INDEXED_LOADS_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// How many of them are read before somebody who lists jobs is let in between.
+pub const LOADS_READ_AT_ONCE: usize = 500;
+
 /// How old a job directory without its `jid` file must be to be removed as a
 /// broken one: a younger one may just be in the making.
 pub const BROKEN_JOB_AGE_S: u64 = 60;

@@ -11,6 +11,7 @@ mod banks;
 mod batches;
 mod clean;
 mod index;
+mod job_index;
 mod jobs;
 mod lookup;
 mod minion_data;
@@ -18,16 +19,19 @@ mod publishers;
 mod recent;
 mod seen_minions;
 mod staged;
+mod stamp;
 mod tokens;
 
 use std::path::Path;
 
 use halite_crypto::HashType;
 
+pub(crate) use self::jobs::Jobs;
+
 /// The files of one cache directory.
 #[derive(Debug)]
 pub(crate) struct LocalFs {
-    pub(crate) jobs: jobs::Jobs,
+    pub(crate) jobs: Jobs,
     pub(crate) data: minion_data::MinionData,
     pub(crate) banks: banks::Banks,
     pub(crate) tokens: tokens::Tokens,
@@ -36,7 +40,7 @@ pub(crate) struct LocalFs {
 impl LocalFs {
     pub(crate) fn new(cachedir: &Path, hash_type: HashType) -> Self {
         Self {
-            jobs: jobs::Jobs::new(cachedir, hash_type),
+            jobs: Jobs::new(cachedir, hash_type),
             data: minion_data::MinionData::new(cachedir),
             banks: banks::Banks::new(cachedir),
             tokens: tokens::Tokens::new(cachedir),

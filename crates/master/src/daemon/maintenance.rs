@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use halite_fileserver::{Backends, UpdateWish};
 use halite_key::dropfile::take_rotation_request;
+use halite_store::Jobs;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
@@ -94,6 +95,9 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep
     let mut cleaning = Instant::now() + loop_interval;
     let tells_files = master.files.settings.fires_changes;
     let mut looking = Instant::now();
+    // Lists of jobs are asked for rarely, and then by somebody who waits.
+    let jobs = master.jobs.cache.clone();
+    spawn_blocking(move || prepare_lists(&jobs));
     loop {
         tokio::select! {
             _ = drop_file.tick() => {
@@ -168,6 +172,12 @@ fn look_for_lost_keys(master: &Master) {
     }
 }
 
+fn prepare_lists(jobs: &Jobs) {
+    if let Err(error) = jobs.prepare_lists() {
+        tracing::warn!("could not list the job cache: {}", chain(&error));
+    }
+}
+
 /// Removes old jobs. That may take long, and the master's end does not wait
 /// for it: it holds nothing but the job cache.
 async fn clean(master: &Master) {
@@ -180,6 +190,7 @@ async fn clean(master: &Master) {
             Ok(cleaned) => tracing::debug!(?cleaned, "cleaned the job cache"),
             Err(error) => tracing::error!("could not clean the job cache: {}", chain(&error)),
         }
+        prepare_lists(&jobs);
         tokens.clean(now_s());
     });
     if let Err(error) = cleaning.await {

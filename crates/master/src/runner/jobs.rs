@@ -56,10 +56,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// What a job's load says of it, in Salt's words.
 /// By which masters ask whether somebody works on a job.
 const QUESTION: &str = "saltutil.find_job";
 
+/// What a job's load says of it, in Salt's words.
 fn formatted(load: Option<&Map>) -> Map {
     let Some(load) = load.filter(|load| !load.is_empty()) else {
         return Map::from([("Error", "Cannot contact returner or no job with this jid")]);
@@ -241,15 +241,20 @@ fn moment_arg(call: &Call<'_>, name: &str) -> Result<Option<String>, RunnerError
     }
 }
 
+/// The jobs that fit, oldest first, as they are shown. Only that is kept of each: there
+/// may be very many.
 fn searched(call: &Call<'_>, search: &Search<'_>) -> Result<Vec<(Jid, Map)>, RunnerError> {
-    let fits = |jid: &Jid, load: &Map| search.fits(jid, &formatted_with_time(jid, Some(load)));
-    let newest = Source::of(call)?.newest(JOBS_LISTED_MAX, &search.filter(), fits)?;
-    let oldest_first = newest.into_iter().rev();
-    let job = |(jid, load): (Jid, Map)| {
-        let job = formatted_with_time(&jid, Some(&load));
-        (jid, job)
+    let mut found = Vec::new();
+    let show = |jid: &Jid, load: &Map| {
+        let job = formatted_with_time(jid, Some(load));
+        if found.len() < JOBS_LISTED_MAX && search.fits(jid, &job) {
+            found.push((jid.clone(), job));
+        }
+        false
     };
-    Ok(oldest_first.map(job).collect())
+    Source::of(call)?.newest(JOBS_LISTED_MAX, &search.filter(), show)?;
+    found.reverse();
+    Ok(found)
 }
 
 fn list_jobs(call: &Call<'_>) -> Ran {

@@ -6,22 +6,16 @@
 //! is another file, and a directory without changes holds the same files.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
 
 use halite_proto::msgpack::{Reading, pick};
 use halite_proto::{Map, MinionId};
 
 use super::atomic::read;
+use super::stamp::Stamp;
 use crate::kept::Parts;
 use crate::limits::{INDEX_KEYS_MAX, INDEX_PACKED_BYTES_MAX};
-
-/// A directory that has not changed for so long is not about to change within
-/// the same tick of its clock.
-const SETTLED: Duration = Duration::from_millis(100);
 
 /// Where the data is.
 pub(crate) struct Files<'a> {
@@ -30,33 +24,6 @@ pub(crate) struct Files<'a> {
     pub(crate) old: &'a dyn Fn(&MinionId) -> Option<Map>,
     /// Whether there is anything of an older master.
     pub(crate) has_old: bool,
-}
-
-/// Which file it was: a file that is replaced is another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    modified: (i64, i64),
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
-        let data = fs::metadata(path).ok()?;
-        Some(Self {
-            inode: data.ino(),
-            modified: (data.mtime(), data.mtime_nsec()),
-        })
-    }
-
-    fn is_settled(self) -> bool {
-        let (seconds, nanos) = self.modified;
-        let since = Duration::new(
-            u64::try_from(seconds).unwrap_or_default(),
-            u32::try_from(nanos).unwrap_or_default(),
-        );
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        now.is_ok_and(|now| now.saturating_sub(since) > SETTLED)
-    }
 }
 
 /// The index of one bank.
@@ -83,6 +50,7 @@ impl Index {
         let mut state = self.lock();
         state.make_room(keys);
         let dir = Stamp::of(files.dir);
+        let settled = dir.filter(|dir| dir.is_settled());
         let is_same = dir.is_some() && state.dir == dir && !files.has_old;
         for id in ids {
             if is_same && state.stamps.contains_key(id) {
@@ -96,7 +64,7 @@ impl Index {
             state.stamps.retain(|id, _| known.contains(id));
         }
         if !is_same {
-            state.dir = dir.filter(|dir| dir.is_settled());
+            state.dir = settled;
         }
         Arc::clone(&state.rows)
     }
@@ -171,6 +139,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::{Bank, MinionData, StoreOptions};
 

@@ -14,6 +14,7 @@ use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value, time};
 
 use super::atomic::{exists, load, put, put_making_dir, read};
+use super::job_index::JobIndex;
 use super::recent::{Known, Recent};
 use super::seen_minions::{SeenMinions, SeenOf};
 use crate::error::StoreError;
@@ -40,6 +41,7 @@ pub(crate) struct Jobs {
     pub(super) publishers: PathBuf,
     hash_type: HashType,
     recent: Recent,
+    pub(super) index: JobIndex,
     /// Held while a list of minions is read and written.
     lists: Mutex<()>,
     /// The minions of jobs of which nothing is known but their returns.
@@ -55,6 +57,7 @@ impl Jobs {
             publishers: cachedir.join("publish_auth"),
             hash_type,
             recent: Recent::default(),
+            index: JobIndex::default(),
             lists: Mutex::default(),
             seen: Mutex::default(),
             first: Default::default(),

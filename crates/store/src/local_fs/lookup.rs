@@ -1,5 +1,6 @@
 //! Reading the job cache.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use halite_proto::{Jid, Map, MinionId, Value};
@@ -63,6 +64,9 @@ impl Jobs {
         filter: &JobFilter,
         mut fits: impl FnMut(&Jid, &Map) -> bool,
     ) -> Result<Vec<(Jid, Map)>, StoreError> {
+        if let Some(found) = self.newest_indexed(max, filter, &mut fits)? {
+            return Ok(found);
+        }
         let mut jids = self.jids()?;
         jids.retain(|jid| filter.fits_time(jid));
         jids.sort_unstable_by(|a, b| b.cmp(a));
@@ -73,27 +77,43 @@ impl Jobs {
         Ok(fitting.take(max).collect())
     }
 
-    /// The ids of all jobs, in no particular order.
+    /// The ids of all jobs, in no particular order: where there are too many for the
+    /// index.
     fn jids(&self) -> Result<Vec<Jid>, StoreError> {
         let shards = entries(&self.dir)?.into_iter();
         let jids = shards
             .flat_map(|shard| entries(&shard.path()).unwrap_or_default())
-            // A hidden one is just being made.
-            .filter(|job| !job.file_name().as_encoded_bytes().starts_with(b"."))
-            .filter_map(|job| {
-                let jid = read(&job.path().join(JID)).ok().flatten()?;
-                Jid::parse(String::from_utf8(jid).ok()?).ok()
-            });
+            .filter(|job| !is_hidden(&job.file_name()))
+            .filter_map(|job| jid_of(&job.path()));
         Ok(jids.collect())
     }
 
     fn bare_load(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
         let path = self.job_dir(jid).join(LOAD);
-        match undamaged(load(&path))? {
-            None => Ok(None),
-            Some(Value::Map(map)) => Ok(Some(map)),
-            Some(other) => Err(StoreError::kind(path.display(), &other, "dict")),
-        }
+        load_as_map(&path, load(&path))
+    }
+}
+
+/// The id of the job in a directory; `None` for what is no job.
+pub(super) fn jid_of(dir: &Path) -> Option<Jid> {
+    let jid = read(&dir.join(JID)).ok().flatten()?;
+    Jid::parse(String::from_utf8(jid).ok()?).ok()
+}
+
+/// Whether it is a directory that is just being made.
+pub(super) fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
+
+/// What was published, as the file has it.
+pub(super) fn load_as_map(
+    path: &Path,
+    loaded: Result<Option<Value>, StoreError>,
+) -> Result<Option<Map>, StoreError> {
+    match undamaged(loaded)? {
+        None => Ok(None),
+        Some(Value::Map(map)) => Ok(Some(map)),
+        Some(other) => Err(StoreError::kind(path.display(), &other, "dict")),
     }
 }
 

@@ -1,0 +1,306 @@
+//! The jobs of a cache directory in memory, for those who list them.
+//!
+//! A list of 100,000 jobs would open 200,000 small files each time. Invariant: a
+//! list shows what is on disk when it is asked for, whoever wrote it: a directory of
+//! jobs that has changed is read again, and so is each load that was missing or has
+//! not long been there. Only a load that another program writes anew [`SETTLED_LOAD`]
+//! after the first is not seen before this program starts again; Salt and Halite
+//! write it once, within moments of the job's directory.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::ops::Bound;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use halite_proto::msgpack::unpack_modern;
+use halite_proto::{Jid, Map, Value};
+
+use super::atomic::{entries, read};
+use super::jobs::{Jobs, LOAD};
+use super::lookup::{is_hidden, jid_of, load_as_map};
+use super::stamp::Stamp;
+use crate::error::StoreError;
+use crate::job_filter::JobFilter;
+use crate::limits::{
+    INDEXED_JOBS_MAX, INDEXED_LOAD_BYTES_MAX, INDEXED_LOADS_BYTES_MAX, LOADS_READ_AT_ONCE,
+};
+
+/// A load that has been there for so long stays as it is.
+const SETTLED_LOAD: Duration = Duration::from_secs(300);
+
+/// The index of one cache directory.
+#[derive(Debug, Default)]
+pub(super) struct JobIndex(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The directories below that of all jobs.
+    shards: HashMap<OsString, Shard>,
+    jobs: BTreeMap<Jid, Load>,
+    /// Bytes of the loads that are held.
+    load_bytes: usize,
+}
+
+/// One of the directories that have those of jobs.
+#[derive(Debug, Default)]
+struct Shard {
+    /// The directory before it was read, if a further change would show.
+    stamp: Option<Stamp>,
+    /// The id of each job; `None` for one that is not where its id belongs.
+    jobs: HashMap<Box<OsStr>, Option<Jid>>,
+    /// What has no id yet.
+    without_id: HashSet<Box<OsStr>>,
+}
+
+/// A directory of jobs that has changed.
+struct ChangedShard {
+    name: OsString,
+    stamp: Option<Stamp>,
+    jobs: Vec<OsString>,
+}
+
+/// What is known of the load of a job.
+#[derive(Debug)]
+enum Load {
+    /// It was not there, or is read each time.
+    NotHeld,
+    /// What the file has, packed.
+    Held {
+        packed: Box<[u8]>,
+        stamp: Stamp,
+        /// Whether the file was seen to be the same when it had been there for long.
+        is_settled: bool,
+    },
+}
+
+impl Jobs {
+    /// Brings the index up to date, so that the next list need not. Who lists jobs
+    /// meanwhile waits for a small part of it.
+    pub(crate) fn read_index(&self) -> Result<(), StoreError> {
+        if !self.index.lock().update(self)? {
+            return Ok(());
+        }
+        let mut before = None;
+        loop {
+            before = self.index.lock().read_loads(self, before);
+            if before.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// As `newest_fitting`, out of the index; `None` if there are too many jobs for it.
+    pub(super) fn newest_indexed(
+        &self,
+        max: usize,
+        filter: &JobFilter,
+        fits: &mut dyn FnMut(&Jid, &Map) -> bool,
+    ) -> Result<Option<Vec<(Jid, Map)>>, StoreError> {
+        let mut state = self.index.lock();
+        if !state.update(self)? {
+            return Ok(None);
+        }
+        let now = SystemTime::now();
+        let State {
+            jobs, load_bytes, ..
+        } = &mut *state;
+        let found = jobs
+            .iter_mut()
+            .rev()
+            .filter(|(jid, _)| filter.fits_time(jid))
+            .filter_map(|(jid, load)| {
+                let map = load.current(self, jid, load_bytes, now)?;
+                let is_wanted = filter.fits_load(&map) && fits(jid, &map);
+                is_wanted.then(|| (jid.clone(), map))
+            });
+        Ok(Some(found.take(max).collect()))
+    }
+}
+
+impl JobIndex {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic of who lists leaves it whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Reads the directories that have changed; false if there are too many jobs.
+    fn update(&mut self, all: &Jobs) -> Result<bool, StoreError> {
+        let mut changed = Vec::new();
+        let mut there = HashSet::new();
+        let mut count = 0;
+        for shard in entries(&all.dir)? {
+            let (name, path) = (shard.file_name(), shard.path());
+            let stamp = Stamp::of(&path).filter(|stamp| stamp.is_settled());
+            match self.shards.get(&name) {
+                Some(known) if stamp.is_some() && known.stamp == stamp => {
+                    count += known.jobs.len() + known.without_id.len();
+                }
+                _ => {
+                    let jobs = entries(&path).unwrap_or_default().into_iter();
+                    let jobs = jobs.map(|job| job.file_name());
+                    let jobs: Vec<OsString> = jobs.filter(|name| !is_hidden(name)).collect();
+                    count += jobs.len();
+                    let name = name.clone();
+                    changed.push(ChangedShard { name, stamp, jobs });
+                }
+            }
+            there.insert(name);
+        }
+        if count > INDEXED_JOBS_MAX {
+            *self = Self::default();
+            return Ok(false);
+        }
+        let gone: Vec<Shard> = self
+            .shards
+            .extract_if(|name, _| !there.contains(name))
+            .map(|(_, shard)| shard)
+            .collect();
+        for shard in gone {
+            self.forget(shard.jobs);
+        }
+        for shard in changed {
+            self.compare(shard);
+        }
+        self.find_ids(all);
+        Ok(true)
+    }
+
+    /// Takes over which jobs there are in a directory.
+    fn compare(&mut self, changed: ChangedShard) {
+        let mut old = self.shards.remove(&changed.name).unwrap_or_default();
+        let mut shard = Shard {
+            stamp: changed.stamp,
+            ..Shard::default()
+        };
+        for name in changed.jobs {
+            match old.jobs.remove_entry(name.as_os_str()) {
+                Some((name, jid)) => drop(shard.jobs.insert(name, jid)),
+                None => drop(shard.without_id.insert(name.into())),
+            }
+        }
+        self.forget(old.jobs);
+        self.shards.insert(changed.name, shard);
+    }
+
+    fn forget(&mut self, jobs: HashMap<Box<OsStr>, Option<Jid>>) {
+        for jid in jobs.into_values().flatten() {
+            if let Some(mut load) = self.jobs.remove(&jid) {
+                load.let_go(&mut self.load_bytes);
+            }
+        }
+    }
+
+    /// Looks for the ids of jobs that had none: they may just have been made.
+    fn find_ids(&mut self, all: &Jobs) {
+        for (shard_name, shard) in &mut self.shards {
+            let dir = all.dir.join(shard_name);
+            let known = shard.without_id.extract_if(|name| {
+                let dir = dir.join(&**name);
+                let Some(jid) = jid_of(&dir) else {
+                    return false;
+                };
+                // Its load is read from where its id belongs.
+                let jid = (all.job_dir(&jid) == dir).then_some(jid);
+                if let Some(jid) = &jid {
+                    self.jobs.insert(jid.clone(), Load::NotHeld);
+                }
+                shard.jobs.insert(name.clone(), jid);
+                true
+            });
+            known.for_each(drop);
+        }
+    }
+
+    /// Reads loads of jobs before this one, the newest first; the last one that was
+    /// read.
+    fn read_loads(&mut self, all: &Jobs, before: Option<Jid>) -> Option<Jid> {
+        let now = SystemTime::now();
+        let end = before.map_or(Bound::Unbounded, Bound::Excluded);
+        let jobs = self.jobs.range_mut((Bound::Unbounded, end));
+        let mut last = None;
+        for (jid, load) in jobs.rev().take(LOADS_READ_AT_ONCE) {
+            load.refresh(all, jid, &mut self.load_bytes, now);
+            last = Some(jid);
+        }
+        last.cloned()
+    }
+}
+
+impl Load {
+    /// What was published; `None` if that is not there, or damaged.
+    fn current(
+        &mut self,
+        all: &Jobs,
+        jid: &Jid,
+        bytes_held: &mut usize,
+        now: SystemTime,
+    ) -> Option<Map> {
+        let read = self.refresh(all, jid, bytes_held, now);
+        let packed = match (&read, &*self) {
+            (Some(packed), _) => packed,
+            (None, Self::Held { packed, .. }) => packed,
+            (None, Self::NotHeld) => return None,
+        };
+        let unpacked = unpack_modern(packed);
+        if let Ok(Value::Map(map)) = unpacked {
+            return Some(map);
+        }
+        let path = all.job_dir(jid).join(LOAD);
+        let unpacked = unpacked.map(Some);
+        let unpacked = unpacked.map_err(|source| StoreError::damaged(path.display(), source));
+        load_as_map(&path, unpacked).ok()?
+    }
+
+    /// Compares it with the file. What is not held is returned.
+    fn refresh(
+        &mut self,
+        all: &Jobs,
+        jid: &Jid,
+        bytes_held: &mut usize,
+        now: SystemTime,
+    ) -> Option<Box<[u8]>> {
+        if let Self::Held {
+            is_settled: true, ..
+        } = self
+        {
+            return None;
+        }
+        let path = all.job_dir(jid).join(LOAD);
+        let found = Stamp::of(&path);
+        let is_old = found.is_some_and(|stamp| stamp.is_older_than(SETTLED_LOAD, now));
+        if let Self::Held {
+            stamp, is_settled, ..
+        } = self
+            && found == Some(*stamp)
+        {
+            *is_settled = is_old;
+            return None;
+        }
+        self.let_go(bytes_held);
+        let stamp = found?;
+        let packed: Box<[u8]> = read(&path).ok()??.into();
+        // Salt writes it in its place: it may not be whole yet.
+        let is_kept = stamp.is_settled()
+            && packed.len() <= INDEXED_LOAD_BYTES_MAX
+            && *bytes_held + packed.len() <= INDEXED_LOADS_BYTES_MAX;
+        if !is_kept {
+            return Some(packed);
+        }
+        *bytes_held += packed.len();
+        *self = Self::Held {
+            packed,
+            stamp,
+            is_settled: is_old,
+        };
+        None
+    }
+
+    fn let_go(&mut self, bytes_held: &mut usize) {
+        if let Self::Held { packed, .. } = std::mem::replace(self, Self::NotHeld) {
+            *bytes_held -= packed.len();
+        }
+    }
+}

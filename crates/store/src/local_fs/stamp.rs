@@ -1,0 +1,44 @@
+//! Which file it was: one that is replaced is another file.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// A directory that has not changed for so long is not about to change within
+/// the same tick of its clock.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// What a file or a directory is recognised by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    inode: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    /// The stamp of what is there now, `None` if there is nothing.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let data = fs::metadata(path).ok()?;
+        Some(Self {
+            inode: data.ino(),
+            modified: (data.mtime(), data.mtime_nsec()),
+        })
+    }
+
+    /// Whether a further change would show.
+    pub(super) fn is_settled(self) -> bool {
+        self.is_older_than(SETTLED, SystemTime::now())
+    }
+
+    /// Whether the last change was longer ago than `age`.
+    pub(super) fn is_older_than(self, age: Duration, now: SystemTime) -> bool {
+        let (seconds, nanos) = self.modified;
+        let since = Duration::new(
+            u64::try_from(seconds).unwrap_or_default(),
+            u32::try_from(nanos).unwrap_or_default(),
+        );
+        let now = now.duration_since(SystemTime::UNIX_EPOCH);
+        now.is_ok_and(|now| now.saturating_sub(since) > age)
+    }
+}

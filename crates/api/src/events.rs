@@ -188,6 +188,11 @@ impl Events {
         self.0.is_heard.load(Relaxed)
     }
 
+    /// Bytes of the events that are kept for streams.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.0.lock().bytes
+    }
+
     /// None until some are pushed.
     pub(crate) fn empty() -> Self {
         Self(Arc::new(Shared {
@@ -224,6 +229,10 @@ impl Events {
 
 impl Shared {
     fn take(&self, event: &Event) {
+        // Some are large; a stream begins with what comes after it.
+        if self.next.receiver_count() == 0 {
+            return;
+        }
         let Some(text) = Text::new(event) else {
             tracing::warn!(tag = %event.tag, "an event cannot be told as JSON");
             return;

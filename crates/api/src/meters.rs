@@ -2,12 +2,9 @@
 //!
 //! Invariant: no label has a value that a caller has chosen.
 
-use std::io;
-use std::net::TcpListener;
-use std::sync::Arc;
 use std::time::Duration;
 
-use halite_metrics::pages::{self, Answer, OPEN_METRICS, Page};
+use halite_metrics::pages::{self, PagePort};
 use halite_metrics::{Count, Instruments, MetricsSettings, Timing};
 use tokio::task::JoinHandle;
 
@@ -20,6 +17,7 @@ pub(crate) struct Meters {
     durations: Timing,
     commands: Count,
     logins: Count,
+    events_dropped: Count,
 }
 
 impl Meters {
@@ -39,6 +37,11 @@ impl Meters {
                 "Logins, and proofs in low data that were wrong",
                 &["result"],
             ),
+            events_dropped: on.count(
+                "halite.api.events.dropped",
+                "Events that streams have not been sent, since they were too slow",
+                &["page"],
+            ),
         };
         (meters, on)
     }
@@ -53,6 +56,11 @@ impl Meters {
     pub(crate) fn command(&self, client: &str, is_ok: bool) {
         let result = if is_ok { "success" } else { "failure" };
         self.commands.add(&[client, result]);
+    }
+
+    /// A stream has lost events.
+    pub(crate) fn events_dropped(&self, page: &str, count: u64) {
+        self.events_dropped.add_many(&[page], count);
     }
 
     /// Somebody has logged in, or has not proven who they are.
@@ -80,32 +88,13 @@ pub(crate) fn serve(
     gauges: Vec<Gauge>,
 ) -> Result<JoinHandle<()>, ServeError> {
     let address = settings.address;
-    let listen = || -> io::Result<tokio::net::TcpListener> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        tokio::net::TcpListener::from_std(listener)
-    };
-    let listener = listen().map_err(|source| ServeError::Listen { address, source })?;
     for (name, help, read) in gauges {
         on.gauge(name, help, move || {
             f64::from(u32::try_from(read()).unwrap_or(u32::MAX))
         });
     }
-    let answer: Arc<Answer> = Arc::new(move |path| {
-        let page = || match on.page() {
-            Ok(body) => Page {
-                status: 200,
-                content_type: OPEN_METRICS,
-                body,
-            },
-            Err(error) => Page::text(500, &format!("could not write the page: {error}")),
-        };
-        (path == "/metrics").then(page)
-    });
+    let page = PagePort::listen(address, pages::metrics(on));
+    let page = page.map_err(|source| ServeError::Listen { address, source })?;
     tracing::info!("metrics are at http://{address}/metrics");
-    Ok(tokio::spawn(pages::serve(
-        listener,
-        answer,
-        std::future::pending(),
-    )))
+    Ok(tokio::spawn(page.serve()))
 }

@@ -138,21 +138,26 @@ impl Count {
 
     /// Counts one; a value for each label, in their order.
     pub fn add(&self, values: &[&str]) {
-        self.add_as(values, Word::Own);
+        self.add_as(values, 1, Word::Own);
+    }
+
+    /// Counts several at once.
+    pub fn add_many(&self, values: &[&str], count: u64) {
+        self.add_as(values, count, Word::Own);
     }
 
     /// Counts one that has values of a minion's choice: they have fewer places, and
     /// take none of the others.
     pub fn add_heard(&self, values: &[&str]) {
-        self.add_as(values, Word::Heard);
+        self.add_as(values, 1, Word::Heard);
     }
 
-    fn add_as(&self, values: &[&str], word: Word) {
+    fn add_as(&self, values: &[&str], count: u64, word: Word) {
         let labels = self.labels.iter().zip(&self.names).zip(values);
         let labels: Labels = labels
             .map(|((label, names), value)| (*label, names.bounded(value, word).to_owned()))
             .collect();
-        self.family.get_or_create(&labels).inc();
+        self.family.get_or_create(&labels).inc_by(count);
     }
 }
 

@@ -4,7 +4,8 @@
 //! request has no body.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::io;
+use std::net::{self, SocketAddr};
 use std::sync::Arc;
 
 use http_body_util::Full;
@@ -19,6 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
+use crate::Instruments;
 use crate::limits::{ACCEPT_PAUSE, CONNECTION_WITHIN, CONNECTIONS_MAX, HEAD_BYTES_MAX};
 
 /// The notation of the page of metrics.
@@ -49,20 +51,52 @@ impl Page {
 /// Gives the page of a path, if there is one. It may block.
 pub type Answer = dyn Fn(&str) -> Option<Page> + Send + Sync;
 
-/// Serves pages until `stop` is done.
-pub async fn serve(listener: TcpListener, answer: Arc<Answer>, stop: impl Future<Output = ()>) {
+/// The page of metrics, at `/metrics`.
+pub fn metrics(instruments: Instruments) -> Arc<Answer> {
+    Arc::new(move |path| {
+        let page = || match instruments.page() {
+            Ok(body) => Page {
+                status: 200,
+                content_type: OPEN_METRICS,
+                body,
+            },
+            Err(error) => Page::text(500, &format!("could not write the page: {error}")),
+        };
+        (path == "/metrics").then(page)
+    })
+}
+
+/// A port for pages. It listens, and whoever asks waits until it is served.
+pub struct PagePort {
+    listener: net::TcpListener,
+    answer: Arc<Answer>,
+}
+
+impl PagePort {
+    /// Listens at an address.
+    ///
+    /// # Errors
+    /// When the address is taken, or not this machine's.
+    pub fn listen(address: SocketAddr, answer: Arc<Answer>) -> io::Result<Self> {
+        let listener = net::TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener, answer })
+    }
+
+    /// Serves pages until it is dropped.
+    pub async fn serve(self) {
+        match TcpListener::from_std(self.listener) {
+            Ok(listener) => serve(listener, self.answer).await,
+            Err(error) => tracing::error!(%error, "pages cannot be served"),
+        }
+    }
+}
+
+async fn serve(listener: TcpListener, answer: Arc<Answer>) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    tokio::pin!(stop);
     loop {
-        let accepting = async {
-            let slot = Arc::clone(&slots).acquire_owned().await.ok();
-            (slot, listener.accept().await)
-        };
-        let (slot, accepted) = tokio::select! {
-            () = &mut stop => return,
-            accepted = accepting => accepted,
-        };
-        match accepted {
+        let slot = Arc::clone(&slots).acquire_owned().await.ok();
+        match listener.accept().await {
             Ok((stream, _)) => {
                 let answer = Arc::clone(&answer);
                 tokio::spawn(async move {
@@ -122,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    async fn asked(address: std::net::SocketAddr, head: &str) -> String {
+    async fn asked(address: SocketAddr, head: &str) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!("{head} HTTP/1.1\r\nHost: x\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -137,7 +171,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let answer: Arc<Answer> =
             Arc::new(|path: &str| (path == "/health").then(|| Page::text(503, "not ready")));
-        tokio::spawn(serve(listener, answer, std::future::pending()));
+        tokio::spawn(serve(listener, answer));
         // Who says nothing takes one place of several.
         let _silent = TcpStream::connect(address).await.unwrap();
         let all = async {

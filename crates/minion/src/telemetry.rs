@@ -3,10 +3,10 @@
 //! Invariant: a minion without the option measures nothing and listens nowhere.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use halite_metrics::pages::{self, Answer, OPEN_METRICS, Page};
+use halite_metrics::pages::{self, PagePort};
 use halite_metrics::{Instruments, MetricsSettings};
 use halite_proto::Map;
 use thiserror::Error;
@@ -31,12 +31,6 @@ pub enum MetricsError {
     },
 }
 
-/// The page of metrics, at a port that listens and is not served yet.
-pub struct MetricsPage {
-    listener: TcpListener,
-    answer: Arc<Answer>,
-}
-
 /// Checks the option.
 ///
 /// # Errors
@@ -49,7 +43,8 @@ fn settings(option: &Map) -> Result<Option<MetricsSettings>, MetricsError> {
     Ok(MetricsSettings::read(option, "salt-minion")?)
 }
 
-/// Listens where the option says, and begins to measure; `None` where it is off.
+/// Listens where the option says, and begins to measure; `None` where it is off. The
+/// page is served for as long as the minion runs.
 ///
 /// # Errors
 /// When the option has a mistake, or the address is taken.
@@ -57,7 +52,7 @@ pub fn open(
     option: &Map,
     minion: &Arc<Minion>,
     courier: &Arc<Courier>,
-) -> Result<Option<MetricsPage>, MetricsError> {
+) -> Result<Option<PagePort>, MetricsError> {
     let Some(settings) = settings(option)? else {
         return Ok(None);
     };
@@ -67,25 +62,10 @@ pub fn open(
     // It is opened once.
     let _ = minion.meters.set(meters);
     let address = settings.address;
-    let listen = || -> io::Result<TcpListener> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        Ok(listener)
-    };
-    let listener = listen().map_err(|source| MetricsError::Listen { address, source })?;
+    let listening = PagePort::listen(address, pages::metrics(on));
+    let page = listening.map_err(|source| MetricsError::Listen { address, source })?;
     tracing::info!("metrics are at http://{address}/metrics");
-    let answer: Arc<Answer> = Arc::new(move |path| {
-        let page = || match on.page() {
-            Ok(body) => Page {
-                status: 200,
-                content_type: OPEN_METRICS,
-                body,
-            },
-            Err(error) => Page::text(500, &format!("could not write the page: {error}")),
-        };
-        (path == "/metrics").then(page)
-    });
-    Ok(Some(MetricsPage { listener, answer }))
+    Ok(Some(page))
 }
 
 fn gauges(on: &mut Instruments, minion: &Arc<Minion>, courier: &Arc<Courier>) {
@@ -112,14 +92,4 @@ fn gauges(on: &mut Instruments, minion: &Arc<Minion>, courier: &Arc<Courier>) {
         "Returns that no master has yet",
         move || number(of.waiting()),
     );
-}
-
-impl MetricsPage {
-    /// Serves it for as long as the minion runs.
-    pub async fn serve(self) {
-        match tokio::net::TcpListener::from_std(self.listener) {
-            Ok(listener) => pages::serve(listener, self.answer, std::future::pending()).await,
-            Err(error) => tracing::error!(%error, "metrics cannot be served"),
-        }
-    }
 }

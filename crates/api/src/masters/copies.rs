@@ -20,7 +20,7 @@ const PEER: &str = "__peer_id";
 #[derive(Debug)]
 pub(super) struct Copies {
     hasher: RandomState,
-    told: HashMap<u64, Told>,
+    told: HashMap<u64, Senders>,
     /// The same in the order in which they came.
     order: VecDeque<(Instant, u64)>,
     number_max: usize,
@@ -28,7 +28,7 @@ pub(super) struct Copies {
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct Senders {
     /// How often each stream had it, and of which master it is.
     by: Vec<By>,
 }
@@ -67,7 +67,7 @@ impl Copies {
         let order = &mut self.order;
         let told = self.told.entry(key).or_insert_with(|| {
             order.push_back((now, key));
-            Told::default()
+            Senders::default()
         });
         let times = match told.by.iter_mut().find(|by| by.stream == stream) {
             Some(own) => {

@@ -82,7 +82,7 @@ impl Masters {
         tokio::spawn(async move {
             while let Some(next) = own.next().await {
                 match next {
-                    Next::Event(text) => masters.told(OWN as u64, OWN, text),
+                    Next::Event(text) => masters.hand_on(OWN as u64, OWN, text),
                     Next::Lost(count) => {
                         tracing::warn!(count, "events were dropped");
                         masters.all.lose(count);
@@ -99,7 +99,7 @@ impl Masters {
     }
 
     /// Hands an event of a master on to those who have not had it of another one.
-    fn told(&self, stream: u64, master: usize, text: Text) {
+    fn hand_on(&self, stream: u64, master: usize, text: Text) {
         let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let told_by = copies.told_by(now, stream, master, text.tag(), text.json());
@@ -262,7 +262,7 @@ impl Masters {
             }
             for record in records {
                 if let Some(text) = Text::from_record(&record.tag, &record.json) {
-                    self.told(stream, index + 1, text);
+                    self.hand_on(stream, index + 1, text);
                 }
             }
         }

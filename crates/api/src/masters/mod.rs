@@ -139,6 +139,11 @@ impl Masters {
         self.others.is_empty()
     }
 
+    /// Bytes of the events of all masters that are kept for streams.
+    pub(crate) fn event_bytes_kept(&self) -> usize {
+        self.all.kept_bytes()
+    }
+
     /// Whether a request comes from this very process.
     pub(crate) fn is_own_request(&self, relayed_by: &HeaderValue) -> bool {
         *relayed_by == self.instance

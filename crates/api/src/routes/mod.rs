@@ -5,6 +5,8 @@
 //! only then its body is read.
 
 mod access;
+mod app;
+mod asked;
 mod body;
 mod browser;
 mod collections;
@@ -17,249 +19,25 @@ mod peer;
 mod stats;
 mod streams;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use halite_client::{Caller, ClientSettings, LocalClient};
-use halite_config::MasterConfig;
-use halite_metrics::Instruments;
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinHandle;
 
 use crate::decode;
 use crate::encode::accepted;
-use crate::error::ServeError;
-use crate::events::Events;
 use crate::fault::Fault;
-use crate::limits::{
-    BODY_SMALL, LARGE_BODIES_BYTES_MAX, LOGINS_MAX, LOGINS_PER_ORIGIN_MAX, STREAMS_MAX,
-    TOKENS_ASKED_MAX, UNPROVEN_PART,
-};
-use crate::low::Runner;
-use crate::masters::{AWAY, Masters, RELAYED};
-use crate::meters::{self, Gauge, Meters};
-use crate::sessions::Sessions;
-use crate::settings::ApiSettings;
-use crate::slots::{Shares, Slots};
+use crate::masters::{AWAY, RELAYED};
 use crate::static_files;
-use crate::throttle::Throttle;
+pub use app::App;
+use asked::Asked;
 use paths::{Page, allow};
 pub use peer::Peer;
 use peer::shown;
-use stats::Stats;
-
-/// Everything that requests share.
-pub struct App {
-    settings: Arc<ApiSettings>,
-    runner: Runner,
-    sessions: Sessions,
-    throttle: Throttle,
-    events: Events,
-    masters: Arc<Masters>,
-    /// A place for each command that may run.
-    commands: Slots,
-    /// Those of them that commands with a password may have.
-    unproven: Slots,
-    /// Logins that the master is asked about.
-    logins: Shares,
-    /// Tokens that the master is asked about.
-    tokens: Semaphore,
-    /// Room for large bodies without a session, in parts of [`BODY_SMALL`] bytes.
-    large_bodies: Semaphore,
-    /// A place for each stream of events.
-    streams: Arc<Semaphore>,
-    stats: Stats,
-    meters: Option<Meters>,
-    /// The page of metrics, until it is served.
-    instruments: Mutex<Option<Instruments>>,
-    ending: watch::Sender<bool>,
-}
-
-/// A request without its body.
-struct Asked {
-    method: Method,
-    page: Page,
-    /// What stands in the path behind the page.
-    rest: Vec<String>,
-    query: Vec<(String, String)>,
-    headers: HeaderMap,
-    /// The path as it came.
-    path: String,
-    peer: Peer,
-    /// The session that is named, whether there is one or not.
-    session: Option<String>,
-    /// The token of the session, where there is one.
-    token: Option<String>,
-}
-
-impl Asked {
-    fn header(&self, name: header::HeaderName) -> Option<&str> {
-        self.headers.get(name)?.to_str().ok()
-    }
-
-    /// A parameter of a page, in the path or in the query.
-    fn parameter(&self, name: &str) -> Result<Option<String>, Fault> {
-        let strange = self
-            .query
-            .iter()
-            .any(|(given, _)| given != name && given != "timeout");
-        match (self.rest.as_slice(), self.query.as_slice()) {
-            _ if strange => Err(Fault::no_match()),
-            ([one], []) => Ok(Some(one.clone())),
-            ([], query) => {
-                let given = query.iter().find(|(given, _)| given == name);
-                Ok(given.map(|(_, value)| value.clone()))
-            }
-            _ => Err(Fault::no_match()),
-        }
-    }
-
-    /// Whether masters have a part in the answer, and strangers have none.
-    fn is_of_masters(&self) -> bool {
-        match self.page {
-            Page::Root | Page::Run | Page::Login | Page::Token => self.method == Method::POST,
-            Page::Minions | Page::Jobs | Page::Keys | Page::Events | Page::WebSocket => true,
-            _ => false,
-        }
-    }
-
-    /// Checks that nothing but the page itself is asked for.
-    fn bare(&self) -> Result<(), Fault> {
-        let is_bare =
-            self.rest.is_empty() && (self.method == Method::POST || self.query.is_empty());
-        is_bare.then_some(()).ok_or_else(Fault::no_match)
-    }
-}
 
 impl App {
-    /// Makes the API of a configuration. Runs within a runtime: it begins to
-    /// listen to the master's events.
-    ///
-    /// # Errors
-    /// When the configuration has a mistake.
-    pub fn new(config: &MasterConfig) -> Result<Self, ServeError> {
-        let settings = ApiSettings::new(config).map_err(|mistake| {
-            ServeError::Settings(format!("{}: {}", mistake.option, mistake.why))
-        })?;
-        let settings = Arc::new(settings);
-        let client = || -> Result<LocalClient, ServeError> {
-            let to_master = ClientSettings::from_opts(config.opts())?;
-            Ok(LocalClient::without_key(to_master, Caller::current(None)))
-        };
-        let (meters, instruments) = settings.metrics.as_ref().map(Meters::new).unzip();
-        let events = Events::listen(client()?);
-        let masters = Masters::new(&settings, client()?, &events)?;
-        Ok(Self {
-            runner: Runner {
-                client: client()?,
-                masters: Arc::clone(&masters),
-                settings: Arc::clone(&settings),
-            },
-            sessions: Sessions::default(),
-            throttle: Throttle::new(settings.login_failures_max),
-            events,
-            masters,
-            commands: Slots::new(settings.commands_max),
-            unproven: Slots::new(settings.commands_max / UNPROVEN_PART),
-            logins: Shares::new(LOGINS_PER_ORIGIN_MAX, LOGINS_MAX),
-            tokens: Semaphore::new(TOKENS_ASKED_MAX),
-            large_bodies: Semaphore::new(
-                LARGE_BODIES_BYTES_MAX
-                    .max(settings.body_bytes_max)
-                    .div_ceil(BODY_SMALL),
-            ),
-            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
-            stats: Stats::default(),
-            meters,
-            instruments: Mutex::new(instruments),
-            ending: watch::Sender::new(false),
-            settings,
-        })
-    }
-
-    /// What the configuration says.
-    pub fn settings(&self) -> &ApiSettings {
-        &self.settings
-    }
-
-    /// Serves the page of metrics, where one is asked for, until the task is ended.
-    ///
-    /// # Errors
-    /// When the address cannot be listened at.
-    pub(crate) fn serve_metrics(self: &Arc<Self>) -> Result<Option<JoinHandle<()>>, ServeError> {
-        let mut kept = self
-            .instruments
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        match (&self.settings.metrics, kept.take()) {
-            (Some(settings), Some(on)) => meters::serve(settings, on, self.gauges()).map(Some),
-            _ => Ok(None),
-        }
-    }
-
-    /// What the page of metrics reads whenever it is asked for.
-    fn gauges(self: &Arc<Self>) -> Vec<Gauge> {
-        let gauge = |name, help, read: fn(&Self) -> usize| -> Gauge {
-            let app = Arc::downgrade(self);
-            let read = move || app.upgrade().map_or(0, |app| read(&app));
-            (name, help, Box::new(read))
-        };
-        vec![
-            gauge("halite.api.sessions", "Sessions", Self::sessions_now),
-            gauge(
-                "halite.api.event_streams",
-                "Streams of events",
-                Self::streams_now,
-            ),
-            gauge(
-                "halite.api.masters.away",
-                "Masters that cannot be reached",
-                Self::masters_away,
-            ),
-        ]
-    }
-
-    /// Sessions that there are.
-    pub(crate) fn sessions_now(&self) -> usize {
-        self.sessions.len()
-    }
-
-    /// Streams of events that are open.
-    pub(crate) fn streams_now(&self) -> usize {
-        STREAMS_MAX - self.streams.available_permits()
-    }
-
-    /// Masters that are known to be away.
-    pub(crate) fn masters_away(&self) -> usize {
-        self.masters.away_count()
-    }
-
-    /// Whether other masters have a part in the answer to somebody.
-    fn has_others(&self, peer: Peer) -> bool {
-        !peer.is_relayed && !self.masters.is_alone()
-    }
-
-    /// Begins to look which masters can be reached.
-    pub(crate) fn begin_looking(&self) {
-        self.masters.begin_looking();
-    }
-
-    /// Tells another API at once that the master is away, where it would be waited for.
-    async fn check_relayed(&self, peer: Peer) -> Result<(), Fault> {
-        match peer.is_relayed && !self.masters.own_was_there().await {
-            true => Err(Fault::untouched()),
-            false => Ok(()),
-        }
-    }
-
-    /// Ends all streams of events.
-    pub fn end(&self) {
-        self.ending.send_replace(true);
-    }
-
     /// Answers a request.
     pub async fn answer(self: &Arc<Self>, request: Request<Body>, peer: Peer) -> Response {
         let begun = Instant::now();

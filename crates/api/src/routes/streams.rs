@@ -17,6 +17,7 @@ use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use super::paths::Page;
 use super::{App, Asked, Peer};
 use crate::events::{Next, Stream};
 use crate::fault::Fault;
@@ -35,6 +36,7 @@ struct Watched {
     is_session: bool,
     stream: Stream,
     peer: Peer,
+    page: Page,
     ending: watch::Receiver<bool>,
     heartbeat: Interval,
     token_check: Interval,
@@ -71,7 +73,7 @@ pub(super) async fn events(app: &Arc<App>, asked: &Asked) -> Result<Response, Fa
         return Err(Fault::no_match());
     }
     let proof = asked.session.clone().ok_or_else(Fault::no_session)?;
-    let watched = Watched::begin(app, proof, asked.peer).await?;
+    let watched = Watched::begin(app, proof, asked).await?;
     let body = match asked.method {
         Method::HEAD => Body::empty(),
         _ => Body::from_stream(stream::unfold((watched, true), records)),
@@ -120,7 +122,7 @@ pub(super) async fn websocket(
     };
     let named = named.filter(|id| app.sessions.token(id, Instant::now()).is_some());
     let proof = named.ok_or_else(Fault::no_session)?;
-    let watched = Watched::begin(app, proof, asked.peer).await?;
+    let watched = Watched::begin(app, proof, asked).await?;
     let (mut parts, _) = request.into_parts();
     let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &()).await;
     let upgrade = upgrade.map_err(|refused| Fault::bad(refused.to_string()))?;
@@ -160,7 +162,8 @@ async fn messages(mut socket: WebSocket, mut watched: Watched) {
 }
 
 impl Watched {
-    async fn begin(app: &Arc<App>, proof: String, peer: Peer) -> Result<Self, Fault> {
+    async fn begin(app: &Arc<App>, proof: String, asked: &Asked) -> Result<Self, Fault> {
+        let peer = asked.peer;
         let Proven { token, is_session } = proven(app, &proof, peer).await?;
         let place = Arc::clone(&app.streams).try_acquire_owned().map_err(|_| {
             let full = StatusCode::SERVICE_UNAVAILABLE;
@@ -184,6 +187,7 @@ impl Watched {
             watching,
             is_session,
             peer,
+            page: asked.page,
             checking: None,
             ending: app.ending.subscribe(),
             app: Arc::clone(app),
@@ -217,6 +221,9 @@ impl Watched {
                     }));
                 }
                 next = self.stream.next() => {
+                    if let (Some(Next::Lost(count)), Some(meters)) = (&next, &self.app.meters) {
+                        meters.events_dropped(self.page.name(), *count);
+                    }
                     if let (Some(Next::Event(text)), Some(watching)) = (&next, &self.watching)
                         && !watching.may_have(text)
                     {

@@ -83,7 +83,7 @@ async fn run(
                         running = Some(engines);
                     }
                     Err(error) => {
-                        if failures.note(Instant::now(), error.to_string()) {
+                        if failures.record_failure(Instant::now(), error.to_string()) {
                             tracing::error!("engines could not be started: {error}");
                         }
                     }
@@ -125,7 +125,7 @@ impl Failures {
     }
 
     /// Another one has; whether for another reason than the last.
-    fn note(&mut self, now: Instant, why: String) -> bool {
+    fn record_failure(&mut self, now: Instant, why: String) -> bool {
         let last = self.0.take();
         let is_new = last.as_ref().is_none_or(|last| last.why != why);
         let pause = last.map_or(ENGINES_PAUSE_MIN, |last| {
@@ -228,13 +228,13 @@ mod tests {
         let now = Instant::now();
         let mut failures = Failures::default();
         assert!(failures.may_try(now));
-        assert!(failures.note(now, "no module".to_owned()));
+        assert!(failures.record_failure(now, "no module".to_owned()));
         assert!(!failures.may_try(now));
         let later = now + ENGINES_PAUSE_MIN;
         assert!(failures.may_try(later));
-        assert!(!failures.note(later, "no module".to_owned()));
+        assert!(!failures.record_failure(later, "no module".to_owned()));
         assert!(!failures.may_try(later + ENGINES_PAUSE_MIN));
-        assert!(failures.note(later, "another reason".to_owned()));
+        assert!(failures.record_failure(later, "another reason".to_owned()));
         assert!(failures.may_try(later + ENGINES_PAUSE_MAX));
     }
 }

@@ -3,10 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use halite_metrics::pages::{Answer, Page};
+use halite_metrics::pages::{Answer, Page, PagePort};
 
 use super::maintenance::Health;
-use super::served_page::ServedPage;
+use super::page_port;
 use crate::error::StartError;
 
 /// The option.
@@ -16,7 +16,7 @@ const OPTION: &str = "health_port";
 ///
 /// # Errors
 /// When the interface is a name, or the port cannot be listened at.
-pub(super) fn open(interface: &str, port: u16, health: &Health) -> Result<ServedPage, StartError> {
+pub(super) fn open(interface: &str, port: u16, health: &Health) -> Result<PagePort, StartError> {
     let address: IpAddr = interface.parse().map_err(|_| StartError::Option {
         option: OPTION,
         why: format!("`interface` is {interface:?}, and has to be an address"),
@@ -29,5 +29,5 @@ pub(super) fn open(interface: &str, port: u16, health: &Health) -> Result<Served
             false => Page::text(503, "not ready"),
         })
     });
-    ServedPage::open(OPTION, SocketAddr::new(address, port), answer)
+    page_port::open(OPTION, SocketAddr::new(address, port), answer)
 }

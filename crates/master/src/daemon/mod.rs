@@ -10,8 +10,8 @@ mod hand_over;
 mod health_page;
 mod maintenance;
 mod metrics_page;
+mod page_port;
 mod scheduler;
-mod served_page;
 mod settings;
 mod upkeep;
 
@@ -21,6 +21,7 @@ use std::time::Instant;
 
 use halite_config::MasterConfig;
 use halite_git::Fetching;
+use halite_metrics::pages::PagePort;
 use halite_store::{Places, StoreOptions, open_with_spool};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{LocalPublishSocket, PublishPort, RequestPort};
@@ -35,7 +36,6 @@ use self::event_returns::{Plan, return_events};
 use self::hand_over::HandOver;
 use self::maintenance::{Health, maintain};
 use self::scheduler::keep_schedule;
-use self::served_page::ServedPage;
 use self::settings::{Settings, TaskSettings};
 use self::upkeep::Upkeep;
 use crate::batches::adopt;
@@ -66,7 +66,7 @@ pub struct Daemon {
     tasks: TaskSettings,
     publish_port: PublishPort,
     marks: Marks,
-    pages: Vec<ServedPage>,
+    pages: Vec<PagePort>,
     has_health_page: bool,
 }
 
@@ -142,7 +142,7 @@ impl Daemon {
         let asked = settings.sockets.health_port;
         let health_page =
             asked.map(|port| health_page::open(&settings.sockets.interface, port, &health));
-        let mut pages: Vec<ServedPage> = health_page.transpose()?.into_iter().collect();
+        let mut pages: Vec<PagePort> = health_page.transpose()?.into_iter().collect();
         let metrics = settings.metrics.clone();
         let (meters, instruments) = metrics.as_ref().map(Meters::new).unzip();
         let opened = Opened {
@@ -213,7 +213,10 @@ impl Daemon {
         let pillars_fetching = Fetching::start(master.pillars.git.all().cloned().collect());
         master.runners.registry.open(Handle::current());
         master.batches.open(Handle::current());
-        let pages: Vec<_> = pages.into_iter().map(ServedPage::serve).collect();
+        let pages: Vec<_> = pages
+            .into_iter()
+            .map(|page| tokio::spawn(page.serve()))
+            .collect();
         let hand_over = master.cluster.clone().map(|cluster| {
             Arc::new(HandOver {
                 cluster,

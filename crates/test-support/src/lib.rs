@@ -1,5 +1,5 @@
 //! What tests of every crate need: how a test says that this machine cannot run
-//! it, and files of inputs ([`inputs`]).
+//! it, files of inputs ([`inputs`]), and requests over HTTP ([`http`]).
 //!
 //! A test that needs root, a program or a feature of the kernel asks for it
 //! first and returns if it is missing:
@@ -20,6 +20,7 @@
 //! work must fail.
 
 pub mod differences;
+pub mod http;
 pub mod inputs;
 
 use std::fs::OpenOptions;

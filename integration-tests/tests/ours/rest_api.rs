@@ -2,16 +2,14 @@
 //! stranger or another page cannot have done.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{Daemon, Fleet, Kind, Master, Minion, Ports, Program, SHORT, until};
+use halite_test_support::http;
 use serde_json::{Value, json};
-
-/// How long one answer may take.
-const ANSWER: Duration = Duration::from_secs(30);
 
 struct Served {
     api: Daemon,
@@ -88,13 +86,6 @@ impl Served {
         })
     }
 
-    fn connect(&self, request: &str) -> Result<TcpStream> {
-        let mut stream = TcpStream::connect(self.at)?;
-        stream.set_read_timeout(Some(ANSWER))?;
-        stream.write_all(request.as_bytes())?;
-        Ok(stream)
-    }
-
     fn ask(
         &self,
         method: &str,
@@ -102,22 +93,10 @@ impl Served {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Result<Answer> {
-        let mut request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAccept: */*\r\nConnection: close\r\n\
-             Content-Length: {}\r\n",
-            self.at,
-            body.len()
-        );
-        for (name, value) in headers {
-            request.push_str(&format!("{name}: {value}\r\n"));
-        }
-        let mut text = String::new();
-        let mut stream = self.connect(&format!("{request}\r\n{body}"))?;
-        stream.read_to_string(&mut text)?;
-        let (head, body) = text.split_once("\r\n\r\n").context("no answer")?;
-        let status = head.split(' ').nth(1).context("no status")?.parse()?;
+        let said = http::ask(self.at, method, path, headers, body)?;
+        let (head, body) = said.split_once("\r\n\r\n").context("no answer")?;
         Ok(Answer {
-            status,
+            status: http::status(&said).context("no status")?,
             head: head.to_owned(),
             body: body.to_owned(),
         })
@@ -297,9 +276,7 @@ fn events_come_live_and_the_end_waits_for_no_stream() -> Result<()> {
     let token = ("X-Auth-Token", session.as_str());
     ensure!(served.ask("GET", "/events", &[], "")?.status == 401);
     ensure!(served.ask("GET", "/events?token=x", &[token], "")?.status == 400);
-    let mut stream = served.connect(&format!(
-        "GET /events HTTP/1.1\r\nHost: x\r\nX-Auth-Token: {session}\r\n\r\n"
-    ))?;
+    let mut stream = http::begin(served.at, "GET", "/events", &[token], "")?;
     let mut heard = String::new();
     let mut read_until = |text: &str| -> Result<()> {
         let mut piece = [0; 4096];

@@ -1,39 +1,22 @@
 //! Pages for programs that watch a master: `metrics` for Prometheus, `health_port`
 //! for balancers.
 
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::{Fleet, Kind, Ports, SHORT, until};
+use halite_test_support::http;
 use serde_json::json;
 
 /// What is answered to a request for a page.
 pub(crate) fn asked(at: SocketAddr, path: &str) -> Result<String> {
-    sent(
-        at,
-        &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-    )
+    Ok(http::ask(at, "GET", path, &[], "")?)
 }
 
 /// What is answered to JSON.
 pub(crate) fn posted(at: SocketAddr, path: &str, json: &str) -> Result<String> {
-    let length = json.len();
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: \
-         application/json\r\nContent-Length: {length}\r\n\r\n"
-    );
-    sent(at, &(head + json))
-}
-
-fn sent(at: SocketAddr, request: &str) -> Result<String> {
-    let mut stream = TcpStream::connect(at)?;
-    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
-    stream.write_all(request.as_bytes())?;
-    let mut said = String::new();
-    stream.read_to_string(&mut said)?;
-    Ok(said)
+    let headers = [("Content-Type", "application/json")];
+    Ok(http::ask(at, "POST", path, &headers, json)?)
 }
 
 #[test]

@@ -3,7 +3,6 @@
 //! Invariant: nothing waits for luck. A wait is for something that the page shows,
 //! and has a deadline.
 
-use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
@@ -12,11 +11,8 @@ use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use halite_integration_tests::{Daemon, Ports, Recipe, START, until};
 use halite_test_services::find_program;
-use halite_test_support::have_programs;
+use halite_test_support::{have_programs, http};
 use serde_json::{Value, json};
-
-/// How long the driver may take for one thing.
-const ANSWER: Duration = Duration::from_secs(60);
 
 /// How long the page may take to show something.
 const SHOWN: Duration = Duration::from_secs(60);
@@ -220,35 +216,11 @@ fn ask(at: SocketAddr, method: &str, path: &str, body: &Value) -> Result<Value> 
         Value::Null => String::new(),
         body => body.to_string(),
     };
-    let mut stream = TcpStream::connect(at)?;
-    stream.set_read_timeout(Some(ANSWER))?;
-    stream.write_all(
-        format!(
-            "{method} {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        )
-        .as_bytes(),
-    )?;
-    let mut reader = BufReader::new(stream);
-    let (mut head, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        ensure!(reader.read_line(&mut line)? > 0, "no answer: {head}");
-        if line.trim().is_empty() {
-            break;
-        }
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            length = value.trim().parse()?;
-        }
-        head.push_str(&line);
-    }
-    let mut said = vec![0; length];
-    reader.read_exact(&mut said)?;
-    let said: Value = serde_json::from_slice(&said).with_context(|| head.clone())?;
-    let value = &said["value"];
-    ensure!(head.starts_with("HTTP/1.1 200"), "{method} {path}: {value}");
+    let headers = [("Content-Type", "application/json")];
+    let said = http::ask(at, method, path, &headers, &body)?;
+    let answer = http::body(&said).unwrap_or_default();
+    let answer: Value = serde_json::from_str(answer).with_context(|| said.clone())?;
+    let value = &answer["value"];
+    ensure!(http::status(&said) == Some(200), "{method} {path}: {value}");
     Ok(value.clone())
 }

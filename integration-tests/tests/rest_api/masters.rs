@@ -10,7 +10,7 @@ use halite_integration_tests::{
 };
 use serde_json::{Value, json};
 
-use crate::http::{Listening, body, header, send};
+use crate::http::{Listening, ask, body, header};
 
 const AWAY: &str = "halite-masters-away";
 
@@ -110,12 +110,12 @@ impl Two {
         if !session.is_empty() {
             headers.push(("X-Auth-Token", session));
         }
-        send(self.at[api], "POST", path, &headers, &low.to_string())
+        Ok(ask(self.at[api], "POST", path, &headers, &low.to_string())?)
     }
 
     fn get(&self, api: usize, path: &str, session: &str) -> Result<String> {
         let headers = [("X-Auth-Token", session)];
-        send(self.at[api], "GET", path, &headers, "")
+        Ok(ask(self.at[api], "GET", path, &headers, "")?)
     }
 
     /// Checks that a ping is answered; the masters that the answer is without.
@@ -266,7 +266,7 @@ fn check_jobs(two: &Two, session: &str, of_second: &str) -> Result<()> {
     ensure!(job["return"][0].get("web1").is_some(), "{job}");
     // What another API asks is answered for one master.
     let headers = [("X-Auth-Token", session), ("Halite-Relayed", "x")];
-    let own = body(&send(two.at[0], "GET", "/jobs", &headers, "")?)?;
+    let own = body(&ask(two.at[0], "GET", "/jobs", &headers, "")?)?;
     ensure!(own["return"][0].get(of_second).is_none(), "{own}");
     Ok(())
 }

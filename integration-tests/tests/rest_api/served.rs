@@ -21,12 +21,13 @@ const WEB_SERVER: &str = "rest-server";
 /// An API with a fleet behind it.
 pub(crate) struct Served {
     at: SocketAddr,
+    metrics: SocketAddr,
     sessions: BTreeMap<String, String>,
     jid: String,
     api: Daemon,
     _minion: Minion,
     master: Master,
-    _ports: Ports<1>,
+    _ports: Ports<2>,
     _fleet: Fleet,
 }
 
@@ -34,8 +35,10 @@ impl Served {
     /// Starts all of a kind. `alice` may do everything, `bob` only ping.
     pub(crate) fn start(kind: Kind) -> Result<Self> {
         let fleet = Fleet::new("rest-api")?;
-        let ports = Ports::<1>::claim()?;
-        let at = SocketAddr::from(([127, 0, 0, 1], ports.numbers[0]));
+        let ports = Ports::<2>::claim()?;
+        let [at, metrics] = ports
+            .numbers
+            .map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
         let users = fleet.path().join("users");
         fs::write(&users, "alice:secret1\nbob:secret2\n")?;
         let logins = json!({ "file": {
@@ -61,7 +64,10 @@ impl Served {
             .set("netapi_enable_clients", json!(clients))
             .set(
                 "rest_cherrypy",
-                json!({ "port": at.port(), "host": "127.0.0.1", "disable_ssl": true }),
+                json!({ "port": at.port(), "host": "127.0.0.1", "disable_ssl": true, "metrics": {
+                    "enabled": kind == Kind::Ours, "exporter": "prometheus",
+                    "prometheus": { "port": metrics.port() },
+                }}),
             )
             .start()?;
         let minion = fleet.minion("web1", kind).of(&master).start()?;
@@ -79,6 +85,7 @@ impl Served {
         })?;
         let mut served = Self {
             at,
+            metrics,
             sessions: BTreeMap::new(),
             jid: String::new(),
             api,
@@ -117,6 +124,17 @@ impl Served {
     /// Where the API listens.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.at
+    }
+
+    /// A number of its page of metrics.
+    pub(crate) fn metric(&self, name: &str) -> Result<f64> {
+        let page = http::ask(self.metrics, "GET", "/metrics", &[], "")?;
+        let value = page.lines().find_map(|line| {
+            let (named, value) = line.rsplit_once(' ')?;
+            (named == name).then_some(value)
+        });
+        // A counter without a line has counted nothing.
+        Ok(value.map_or(Ok(0.0), str::parse)?)
     }
 
     /// The master behind it.
@@ -187,6 +205,6 @@ impl Served {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Result<String> {
-        http::send(self.at, method, path, headers, body)
+        Ok(http::ask(self.at, method, path, headers, body)?)
     }
 }

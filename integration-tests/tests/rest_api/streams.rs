@@ -1,7 +1,7 @@
 //! Many streams of events at once: none waits for another, and the API ends in time.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use halite_integration_tests::Kind;
 use serde_json::json;
 
-use crate::http::body;
+use crate::http::{body, events};
 use crate::served::Served;
 
 const STREAMS: usize = 500;
@@ -24,38 +24,72 @@ const END: Duration = Duration::from_secs(5);
 /// What the data of each event is filled up with.
 const FILLING: usize = 1000;
 
-/// A stream that has begun.
-fn stream(at: SocketAddr, session: &str) -> Result<BufReader<TcpStream>> {
-    let mut stream = TcpStream::connect(at)?;
-    stream.set_read_timeout(Some(WITHIN))?;
-    let request = format!("GET /events HTTP/1.1\r\nHost: {at}\r\nX-Auth-Token: {session}\r\n\r\n");
-    stream.write_all(request.as_bytes())?;
-    let mut stream = BufReader::new(stream);
-    let mut line = String::new();
-    while !line.starts_with("retry:") {
-        line.clear();
-        ensure!(stream.read_line(&mut line)? > 0, "the stream has not begun");
-    }
-    Ok(stream)
+/// The same of large ones: all of them are more than the API keeps, with what the
+/// sockets of a stream hold.
+const LARGE_FILLING: usize = 900_000;
+
+/// What the API keeps for streams that are slow.
+const KEPT_BYTES_MAX: f64 = 32.0 * 1024.0 * 1024.0;
+
+/// What the process may need beside it to read and write large events.
+const BESIDE_BYTES_MAX: f64 = 40.0 * 1024.0 * 1024.0;
+
+/// What a stream has told.
+struct Heard {
+    /// The numbers of the events.
+    numbers: Vec<usize>,
+    /// How many it says were dropped.
+    dropped: usize,
+    /// When the last event came.
+    at: Instant,
 }
 
-/// The numbers of the events that a stream tells until the last one, and when that
-/// came.
-fn hear_all(stream: BufReader<TcpStream>) -> JoinHandle<Result<(Vec<usize>, Instant)>> {
+/// Hears a stream until the event with this number.
+fn hear_until(stream: BufReader<TcpStream>, last: usize) -> JoinHandle<Result<Heard>> {
     thread::spawn(move || {
-        let mut heard = Vec::new();
+        let (mut numbers, mut dropped) = (Vec::new(), 0);
         for line in stream.lines() {
             let line = line.context("an event is missing")?;
+            if let Some(told) = line.strip_suffix(" events were dropped: this stream is too slow") {
+                dropped += told.trim_start_matches(": ").parse::<usize>()?;
+            }
             let Some(tag) = line.strip_prefix("tag: salt/netapi/hook/n/") else {
                 continue;
             };
-            heard.push(tag.parse()?);
-            if heard.len() == EVENTS {
-                return Ok((heard, Instant::now()));
+            numbers.push(tag.parse()?);
+            if numbers.last() == Some(&last) {
+                let at = Instant::now();
+                return Ok(Heard {
+                    numbers,
+                    dropped,
+                    at,
+                });
             }
         }
         Err(anyhow!("a stream has ended"))
     })
+}
+
+/// When the last of these streams heard the last event; each has heard all of them.
+fn check_all_heard(hearing: Vec<JoinHandle<Result<Heard>>>, all: &[usize]) -> Result<Instant> {
+    let mut last = Instant::now();
+    for stream in hearing {
+        let heard = stream.join().map_err(|_| anyhow!("a stream failed"))??;
+        ensure!(heard.numbers == all, "{:?}", heard.numbers);
+        ensure!(heard.dropped == 0, "{} were dropped", heard.dropped);
+        last = last.max(heard.at);
+    }
+    Ok(last)
+}
+
+/// Fires an event with each of these numbers.
+fn fire(served: &Served, session: &str, numbers: &[usize], filling: usize) -> Result<()> {
+    let filling = json!({ "x": "x".repeat(filling) });
+    for number in numbers {
+        let said = served.post(&format!("/hook/n/{number}"), session, &filling)?;
+        ensure!(said.starts_with("HTTP/1.1 200"), "{said}");
+    }
+    Ok(())
 }
 
 #[test]
@@ -63,30 +97,19 @@ fn five_hundred_streams_hear_everything_and_end_in_time() -> Result<()> {
     let mut served = Served::start(Kind::Ours)?;
     let (at, session) = (served.address(), served.session("alice")?.to_owned());
     // One never reads.
-    let silent = stream(at, &session)?;
+    let silent = events(at, &session)?;
+    let all: Vec<usize> = (0..EVENTS).collect();
     let mut hearing = Vec::new();
     for _ in 1..STREAMS {
-        hearing.push(hear_all(stream(at, &session)?));
+        hearing.push(hear_until(events(at, &session)?, EVENTS - 1));
     }
-    let filling = "x".repeat(FILLING);
+    #[expect(clippy::cast_precision_loss, reason = "a small number")]
+    let streams = STREAMS as f64;
+    ensure!(served.metric("halite_api_event_streams")? == streams);
     let begun = Instant::now();
-    for number in 0..EVENTS {
-        let said = served.post(
-            &format!("/hook/n/{number}"),
-            &session,
-            &json!({ "x": filling }),
-        )?;
-        ensure!(said.starts_with("HTTP/1.1 200"), "{said}");
-    }
+    fire(&served, &session, &all, FILLING)?;
     let fired = begun.elapsed();
-    let mut last = Duration::ZERO;
-    let all: Vec<usize> = (0..EVENTS).collect();
-    for stream in hearing {
-        let heard = stream.join().map_err(|_| anyhow!("a stream failed"))?;
-        let (heard, at) = heard?;
-        ensure!(heard == all, "{heard:?}");
-        last = last.max(at.duration_since(begun));
-    }
+    let last = check_all_heard(hearing, &all)?.duration_since(begun);
     ensure!(last < WITHIN, "the last event came after {last:?}");
     // Commands do not wait for the streams either.
     let ping = json!([{ "client": "local", "tgt": "web1", "fun": "test.ping" }]);
@@ -103,5 +126,48 @@ fn five_hundred_streams_hear_everything_and_end_in_time() -> Result<()> {
         STREAMS - 1,
         ending.elapsed()
     );
+    Ok(())
+}
+
+#[test]
+fn a_stream_that_is_not_read_costs_the_others_nothing_and_bounded_memory() -> Result<()> {
+    const READERS: usize = 8;
+    let served = Served::start(Kind::Ours)?;
+    let (at, session) = (served.address(), served.session("alice")?.to_owned());
+    let silent = events(at, &session)?;
+    let hearing: Vec<_> = (0..READERS)
+        .map(|_| Ok(hear_until(events(at, &session)?, EVENTS - 1)))
+        .collect::<Result<_>>()?;
+    let all: Vec<usize> = (0..EVENTS).collect();
+    let memory = || served.metric("process_resident_memory_bytes");
+    let before = memory()?;
+    fire(&served, &session, &all, LARGE_FILLING)?;
+    check_all_heard(hearing, &all)?;
+    // Nobody has lost anything, as far as the API knows yet.
+    let dropped = || served.metric(r#"halite_api_events_dropped_total{page="events"}"#);
+    ensure!(dropped()? == 0.0, "a stream that is read has lost events");
+    let kept = served.metric("halite_api_events_kept_bytes")?;
+    ensure!(kept > 0.0 && kept <= KEPT_BYTES_MAX, "{kept} are kept");
+    let grown = memory()? - before;
+    println!("{kept} bytes are kept, the process has grown by {grown}");
+    ensure!(
+        grown < KEPT_BYTES_MAX + BESIDE_BYTES_MAX,
+        "grown by {grown}"
+    );
+    // Who reads after all hears the newest events, and how many it has lost.
+    let heard = hear_until(silent, EVENTS - 1).join();
+    let heard = heard.map_err(|_| anyhow!("a stream failed"))??;
+    ensure!(
+        heard.dropped > 0,
+        "it has lost nothing: {:?}",
+        heard.numbers
+    );
+    ensure!(heard.numbers.is_sorted());
+    // Others than these events may be among those that were dropped.
+    let missing = EVENTS - heard.numbers.len();
+    ensure!(heard.dropped >= missing, "{} are missing", missing);
+    #[expect(clippy::cast_precision_loss, reason = "a small number")]
+    let told = heard.dropped as f64;
+    ensure!(dropped()? == told, "others have lost events too");
     Ok(())
 }

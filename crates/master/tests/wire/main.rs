@@ -7,7 +7,6 @@ mod away_store;
 mod believed;
 mod clones;
 mod daemon;
-mod doors;
 mod evil_minion;
 mod faulty_store;
 mod floods;

@@ -36,11 +36,11 @@ pub struct MinionProgress {
 
 /// The places of all minions of a command.
 #[derive(Clone, Debug, Default)]
-pub struct FleetProgress(Arc<Mutex<Told>>);
+pub struct FleetProgress(Arc<Mutex<Heard>>);
 
-/// What was told.
+/// What minions have told of their state runs.
 #[derive(Debug, Default)]
-struct Told {
+struct Heard {
     places: BTreeMap<String, MinionProgress>,
     reasons: BTreeMap<String, &'static str>,
 }
@@ -92,7 +92,7 @@ impl FleetProgress {
         self.lock().places.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Told> {
+    fn lock(&self) -> MutexGuard<'_, Heard> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -125,7 +125,7 @@ impl<'a> Screen<'a> {
         if !text.is_empty() {
             let shown = self.shown(text);
             let written = self.out.write_all(shown.as_bytes());
-            self.note(written);
+            self.record_failure(written);
             self.text("\n");
         }
     }
@@ -142,10 +142,10 @@ impl<'a> Screen<'a> {
         let shown = self.shown(text);
         let written = self.out.write_all(shown.as_bytes());
         let written = written.and_then(|()| self.out.flush());
-        self.note(written);
+        self.record_failure(written);
     }
 
-    fn note(&mut self, written: io::Result<()>) {
+    fn record_failure(&mut self, written: io::Result<()>) {
         if let Err(error) = written
             // The reader's own wish.
             && error.kind() != io::ErrorKind::BrokenPipe

@@ -56,7 +56,7 @@ impl StoreHealth {
     pub(crate) fn report(&self) -> Map {
         let mut report = Map::new();
         for (role, place) in &self.roles {
-            let mut told = told(&place.look());
+            let mut told = place_status(&place.look());
             if let Some(waits) = self.jobs.waits().filter(|_| *role == "jobs") {
                 told.insert("waiting", told_of_waits(&waits));
             }
@@ -109,7 +109,7 @@ impl StoreHealth {
     }
 }
 
-fn told(status: &PlaceStatus) -> Map {
+fn place_status(status: &PlaceStatus) -> Map {
     let mut told = Map::from([
         ("place", Value::from(status.place.as_str())),
         ("available", status.away_since.is_none().into()),

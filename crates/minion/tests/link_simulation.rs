@@ -80,7 +80,7 @@ enum Event {
     Fault,
 }
 
-struct World {
+struct Simulation {
     start: Instant,
     now: Duration,
     queue: BinaryHeap<Reverse<(Duration, u64, Event)>>,
@@ -91,7 +91,7 @@ struct World {
     sign_ins: u64,
 }
 
-impl World {
+impl Simulation {
     fn new(seed: u64, masters: usize) -> Self {
         let mut chance = Chance::new(seed);
         let timing = LinkTiming {
@@ -99,7 +99,7 @@ impl World {
             alive_interval: seed.is_multiple_of(3).then_some(Duration::from_secs(5)),
             ..LinkTiming::default()
         };
-        let mut world = Self {
+        let mut simulation = Self {
             start: Instant::now(),
             now: Duration::ZERO,
             queue: BinaryHeap::new(),
@@ -110,13 +110,13 @@ impl World {
             chance: chance.clone(),
         };
         for master in 0..masters {
-            world.masters.push(Master {
+            simulation.masters.push(Master {
                 health: Health::Up,
                 names: Names::Resolve,
                 accepted: true,
                 key: 1,
             });
-            world.shells.push(Shell {
+            simulation.shells.push(Shell {
                 link: Link::new(timing.clone(), chance.next_u64()),
                 key: 0,
                 subscribed: false,
@@ -126,11 +126,11 @@ impl World {
                 signing_in: false,
                 ready: false,
             });
-            world.input(master, Input::Start);
-            world.after(Duration::from_secs(1), Event::Publish { master });
+            simulation.input(master, Input::Start);
+            simulation.after(Duration::from_secs(1), Event::Publish { master });
         }
-        world.after(Duration::from_secs(1), Event::Fault);
-        world
+        simulation.after(Duration::from_secs(1), Event::Fault);
+        simulation
     }
 
     fn run_until(&mut self, end: Duration) {
@@ -324,11 +324,16 @@ impl World {
 
 fn history(seed: u64) {
     let masters = [1, 2, 3, 5][usize::try_from(seed % 4).unwrap()];
-    let mut world = World::new(seed, masters);
-    world.run_until(FAULTS_LAST);
-    world.end_faults();
-    world.run_until(FAULTS_LAST + BACK_WITHIN);
-    for (master, (shell, is)) in world.shells.iter().zip(&world.masters).enumerate() {
+    let mut simulation = Simulation::new(seed, masters);
+    simulation.run_until(FAULTS_LAST);
+    simulation.end_faults();
+    simulation.run_until(FAULTS_LAST + BACK_WITHIN);
+    for (master, (shell, is)) in simulation
+        .shells
+        .iter()
+        .zip(&simulation.masters)
+        .enumerate()
+    {
         assert!(
             shell.ready,
             "master {master} is not ready: {:?}",
@@ -341,9 +346,9 @@ fn history(seed: u64) {
     let seconds = (FAULTS_LAST + BACK_WITHIN).as_secs();
     let most = seconds * u64::try_from(masters).unwrap();
     assert!(
-        world.sign_ins < most,
+        simulation.sign_ins < most,
         "{} sign-ins in {seconds} s",
-        world.sign_ins
+        simulation.sign_ins
     );
 }
 

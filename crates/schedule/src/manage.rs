@@ -63,12 +63,12 @@ impl Table {
                 ("/salt/minion/minion_schedule_disabled_complete", persist)
             }
             "skip_job" => {
-                self.note_moment(&name, "skip_explicit", request, "time");
+                self.add_moment(&name, "skip_explicit", request, "time");
                 ("/salt/minion/minion_schedule_skip_job_complete", false)
             }
             "postpone_job" => {
-                self.note_moment(&name, "skip_explicit", request, "time");
-                self.note_moment(&name, "run_explicit", request, "new_time");
+                self.add_moment(&name, "skip_explicit", request, "time");
+                self.add_moment(&name, "run_explicit", request, "new_time");
                 ("/salt/minion/minion_schedule_postpone_job_complete", false)
             }
             "reload" => {
@@ -205,7 +205,7 @@ impl Table {
     }
 
     /// Adds a moment of the request to a job's list.
-    fn note_moment(&mut self, name: &str, list: &str, request: &Map, key: &str) {
+    fn add_moment(&mut self, name: &str, list: &str, request: &Map, key: &str) {
         let form = request.get("time_fmt").cloned();
         let moment = Map::from([
             ("time", request.get(key).cloned().unwrap_or(Value::Nil)),

@@ -145,7 +145,7 @@ pub(crate) fn compiled(
     let origin = Origin::kept(&high);
     let mut low = match compiler.low(high) {
         Ok(low) => low,
-        Err(errors) => return Compiled::errors(source.told(errors)),
+        Err(errors) => return Compiled::errors(source.report_mistakes(errors)),
     };
     tell_unknown(source, &low);
     orchestrated(call, &mut low);
@@ -162,7 +162,7 @@ pub(crate) fn ready(source: &Source<'_>, compiler: &Compiler<'_>, chunks: Vec<Ch
             low: Box::new(low),
             origin: Origin::default(),
         },
-        Err(errors) => Compiled::errors(source.told(errors)),
+        Err(errors) => Compiled::errors(source.report_mistakes(errors)),
     }
 }
 
@@ -187,7 +187,7 @@ fn tell_unknown(source: &Source<'_>, low: &Low) {
         Mistake::new(text).about(chunk.about([]))
     });
     let mistakes = mistakes.collect();
-    source.told(mistakes);
+    source.report_mistakes(mistakes);
 }
 
 /// Runs the one id of high data, without `extend` and `exclude`.
@@ -212,7 +212,7 @@ pub(crate) fn only(
     });
     let low = match low {
         Ok(low) => low,
-        Err(errors) => return Ok(Applied::Errors(source.told(errors))),
+        Err(errors) => return Ok(Applied::Errors(source.report_mistakes(errors))),
     };
     let results = run(call, ctx, low, |low, options, known| {
         Run::of_id(low, id, options, known)
@@ -244,7 +244,7 @@ pub(crate) fn written(
             }
             match high {
                 Ok(high) => compiled(call, source, &Compiler::new(source), high),
-                Err(mistakes) => Compiled::errors(source.told(mistakes)),
+                Err(mistakes) => Compiled::errors(source.report_mistakes(mistakes)),
             }
         })
     });

@@ -34,7 +34,7 @@ fn devices(call: &Call<'_>) -> Result<Vec<String>, CallError> {
 }
 
 /// What went wrong, or else the text.
-fn told(ran: &Ran, text: String) -> Value {
+fn text_or_error(ran: &Ran, text: String) -> Value {
     match ran.ok() {
         true => text.into(),
         false => ran.stderr.trim().into(),
@@ -162,7 +162,7 @@ pub(super) fn vgcreate(call: &Call<'_>) -> CallResult {
     let ran = run(call, &command)?;
     let mut found = shown(call, "vgdisplay", &name)?;
     let text = format!("Volume group \"{name}\" successfully created");
-    found.insert("Output from vgcreate", told(&ran, text));
+    found.insert("Output from vgcreate", text_or_error(&ran, text));
     Ok(found.into())
 }
 
@@ -177,7 +177,7 @@ pub(super) fn vgextend(call: &Call<'_>) -> CallResult {
     command.extend(devices);
     let ran = run(call, &command)?;
     let text = format!("Volume group \"{name}\" successfully extended");
-    Ok(halite_proto::Map::from([("Output from vgextend", told(&ran, text))]).into())
+    Ok(halite_proto::Map::from([("Output from vgextend", text_or_error(&ran, text))]).into())
 }
 
 pub(super) fn vgremove(call: &Call<'_>) -> CallResult {
@@ -185,7 +185,7 @@ pub(super) fn vgremove(call: &Call<'_>) -> CallResult {
     let mut command = words(&["vgremove", &name]);
     command.push(force(call));
     let ran = run(call, &command)?;
-    Ok(told(
+    Ok(text_or_error(
         &ran,
         format!("Volume group \"{name}\" successfully removed"),
     ))
@@ -251,7 +251,7 @@ pub(super) fn lvcreate(call: &Call<'_>) -> CallResult {
     let ran = run(call, &command)?;
     let mut found = shown(call, "lvdisplay", &format!("/dev/{group}/{name}"))?;
     let text = format!("Logical volume \"{name}\" created.");
-    found.insert("Output from lvcreate", told(&ran, text));
+    found.insert("Output from lvcreate", text_or_error(&ran, text));
     Ok(found.into())
 }
 
@@ -261,7 +261,7 @@ pub(super) fn lvremove(call: &Call<'_>) -> CallResult {
     command.push(force(call));
     let ran = run(call, &command)?;
     let text = format!("Logical volume \"{name}\" successfully removed");
-    Ok(told(&ran, text))
+    Ok(text_or_error(&ran, text))
 }
 
 /// Gives a logical volume another size.
@@ -290,7 +290,7 @@ pub(super) fn resize(call: &Call<'_>, program: &str, forced: &str, done: &str) -
     let ran = run(call, &command)?;
     let text = format!("Logical volume \"{path}\" successfully {done}.");
     let key = format!("Output from {program}");
-    Ok([(key, told(&ran, text))]
+    Ok([(key, text_or_error(&ran, text))]
         .into_iter()
         .collect::<halite_proto::Map>()
         .into())

@@ -12,18 +12,18 @@ asks = json.load(open(os.path.join(here, "asks.json")))
 context = zmq.Context()
 
 
-def outcome(door, load):
+def outcome(way, load):
     socket = context.socket(zmq.REQ)
     socket.setsockopt(zmq.RCVTIMEO, 20000)
     socket.setsockopt(zmq.LINGER, 0)
     socket.connect(asks["address"])
-    load = dict(load, cmd=door)
+    load = dict(load, cmd=way)
     socket.send(msgpack.packb({"enc": "clear", "load": load, "version": 3}))
     reply = msgpack.unpackb(socket.recv(), strict_map_key=False)
     socket.close()
     if not isinstance(reply, dict) or "error" in reply:
         return "refused"
-    if door != "publish":
+    if way != "publish":
         return "allowed" if "tag" in reply else repr(reply)
     load = reply.get("load", {})
     error = str(load.get("error", ""))
@@ -34,6 +34,6 @@ def outcome(door, load):
 
 # Refusals of logins take their time, and some at once are answered from one address.
 with concurrent.futures.ThreadPoolExecutor(6) as several:
-    found = list(several.map(lambda one: outcome(one["door"], one["load"]), asks["asks"]))
+    found = list(several.map(lambda one: outcome(one["way"], one["load"]), asks["asks"]))
 print(json.dumps(found), flush=True)
 os._exit(0)

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{Fleet, Kind, Master};
 use serde_json::{Value, json};
 
-use rules::{Ask, Door, Rules, Who};
+use rules::{Ask, Rules, Way, Who};
 
 /// The secret that every user of `external_auth` has.
 const SECRET: &str = "that of the front end";
@@ -166,7 +166,7 @@ fn request(ask: &Ask, key: &dyn Fn(&str) -> Option<String>) -> Value {
                 "username": name,
                 "password": password.as_deref().unwrap_or(SECRET),
             });
-            if ask.door == Door::Publish {
+            if ask.way == Way::Publish {
                 load["user"] = json!(name);
                 load["kwargs"] = credentials;
             } else if let (Some(load), Some(more)) = (load.as_object_mut(), credentials.as_object())
@@ -179,7 +179,7 @@ fn request(ask: &Ask, key: &dyn Fn(&str) -> Option<String>) -> Value {
             load["key"] = json!(key(owner).unwrap_or_else(|| "a key that nobody has".to_owned()));
         }
     }
-    json!({ "door": ask.door.name(), "load": load })
+    json!({ "way": ask.way.name(), "load": load })
 }
 
 /// Accepts the keys of all minions.

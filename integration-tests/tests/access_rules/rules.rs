@@ -76,13 +76,13 @@ impl fmt::Display for Who {
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum Way {
     Publish,
     Runner,
     Wheel,
 }
 
-impl Door {
+impl Way {
     /// The command of the request.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ impl Door {
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
     pub(crate) who: Who,
-    pub(crate) door: Door,
+    pub(crate) way: Way,
     /// What is asked, as the file of rules spells it.
     pub(crate) name: String,
     /// The request without who asks.
@@ -130,16 +130,16 @@ impl Rules {
         });
         let mut asks = Vec::new();
         for who in users.chain(local) {
-            for (door, lines) in [
-                (Door::Publish, &self.publish),
-                (Door::Runner, &self.runner),
-                (Door::Wheel, &self.wheel),
+            for (way, lines) in [
+                (Way::Publish, &self.publish),
+                (Way::Runner, &self.runner),
+                (Way::Wheel, &self.wheel),
             ] {
                 asks.extend(lines.iter().map(|line| Ask {
                     who: who.clone(),
-                    door,
+                    way,
                     name: name(line),
-                    load: load(door, line),
+                    load: load(way, line),
                 }));
             }
         }
@@ -183,8 +183,8 @@ fn spelled(value: &Value) -> String {
     }
 }
 
-fn load(door: Door, line: &[Value]) -> Value {
-    if door == Door::Publish {
+fn load(way: Way, line: &[Value]) -> Value {
+    if way == Way::Publish {
         let fun = &line[2];
         // A list of functions has one list of arguments for each.
         let arg = match fun {
@@ -195,8 +195,8 @@ fn load(door: Door, line: &[Value]) -> Value {
     }
     let (named, args): (Vec<_>, Vec<_>) = line[1..].iter().cloned().partition(Value::is_object);
     let kwarg = named.into_iter().next().unwrap_or_else(|| json!({}));
-    match door {
-        Door::Runner => {
+    match way {
+        Way::Runner => {
             json!({ "fun": line[0], "kwarg": { "arg": args, "kwarg": kwarg } })
         }
         _ => json!({ "fun": line[0], "kwarg": { "arg": args, "kwarg": kwarg }, "arg": args }),

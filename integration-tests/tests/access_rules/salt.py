@@ -42,12 +42,12 @@ for minion, known in plan["minions"].items():
     grains.store("grains", minion, known)
 
 
-def outcome(funcs, door, load):
+def outcome(funcs, way, load):
     try:
-        if door == "publish":
+        if way == "publish":
             reply = asyncio.run(funcs.publish(load))
         else:
-            reply = getattr(funcs, door)(load)
+            reply = getattr(funcs, way)(load)
     except Allowed:
         return "allowed"
     except Exception:
@@ -66,7 +66,7 @@ for rules in plan["rules"]:
     funcs = salt.master.ClearFuncs(opts, rules["keys"])
     funcs._prep_jid = stop
     funcs.wheel_.call_func = stop
-    asked = [outcome(funcs, one["door"], copy.deepcopy(one["load"])) for one in rules["asks"]]
+    asked = [outcome(funcs, one["way"], copy.deepcopy(one["load"])) for one in rules["asks"]]
     found.append(asked)
 print(json.dumps(found), flush=True)
 os._exit(0)

@@ -216,7 +216,7 @@ impl Course<'_> {
                 continue;
             };
             let shown = Shown::from(report);
-            self.note(&shown);
+            self.record(&shown);
             has_news = true;
             run.ended(&shown.id, shown.is_missing || shown.retcode > 0);
             ready = Some(shown);
@@ -232,7 +232,7 @@ impl Course<'_> {
     }
 
     /// Counts a report that is shown a little later.
-    fn note(&mut self, shown: &Shown) {
+    fn record(&mut self, shown: &Shown) {
         self.progress.ended(shown);
         self.news.ended(shown);
         self.results.closing.add(shown);

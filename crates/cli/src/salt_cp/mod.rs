@@ -154,7 +154,7 @@ struct Results {
 
 impl Results {
     /// Notes what a minion says; the first failure of a file stays.
-    fn note(&mut self, id: &str, path: &str, value: Value) {
+    fn record(&mut self, id: &str, path: &str, value: Value) {
         let is_good = value == Value::Bool(true);
         self.is_bad |= !is_good;
         let of_minion = self
@@ -235,7 +235,7 @@ impl Program<'_> {
                         return Ok(self.nobody(screen));
                     };
                     for (id, value) in answers.found {
-                        results.note(&id, remote, value);
+                        results.record(&id, remote, value);
                     }
                 }
             }
@@ -315,7 +315,7 @@ impl Program<'_> {
                     Value::Bool(true) => have_it.push(id.clone()),
                     _ => is_bad = true,
                 }
-                results.note(&id, remote, value);
+                results.record(&id, remote, value);
             }
             first.get_or_insert(answers.jid);
             if is_last || have_it.is_empty() {
@@ -378,10 +378,10 @@ mod tests {
     #[test]
     fn the_first_failure_of_a_file_stays() {
         let mut results = Results::default();
-        results.note("web1", "/a", true.into());
+        results.record("web1", "/a", true.into());
         assert_eq!(results.exit(), Exit::Ok);
-        results.note("web1", "/a", "disk full".into());
-        results.note("web1", "/a", true.into());
+        results.record("web1", "/a", "disk full".into());
+        results.record("web1", "/a", true.into());
         assert_eq!(results.exit(), Exit::Failure);
         let shown = results.by_minion.get("web1").and_then(|of| of.get("/a"));
         assert_eq!(shown, Some(&"disk full".into()));

@@ -16,11 +16,11 @@ Th/ZpVnDSu9c30gCj7CUM/F33qS3KK937viRNKaY4LQGqBmlHUAZkjoau1nSG/44
 AwIDAQAB
 -----END PUBLIC KEY-----";
 
-struct Desk {
+struct KeyTool {
     dir: tempfile::TempDir,
 }
 
-impl Desk {
+impl KeyTool {
     fn new(keys: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         for (state, id) in keys {
@@ -79,58 +79,58 @@ impl Desk {
     }
 }
 
-fn two_pending() -> Desk {
-    Desk::new(&[("minions_pre", "web2"), ("minions_pre", "web1")])
+fn two_pending() -> KeyTool {
+    KeyTool::new(&[("minions_pre", "web2"), ("minions_pre", "web1")])
 }
 
 #[test]
 fn lists_are_salts() {
-    let desk = two_pending();
+    let tool = two_pending();
     let all = "Accepted Keys:\nDenied Keys:\nUnaccepted Keys:\nweb1\nweb2\nRejected Keys:\n";
-    desk.check(&["-L"], "", all);
-    desk.check(&[], "", all);
-    desk.check(&["-L", "-q"], "", all);
-    desk.check(&["-l", "all"], "", all);
-    desk.check(&["-l", "un"], "", "Unaccepted Keys:\nweb1\nweb2\n");
-    desk.check(&["-l", "acc"], "", "Accepted Keys:\n");
+    tool.check(&["-L"], "", all);
+    tool.check(&[], "", all);
+    tool.check(&["-L", "-q"], "", all);
+    tool.check(&["-l", "all"], "", all);
+    tool.check(&["-l", "un"], "", "Unaccepted Keys:\nweb1\nweb2\n");
+    tool.check(&["-l", "acc"], "", "Accepted Keys:\n");
     // samples/salt-key-L.json
     let json = "{\n    \"minions_pre\": [\n        \"web1\",\n        \"web2\"\n    ],\n    \
         \"minions_rejected\": [],\n    \"minions\": [],\n    \"minions_denied\": []\n}\n";
-    desk.check(&["-L", "--out=json"], "", json);
-    desk.check(&["-a", "web1", "-l", "acc"], "", "Accepted Keys:\n");
+    tool.check(&["-L", "--out=json"], "", json);
+    tool.check(&["-a", "web1", "-l", "acc"], "", "Accepted Keys:\n");
 }
 
 #[test]
 fn without_a_directory_there_are_no_keys() {
-    let desk = Desk::new(&[]);
+    let tool = KeyTool::new(&[]);
     let none = "Accepted Keys:\nDenied Keys:\nUnaccepted Keys:\nRejected Keys:\n";
-    desk.check(&["-L"], "", none);
-    assert!(!desk.path("pki").exists());
+    tool.check(&["-L"], "", none);
+    assert!(!tool.path("pki").exists());
 }
 
 #[test]
 fn accepting_asks_and_says_what_it_did() {
-    let desk = two_pending();
+    let tool = two_pending();
     let shown =
         "The following keys are going to be accepted:\nUnaccepted Keys:\nweb1\nProceed? [n/Y] ";
-    desk.check(&["-a", "web1"], "n\n", shown);
-    assert!(desk.has("minions_pre", "web1"));
-    desk.check(&["-a", "web1"], "", shown);
+    tool.check(&["-a", "web1"], "n\n", shown);
+    assert!(tool.has("minions_pre", "web1"));
+    tool.check(&["-a", "web1"], "", shown);
     let done = format!("{shown}Key for minion web1 accepted.\n");
-    desk.check(&["-a", "web1"], "\n", &done);
-    assert!(desk.has("minions", "web1") && !desk.has("minions_pre", "web1"));
-    desk.check(
+    tool.check(&["-a", "web1"], "\n", &done);
+    assert!(tool.has("minions", "web1") && !tool.has("minions_pre", "web1"));
+    tool.check(
         &["-A", "-y"],
         "",
         "The following keys are going to be accepted:\nUnaccepted Keys:\nweb2\n\
          Key for minion web2 accepted.\n",
     );
-    desk.check(
+    tool.check(
         &["-A", "-y"],
         "",
         "The key glob '*' does not match any unaccepted keys.\n",
     );
-    desk.check(
+    tool.check(
         &["-a", "nosuch", "-y", "--out=json"],
         "",
         "The key glob 'nosuch' does not match any unaccepted keys.\n",
@@ -139,39 +139,39 @@ fn accepting_asks_and_says_what_it_did() {
 
 #[test]
 fn deleting_needs_a_yes() {
-    let desk = Desk::new(&[("minions", "web2")]);
+    let tool = KeyTool::new(&[("minions", "web2")]);
     let shown =
         "The following keys are going to be deleted:\nAccepted Keys:\nweb2\nProceed? [N/y] ";
-    desk.check(&["-d", "web2"], "\n", shown);
-    assert!(desk.has("minions", "web2"));
-    assert!(!desk.path("cache/.dfn").exists());
+    tool.check(&["-d", "web2"], "\n", shown);
+    assert!(tool.has("minions", "web2"));
+    assert!(!tool.path("cache/.dfn").exists());
     let done = format!("{shown}Key for minion web2 deleted.\n");
-    desk.check(&["-d", "web2"], "Yes\n", &done);
-    assert!(!desk.has("minions", "web2"));
+    tool.check(&["-d", "web2"], "Yes\n", &done);
+    assert!(!tool.has("minions", "web2"));
     assert_eq!(
-        fs::read_to_string(desk.path("cache/.dfn")).unwrap(),
+        fs::read_to_string(tool.path("cache/.dfn")).unwrap(),
         "m1_master"
     );
 }
 
 #[test]
 fn rejecting_cuts_off_unless_told_not_to() {
-    let desk = Desk::new(&[("minions", "web1"), ("minions_pre", "web2")]);
-    desk.check(
+    let tool = KeyTool::new(&[("minions", "web1"), ("minions_pre", "web2")]);
+    tool.check(
         &["-r", "web*", "-y", "--rotate-aes-key=false"],
         "",
         "The following keys are going to be rejected:\nUnaccepted Keys:\nweb2\n\
          Key for minion web2 rejected.\n",
     );
-    assert!(!desk.path("cache/.dfn").exists());
-    desk.check(
+    assert!(!tool.path("cache/.dfn").exists());
+    tool.check(
         &["-R", "-y", "--include-accepted"],
         "",
         "The following keys are going to be rejected:\nAccepted Keys:\nweb1\n\
          Key for minion web1 rejected.\n",
     );
-    assert!(desk.path("cache/.dfn").exists());
-    desk.check(
+    assert!(tool.path("cache/.dfn").exists());
+    tool.check(
         &["-A", "-y", "--include-rejected"],
         "",
         "The following keys are going to be accepted:\nRejected Keys:\nweb1\nweb2\n\
@@ -181,24 +181,24 @@ fn rejecting_cuts_off_unless_told_not_to() {
 
 #[test]
 fn keys_and_fingerprints_are_printed() {
-    let desk = Desk::new(&[("minions_pre", "web1")]);
-    desk.check(
+    let tool = KeyTool::new(&[("minions_pre", "web1")]);
+    tool.check(
         &["-p", "web1"],
         "",
         &format!("Unaccepted Keys:\nweb1:  {PEM}\n"),
     );
-    desk.check(&["-p", "nosuch"], "", "");
-    fs::write(desk.path("pki/m1.pub"), PEM).unwrap();
+    tool.check(&["-p", "nosuch"], "", "");
+    fs::write(tool.path("pki/m1.pub"), PEM).unwrap();
     // What `key.finger` of the minion says: docs/differences.md.
     let finger = "5b:29:1f:9f:d7:7f:1b:cd:c3:0d:1b:1f:19:eb:91:d4:99:f8:05:ca:6f:b4:2c:49:73:db:0a:74:c9:e1:cc:94";
-    desk.check(
+    tool.check(
         &["-f", "web1"],
         "",
         &format!("Unaccepted Keys:\nweb1:  {finger}\n"),
     );
     // The manuals say `-F master`.
     for words in [&["-F"][..], &["-F", "master"]] {
-        desk.check(
+        tool.check(
             words,
             "",
             &format!("Local Keys:\nm1.pub:  {finger}\nUnaccepted Keys:\nweb1:  {finger}\n"),
@@ -208,21 +208,21 @@ fn keys_and_fingerprints_are_printed() {
 
 #[test]
 fn what_is_no_key_is_not_accepted() {
-    let desk = Desk::new(&[("minions_pre", "web1")]);
-    fs::write(desk.path("pki/minions_pre/web1"), "rubbish").unwrap();
-    let (out, err, exit) = desk.run(&["-A", "-y"], "");
+    let tool = KeyTool::new(&[("minions_pre", "web1")]);
+    fs::write(tool.path("pki/minions_pre/web1"), "rubbish").unwrap();
+    let (out, err, exit) = tool.run(&["-A", "-y"], "");
     assert_eq!(
         out,
         "The following keys are going to be accepted:\nUnaccepted Keys:\nweb1\n"
     );
     assert_eq!(err, "Unable to accept invalid key for web1.\n");
     assert_eq!(exit, 1);
-    assert!(desk.has("minions_pre", "web1"));
+    assert!(tool.has("minions_pre", "web1"));
 }
 
 #[test]
 fn wrong_command_lines_are_usage_errors() {
-    let desk = Desk::new(&[]);
+    let tool = KeyTool::new(&[]);
     for (words, error) in [
         (&["-a"][..], "-a option requires 1 argument"),
         (&["--accept"], "--accept option requires 1 argument"),
@@ -257,7 +257,7 @@ fn wrong_command_lines_are_usage_errors() {
     ] {
         let expect = format!("Usage: salt-key [options]\n\nsalt-key: error: {error}\n");
         assert_eq!(
-            desk.run(words, ""),
+            tool.run(words, ""),
             (String::new(), expect, 64),
             "{words:?}"
         );
@@ -266,24 +266,24 @@ fn wrong_command_lines_are_usage_errors() {
 
 #[test]
 fn pairs_are_made_and_signatures() {
-    let desk = Desk::new(&[]);
-    let dir = format!("--gen-keys-dir={}", desk.path("new").display());
-    let (out, err, exit) = desk.run(&["--gen-keys=web9", &dir], "");
+    let tool = KeyTool::new(&[]);
+    let dir = format!("--gen-keys-dir={}", tool.path("new").display());
+    let (out, err, exit) = tool.run(&["--gen-keys=web9", &dir], "");
     assert_eq!((err.as_str(), exit), ("", 0));
     assert!(out.starts_with("return:\n    "), "{out}");
-    assert!(desk.path("new/web9.pem").exists() && desk.path("new/web9.pub").exists());
+    assert!(tool.path("new/web9.pem").exists() && tool.path("new/web9.pub").exists());
 
-    let (_, err, exit) = desk.run(&["--gen-signature"], "");
+    let (_, err, exit) = tool.run(&["--gen-signature"], "");
     assert!(
         err.starts_with("salt-key: error: there is no key "),
         "{err}"
     );
     assert_eq!(exit, 1);
-    fs::copy(desk.path("new/web9.pub"), desk.path("pki/master.pub")).unwrap();
-    desk.check(
+    fs::copy(tool.path("new/web9.pub"), tool.path("pki/master.pub")).unwrap();
+    tool.check(
         &["--gen-signature", "--auto-create"],
         "",
         "return:\n    True\n",
     );
-    assert!(desk.path("pki/master_sign.pem").exists());
+    assert!(tool.path("pki/master_sign.pem").exists());
 }

@@ -216,7 +216,7 @@ impl Parser {
                     "false" | "False" => ExprKind::Bool(false),
                     "none" | "None" => ExprKind::None,
                     _ => {
-                        self.note_read(&name);
+                        self.record_read(&name);
                         ExprKind::Name(name)
                     }
                 }

@@ -177,7 +177,7 @@ impl Parser {
         Ok(name)
     }
 
-    fn note_read(&mut self, name: &str) {
+    fn record_read(&mut self, name: &str) {
         for implicit in &mut self.macros {
             if let Some(used) = implicit.slot(name)
                 && *used == Use::Not
@@ -187,7 +187,7 @@ impl Parser {
         }
     }
 
-    fn note_assigned(&mut self, name: &str) {
+    fn record_assigned(&mut self, name: &str) {
         for implicit in &mut self.macros {
             if let Some(used) = implicit.slot(name)
                 && *used == Use::Not

@@ -208,7 +208,7 @@ impl Parser {
             && self.look().is_op(".")
         {
             self.skip(2);
-            self.note_read(&name);
+            self.record_read(&name);
             let attribute = self.any_name()?;
             return Ok(Target::Attribute(name, attribute, span));
         }
@@ -219,7 +219,7 @@ impl Parser {
             );
             if !constant {
                 self.skip(1);
-                self.note_assigned(&name);
+                self.record_assigned(&name);
                 return Ok(Target::Name(name));
             }
         }
@@ -230,7 +230,7 @@ impl Parser {
     fn expression_target(&mut self, value: Expr) -> Result<Target> {
         let what = match value.kind {
             ExprKind::Name(name) => {
-                self.note_assigned(&name);
+                self.record_assigned(&name);
                 return Ok(Target::Name(name));
             }
             ExprKind::Tuple(items) => {

@@ -84,7 +84,7 @@ impl Parser {
                 self.expect_op(",")?;
             }
             let name = self.any_name()?;
-            self.note_assigned(&name);
+            self.record_assigned(&name);
             self.expect_op("=")?;
             pairs.push((Target::Name(name), self.expression()?));
         }
@@ -247,7 +247,7 @@ impl Parser {
         let template = self.expression()?;
         self.expect_name("as")?;
         let target = self.any_name()?;
-        self.note_assigned(&target);
+        self.record_assigned(&target);
         let with_context = self.context(false);
         Ok(Import {
             template,
@@ -279,7 +279,7 @@ impl Parser {
             } else {
                 Str::clone(&name)
             };
-            self.note_assigned(&alias);
+            self.record_assigned(&alias);
             names.push((name, alias));
             let has_context = self.look().is_name("context")
                 && (self.peek().is_name("with") || self.peek().is_name("without"));

@@ -31,7 +31,7 @@ fn wanted(call: &Call<'_>) -> Vec<String> {
 }
 
 /// "module x" or "modules x, y", with a verb for one and for many.
-fn told(before: &str, names: &[String], one: &str, many: &str) -> Option<String> {
+fn modules_comment(before: &str, names: &[String], one: &str, many: &str) -> Option<String> {
     match names {
         [] => None,
         [name] => Some(format!("{before}ernel module {name}{one}")),
@@ -52,7 +52,7 @@ fn present(call: &Call<'_>) -> CallResult {
         .partition(|name| has.contains(&name.replace('-', "_")) || has.contains(name));
     let mut state = StateReturn::of(call);
     let mut comments: Vec<String> = Vec::new();
-    comments.extend(told(
+    comments.extend(modules_comment(
         "K",
         &old,
         " is already present",
@@ -63,7 +63,7 @@ fn present(call: &Call<'_>) -> CallResult {
         return Ok(state.into());
     }
     if call.is_test() {
-        comments.extend(told(
+        comments.extend(modules_comment(
             "K",
             &new,
             " is set to be loaded",
@@ -75,7 +75,12 @@ fn present(call: &Call<'_>) -> CallResult {
     let (new, unknown): (Vec<String>, Vec<String>) = new
         .into_iter()
         .partition(|name| known.contains(name) || known.contains(&name.replace('-', "_")));
-    comments.extend(told("K", &unknown, " is unavailable", " are unavailable"));
+    comments.extend(modules_comment(
+        "K",
+        &unknown,
+        " is unavailable",
+        " are unavailable",
+    ));
     let mut fine = unknown.is_empty();
     let (mut loaded, mut not, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     for name in new {
@@ -95,8 +100,8 @@ fn present(call: &Call<'_>) -> CallResult {
         }
     }
     fine &= not.is_empty() && errors.is_empty();
-    comments.extend(told("Loaded k", &loaded, "", ""));
-    comments.extend(told("Failed to load k", &not, "", ""));
+    comments.extend(modules_comment("Loaded k", &loaded, "", ""));
+    comments.extend(modules_comment("Failed to load k", &not, "", ""));
     comments.extend(errors);
     state.result = Some(fine);
     state.comment = comments.join("\n").into();
@@ -117,11 +122,11 @@ fn absent(call: &Call<'_>) -> CallResult {
         .collect();
     let mut state = StateReturn::of(call);
     if there.is_empty() {
-        let text = told("K", &wanted, " is already removed", " are already removed");
+        let text = modules_comment("K", &wanted, " is already removed", " are already removed");
         return Ok(state.ok(text.unwrap_or_default()).into());
     }
     if call.is_test() {
-        let text = told(
+        let text = modules_comment(
             "K",
             &there,
             " is set to be removed",
@@ -144,8 +149,8 @@ fn absent(call: &Call<'_>) -> CallResult {
     }
     let mut comments: Vec<String> = Vec::new();
     state.result = Some(not.is_empty() && errors.is_empty());
-    comments.extend(told("Removed k", &gone, "", ""));
-    comments.extend(told("Failed to remove k", &not, "", ""));
+    comments.extend(modules_comment("Removed k", &gone, "", ""));
+    comments.extend(modules_comment("Failed to remove k", &not, "", ""));
     comments.extend(errors);
     state.comment = comments.join("\n").into();
     Ok(state.into())

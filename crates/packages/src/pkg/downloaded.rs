@@ -56,7 +56,7 @@ pub(super) fn list(
 
 /// What was downloaded of `names`, with a word about those that were not;
 /// `nothing` is the message when none was.
-pub(super) fn told(mut all: Map, names: &[String], nothing: &str) -> Result<Map, PkgError> {
+pub(super) fn with_missing(mut all: Map, names: &[String], nothing: &str) -> Result<Map, PkgError> {
     let names_of = |names: &[&str]| names.join(", ");
     if all.is_empty() {
         let all: Vec<&str> = names.iter().map(String::as_str).collect();

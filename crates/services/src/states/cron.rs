@@ -94,7 +94,7 @@ fn present(call: &Call<'_>) -> CallResult {
         .into());
     }
     let outcome = called::set(call, &user, &job)?;
-    Ok(told(
+    Ok(set_result(
         StateReturn::new(name.as_str()),
         "Cron",
         &name,
@@ -105,7 +105,13 @@ fn present(call: &Call<'_>) -> CallResult {
 }
 
 /// The result of setting something.
-fn told(state: StateReturn, what: &str, name: &str, user: &str, outcome: &str) -> StateReturn {
+fn set_result(
+    state: StateReturn,
+    what: &str,
+    name: &str,
+    user: &str,
+    outcome: &str,
+) -> StateReturn {
     match outcome {
         "present" => state.ok(format!("{what} {name} already present")),
         "new" => state
@@ -146,7 +152,7 @@ fn absent(call: &Call<'_>) -> CallResult {
         .into());
     }
     let outcome = called::remove(call, &user, &name, identifier, special.as_deref())?;
-    Ok(told(
+    Ok(set_result(
         StateReturn::new(name.as_str()),
         "Cron",
         &name,
@@ -186,7 +192,7 @@ fn env_present(call: &Call<'_>) -> CallResult {
         .into());
     }
     let outcome = called::set_env(call, &user, &name, value)?;
-    Ok(told(
+    Ok(set_result(
         StateReturn::new(name.as_str()),
         "Cron env",
         &name,
@@ -208,7 +214,7 @@ fn env_absent(call: &Call<'_>) -> CallResult {
         .into());
     }
     let outcome = called::remove_env(call, &user, &name)?;
-    Ok(told(
+    Ok(set_result(
         StateReturn::new(name.as_str()),
         "Cron env",
         &name,

@@ -189,7 +189,7 @@ fn sls(call: &Call<'_>, mods: &Value, test: Option<bool>) -> CallResult {
                 let matches = named(inner, &mods);
                 let (mut high, errors) = compiler.render(&matches);
                 if !errors.is_empty() {
-                    return Compiled::errors(source.told(errors));
+                    return Compiled::errors(source.report_mistakes(errors));
                 }
                 exclude(&mut high, call.get("exclude"));
                 applied::compiled(call, source, &compiler, high)
@@ -253,7 +253,7 @@ fn from_top(call: &Call<'_>, ctx: &StateContext<'_>) -> Result<Applied, CallErro
             exclude(&mut high, call.get("exclude"));
             errors.extend(more);
             if !errors.is_empty() {
-                return Compiled::errors(source.told(errors));
+                return Compiled::errors(source.report_mistakes(errors));
             }
             if high.is_empty() {
                 return nothing("No states found for this minion");
@@ -274,7 +274,7 @@ fn no_top(source: &Source<'_>, compiler: &Compiler<'_>, mistakes: Vec<Mistake>) 
         .to_owned();
     let fault = compiler.top_fault();
     let fault = fault.map(|report| format!("The top file does not render: {report}"));
-    for reason in fault.into_iter().chain(source.told(mistakes)) {
+    for reason in fault.into_iter().chain(source.report_mistakes(mistakes)) {
         text.push('\n');
         text.push_str(&reason);
     }
@@ -304,7 +304,7 @@ fn sls_id(call: &Call<'_>) -> CallResult {
                 let compiler = Compiler::new(source);
                 let (high, errors) = compiler.render(&named(inner, &mods));
                 if !errors.is_empty() {
-                    return Ok(Applied::Errors(source.told(errors)));
+                    return Ok(Applied::Errors(source.report_mistakes(errors)));
                 }
                 applied::only(call, ctx, source, &compiler, high, &id)
             })

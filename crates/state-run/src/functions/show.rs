@@ -136,17 +136,17 @@ fn compile<T>(
     refuse_pillar_errors(call, &ctx)?;
     within_call(&ctx, call.job, |inner| {
         with_source(inner, |source| {
-            told(source, run(inner, &Compiler::new(source)))
+            with_reports(source, run(inner, &Compiler::new(source)))
         })
     })
 }
 
 /// Mistakes in Salt's words, their places told beside.
-fn told<T>(
+fn with_reports<T>(
     source: &Source<'_>,
     compiled: Result<Result<T, Vec<Mistake>>, CallError>,
 ) -> Result<Result<T, Vec<String>>, CallError> {
-    compiled.map(|compiled| compiled.map_err(|mistakes| source.told(mistakes)))
+    compiled.map(|compiled| compiled.map_err(|mistakes| source.report_mistakes(mistakes)))
 }
 
 fn show_highstate(call: &Call<'_>) -> CallResult {
@@ -211,7 +211,7 @@ fn show_state_usage(call: &Call<'_>) -> CallResult {
             } else {
                 Err(errors)
             };
-            told(source, Ok(usage))
+            with_reports(source, Ok(usage))
         })
     })?;
     Ok(match usage {

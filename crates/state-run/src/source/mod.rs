@@ -66,7 +66,7 @@ pub(crate) fn with_source<'c, T>(call: &'c Call<'c>, run: impl FnOnce(&Source<'_
 impl Source<'_> {
     /// Tells where mistakes are: the log, and whoever reads the return beside
     /// its value. What the value says is Salt's words, which are given back.
-    pub(crate) fn told(&self, mistakes: Vec<Mistake>) -> Vec<String> {
+    pub(crate) fn report_mistakes(&self, mistakes: Vec<Mistake>) -> Vec<String> {
         for mistake in &mistakes {
             let Some(report) = self.places.report(mistake) else {
                 continue;

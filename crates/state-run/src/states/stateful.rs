@@ -127,7 +127,7 @@ fn is_yes(value: &Value) -> Result<bool, CallError> {
 mod tests {
     use super::*;
 
-    fn told(out: &str) -> Map {
+    fn applied(out: &str) -> Map {
         let ran = Map::from([
             ("pid", Value::from(1)),
             ("retcode", 0.into()),
@@ -140,30 +140,30 @@ mod tests {
 
     #[test]
     fn the_last_line_tells() {
-        let record = told("work\nmore\n\nchanged=yes comment='It is done' x=1");
+        let record = applied("work\nmore\n\nchanged=yes comment='It is done' x=1");
         assert_eq!(record.get("comment"), Some(&"It is done".into()));
         let changes = record.get("changes").unwrap();
         assert_eq!(changes.get("x"), Some(&"1".into()));
         assert_eq!(changes.get("stdout"), Some(&"work\nmore\n".into()));
         assert_eq!(changes.get("retcode"), Some(&0.into()));
-        let record = told("\nchanged=no comment=same");
+        let record = applied("\nchanged=no comment=same");
         assert_eq!(record.get("changes"), Some(&Map::new().into()));
     }
 
     #[test]
     fn json_tells() {
-        let record = told("{\"changed\": true, \"comment\": \"ok\", \"a\": [1]}");
+        let record = applied("{\"changed\": true, \"comment\": \"ok\", \"a\": [1]}");
         assert_eq!(record.get("comment"), Some(&"ok".into()));
         assert_eq!(
             record.get("changes").and_then(|c| c.get("stdout")),
             Some(&"".into())
         );
-        assert_eq!(told("[1]").get("result"), Some(&false.into()));
+        assert_eq!(applied("[1]").get("result"), Some(&false.into()));
     }
 
     #[test]
     fn other_output_is_a_failure() {
-        let record = told("\nchanged=yes comment=a b");
+        let record = applied("\nchanged=yes comment=a b");
         assert_eq!(record.get("result"), Some(&false.into()));
         assert!(record.get("changes").unwrap().get("stdout").is_some());
     }

@@ -235,8 +235,8 @@ fn check_pillar(call: &Call<'_>) -> CallResult {
         for key in keys(call.arg(argument))? {
             let found = python::traverse_map(&pillar, &key, ":").filter(|value| !value.is_nil());
             match found {
-                None => note(&mut failed, key, None),
-                Some(value) if !is_kind(value) => note(&mut failed, key, Some(kind)),
+                None => insert_or_replace(&mut failed, key, None),
+                Some(value) if !is_kind(value) => insert_or_replace(&mut failed, key, Some(kind)),
                 Some(_) => fine.push_str(&format!("- {key} ({kind})\n")),
             }
         }
@@ -261,7 +261,11 @@ fn check_pillar(call: &Call<'_>) -> CallResult {
     .into())
 }
 
-fn note(failed: &mut Vec<(String, Option<&'static str>)>, key: String, kind: Option<&'static str>) {
+fn insert_or_replace(
+    failed: &mut Vec<(String, Option<&'static str>)>,
+    key: String,
+    kind: Option<&'static str>,
+) {
     match failed.iter_mut().find(|(known, _)| *known == key) {
         Some(known) => known.1 = kind,
         None => failed.push((key, kind)),

@@ -272,7 +272,7 @@ fn is_mounted(call: &Call<'_>) -> CallResult {
     Ok(at(call, &call.text("name")).is_some().into())
 }
 
-fn told(done: Result<(), String>) -> Value {
+fn true_or_text(done: Result<(), String>) -> Value {
     match done {
         Ok(()) => true.into(),
         Err(text) => text.into(),
@@ -290,12 +290,12 @@ fn mount_(call: &Call<'_>) -> CallResult {
         &opts,
         call.flag("mkmnt"),
     )?;
-    Ok(told(done))
+    Ok(true_or_text(done))
 }
 
 fn remount_(call: &Call<'_>) -> CallResult {
     let opts = options(call.arg("opts"));
-    Ok(told(remount(
+    Ok(true_or_text(remount(
         call,
         &call.text("name"),
         &call.text("device"),
@@ -306,7 +306,11 @@ fn remount_(call: &Call<'_>) -> CallResult {
 }
 
 fn umount_(call: &Call<'_>) -> CallResult {
-    Ok(told(umount(call, &call.text("name"), call.flag("lazy"))?))
+    Ok(true_or_text(umount(
+        call,
+        &call.text("name"),
+        call.flag("lazy"),
+    )?))
 }
 
 fn rm_fstab_(call: &Call<'_>) -> CallResult {

@@ -62,7 +62,7 @@ pub(in crate::pkg) fn download(
             all.insert(name.as_str(), format!("{DIRECTORY}/{file}"));
         }
     }
-    downloaded::told(
+    downloaded::with_missing(
         all,
         names,
         "Unable to download any of the following packages",

@@ -41,7 +41,7 @@ pub(in crate::pkg) fn download(call: &Call<'_>, names: &[String]) -> Result<Map,
             _ => {}
         }
     }
-    downloaded::told(all, names, "Unable to download packages")
+    downloaded::with_missing(all, names, "Unable to download packages")
 }
 
 /// The function `pkg.list_downloaded`.

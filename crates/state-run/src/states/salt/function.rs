@@ -3,7 +3,7 @@
 use halite_call::{Call, CallError, CallResult, MinionReturn, StateReturn};
 use halite_proto::{Map, Value};
 
-use super::minions::{Excused, command, note_job, shown, warn};
+use super::minions::{Excused, command, insert_job_id, shown, warn};
 use super::{COMMANDING, told};
 
 pub(super) fn function(call: &Call<'_>) -> CallResult {
@@ -38,7 +38,7 @@ pub(super) fn function(call: &Call<'_>) -> CallResult {
     if answer.returns.is_empty() {
         return Ok(shown(ret.failed("No minions responded")));
     }
-    note_job(&mut ret, answer.jid.as_deref());
+    insert_job_id(&mut ret, answer.jid.as_deref());
     let excused = Excused::read(call, &mut ret);
     let mut failed: Vec<&str> = Vec::new();
     for of in &answer.returns {

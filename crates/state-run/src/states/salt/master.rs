@@ -3,7 +3,7 @@
 use halite_call::{Call, CallResult, MasterFunction, StateReturn};
 use halite_proto::Value;
 
-use super::minions::{arguments, note_job};
+use super::minions::{arguments, insert_job_id};
 use super::{MASTER_FUNCTIONS, told};
 
 pub(super) fn runner(call: &Call<'_>) -> CallResult {
@@ -36,7 +36,7 @@ fn run(call: &Call<'_>, kind: MasterFunction, word: &str) -> CallResult {
         .as_map()
         .is_some_and(|map| map.contains_key("Error"));
     let success = answer.success && !says_error;
-    note_job(&mut ret, answer.jid.as_deref());
+    insert_job_id(&mut ret, answer.jid.as_deref());
     ret.changes.insert("return", answer.ret);
     ret.result = Some(success);
     let end = if success { "executed" } else { "failed" };

@@ -91,8 +91,8 @@ pub(super) fn shown(ret: StateReturn) -> Value {
     fields.into()
 }
 
-/// Notes the job in the result.
-pub(super) fn note_job(ret: &mut StateReturn, jid: Option<&str>) {
+/// Names the job in the result.
+pub(super) fn insert_job_id(ret: &mut StateReturn, jid: Option<&str>) {
     if let Some(jid) = jid {
         ret.more.insert("__jid__", jid);
     }

@@ -61,10 +61,10 @@ pub(super) fn parallel_runners(call: &Call<'_>) -> CallResult {
         }
         outputs.insert(asked.id, answer.ret);
     }
-    Ok(told(ret, outputs, &failed).into())
+    Ok(combined_return(ret, outputs, &failed).into())
 }
 
-fn told(mut ret: StateReturn, outputs: Map, failed: &[String]) -> StateReturn {
+fn combined_return(mut ret: StateReturn, outputs: Map, failed: &[String]) -> StateReturn {
     let of_states = !outputs.is_empty() && outputs.values().all(is_of_states);
     if of_states {
         for (id, output) in &outputs {

@@ -3,7 +3,7 @@
 use halite_call::{Call, CallResult, MinionReturn, StateReturn, python};
 use halite_proto::{Map, Value};
 
-use super::minions::{Excused, command, note_job, shown};
+use super::minions::{Excused, command, insert_job_id, shown};
 use super::{COMMANDING, told};
 
 pub(super) fn state(call: &Call<'_>) -> CallResult {
@@ -43,7 +43,7 @@ pub(super) fn state(call: &Call<'_>) -> CallResult {
     if answer.returns.is_empty() && call.flag("expect_minions") {
         return Ok(shown(ret.failed("No minions returned")));
     }
-    note_job(&mut ret, answer.jid.as_deref());
+    insert_job_id(&mut ret, answer.jid.as_deref());
     let excused = Excused::read(call, &mut ret);
     let outcome = Outcome::of(&answer.returns, &excused);
     outcome.tell(&mut ret, allow_fail);

@@ -13,11 +13,11 @@ fn a_long_chain_of_requisites_costs_no_stack() {
     }
     let low = Low::order(chunks, &low_options(&|_| true)).unwrap();
     let mut run = Run::of_id(low, &name(2999), RunOptions::default(), Rc::new(Known));
-    let mut world = World::of(&[]);
+    let mut machine = FakeMachine::of(&[]);
     let results = loop {
         match run.next(Moment::default()) {
             Step::Do(effect) => {
-                let reply = world.answer(effect);
+                let reply = machine.answer(effect);
                 run.answer(reply);
             }
             Step::Done(results) => break results,
@@ -69,12 +69,12 @@ proptest! {
         // A cycle is refused before anything runs.
         if Low::order(chunks.clone(), &low_options(&|_| true)).is_ok() {
             let kinds = [Does::Succeed, Does::Change, Does::Fail];
-            let mut world = World::default();
+            let mut machine = FakeMachine::default();
             for (n, does) in does.iter().enumerate() {
-                world.does.insert(name(n), kinds[usize::from(*does)]);
+                machine.does.insert(name(n), kinds[usize::from(*does)]);
             }
             let options = RunOptions { test, parallel_max: Some(most), ..RunOptions::default() };
-            let results = world.run(chunks, options);
+            let results = machine.run(chunks, options);
             for n in 0..count {
                 field(&results, &name(n), "result");
             }

@@ -1,4 +1,4 @@
-//! Runs against a world of a few lines: no system is touched.
+//! Runs against a machine of a few lines: no system is touched.
 
 mod graphs;
 mod requisites;
@@ -10,7 +10,7 @@ use super::*;
 use crate::chunk::Chunk;
 use crate::low::LowOptions;
 
-/// What a state of the pretended world does, by its name.
+/// What a state of the pretended machine does, by its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Does {
     Succeed,
@@ -39,14 +39,14 @@ impl Functions for Known {
 
 /// Answers effects and writes down what was asked for.
 #[derive(Default)]
-struct World {
+struct FakeMachine {
     does: BTreeMap<String, Does>,
     asked: Vec<String>,
     beside: Vec<StateCall>,
     now: u64,
 }
 
-impl World {
+impl FakeMachine {
     fn of(states: &[(&str, Does)]) -> Self {
         let own = |(name, does): &(&str, Does)| ((*name).to_owned(), *does);
         Self {
@@ -197,9 +197,9 @@ fn field(results: &Map, name: &str, key: &str) -> Value {
 }
 
 fn run(states: &[(&str, Does)], chunks: Vec<Chunk>) -> (Map, Vec<String>) {
-    let mut world = World::of(states);
-    let results = world.run(chunks, RunOptions::default());
-    let asked = world
+    let mut machine = FakeMachine::of(states);
+    let results = machine.run(chunks, RunOptions::default());
+    let asked = machine
         .asked
         .into_iter()
         .filter(|asked| asked != "t.mod_init");

@@ -56,8 +56,8 @@ fn mistakes_of_a_chunk_are_its_result() {
     unknown.set("fun", "nothing");
     let mut extra = chunk("extra", &[("bogus", 1.into())]);
     extra.set("state", "n");
-    let mut world = World::of(&[]);
-    let results = world.run(vec![unknown, extra], RunOptions::default());
+    let mut machine = FakeMachine::of(&[]);
+    let results = machine.run(vec![unknown, extra], RunOptions::default());
     let comment = |tag: &str| results.get(tag).and_then(|r| r.get("comment")).cloned();
     assert_eq!(
         comment("t_|-unknown_|-unknown_|-nothing"),
@@ -97,11 +97,11 @@ fn slots_are_filled() {
     let mut low = Low::order(vec![chunk("a", &[("text", slot)])], &low_options(&|_| true)).unwrap();
     low.warnings.clear();
     let mut run = Run::new(low, RunOptions::default(), Rc::new(Known));
-    let mut world = World::of(&[]);
+    let mut machine = FakeMachine::of(&[]);
     let call = loop {
         match run.next(Moment::default()) {
             Step::Do(Effect::Call(call)) => break call,
-            Step::Do(effect) => run.answer(world.answer(effect)),
+            Step::Do(effect) => run.answer(machine.answer(effect)),
             step => panic!("{step:?}"),
         }
     };
@@ -122,7 +122,7 @@ fn aggregated_chunks_are_joined_once() {
     ];
     let low = Low::order(chunks, &low).unwrap();
     let mut run = Run::new(low, RunOptions::default(), Rc::new(Known));
-    let mut world = World::of(&[]);
+    let mut machine = FakeMachine::of(&[]);
     let (mut joined, mut calls) = (Vec::new(), Vec::new());
     let results = loop {
         match run.next(Moment::default()) {
@@ -140,10 +140,10 @@ fn aggregated_chunks_are_joined_once() {
             }
             Step::Do(Effect::Call(call)) => {
                 calls.push(call.kwargs.get("pkgs").is_some());
-                run.answer(world.answer(Effect::Call(call)));
+                run.answer(machine.answer(Effect::Call(call)));
             }
             Step::Do(effect) => {
-                let reply = world.answer(effect);
+                let reply = machine.answer(effect);
                 run.answer(reply);
             }
             Step::Done(results) => break results,

@@ -7,6 +7,7 @@
 
 pub mod args;
 mod batches;
+mod bus_news;
 mod caller;
 mod connected;
 mod error;

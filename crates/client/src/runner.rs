@@ -10,8 +10,9 @@ use halite_proto::msgpack::unpack_wire;
 use halite_proto::{Jid, Map, Value};
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
+use super::bus_news::{BACK_WITHIN, BusNews, RECONNECT_PAUSE, next_event};
 use super::runner_watch::{self, LOOK_EVERY, RunnerWatch};
-use super::session::{BACK_WITHIN, BusNews, CACHE_TRIES_MAX, RECONNECT_PAUSE, next_event};
+use super::session::CACHE_TRIES_MAX;
 use super::{ClientError, ClientSettings, LocalClient, blocking};
 
 /// A runner to start.

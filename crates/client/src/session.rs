@@ -6,19 +6,12 @@ use std::time::{Duration, Instant};
 
 use halite_proto::event::is_trimmed;
 use halite_proto::{Jid, Map, MinionId, chain};
-use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
+use super::bus_news::{BACK_WITHIN, BusNews, RECONNECT_PAUSE, next_event};
 use super::look::Look;
 use super::{ClientError, FleetProgress, LocalClient, Published, blocking, connected};
 use halite_gather::{CollectOptions, Collector, Output, Return, words};
-
-/// Pause before the bus is tried again after it was lost.
-pub(super) const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
-
-/// How long a master that went away has to come back, as a service that is
-/// restarted does.
-pub(super) const BACK_WITHIN: Duration = Duration::from_secs(3);
 
 /// What is known of one minion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,6 +186,7 @@ impl<'a> Session<'a> {
     /// Waits until there is something to poll for.
     async fn wait(&mut self) {
         let now = Instant::now();
+        self.ask_silence_when_due(now);
         let timeout = self.collector.next_timeout(now);
         let timeout = match (timeout, self.gone_at) {
             (Some(timeout), Some(gone)) => Some(timeout.min(gone)),
@@ -210,16 +204,6 @@ impl<'a> Session<'a> {
                 None => std::future::pending().await,
             }
         };
-        if self.silence.asking.is_none() && self.silence.next.is_some_and(|next| next <= now) {
-            let client = self.client;
-            let ids = match self.silence.master_is_ours {
-                true => self.collector.pending().map(str::to_owned).collect(),
-                false => Vec::new(),
-            };
-            let jids = self.silence.polled.clone();
-            let about = self.published.jid.clone();
-            self.silence.asking = Some(Box::pin(client.ask_silence(ids, jids, about)));
-        }
         let next_look = self.silence.next.filter(|_| self.silence.asking.is_none());
         let look = async {
             match &mut self.silence.asking {
@@ -237,17 +221,7 @@ impl<'a> Session<'a> {
             event = next_event(&mut self.bus, &self.client.settings().event_pub),
                 if self.silence.polled.is_empty() =>
             {
-                match event {
-                    BusNews::Event(event) => self.event(&event),
-                    BusNews::Lost => {
-                        self.was_lost = true;
-                        self.gone_at = Some(Instant::now() + BACK_WITHIN);
-                    }
-                    BusNews::Back => {
-                        self.gone_at = None;
-                        self.catch_up().await;
-                    }
-                }
+                self.take_bus_news(event).await;
             }
             answer = question => {
                 self.question = None;
@@ -259,15 +233,49 @@ impl<'a> Session<'a> {
             looked = look => {
                 if let Some(answer) = looked {
                     self.silence.taken(answer);
-                    if let Some(known) = &mut self.silence.known {
-                        self.client.places.silent(known.reasons());
-                        self.collector.away(known.gone());
-                        let returns = std::mem::take(&mut known.returns);
-                        take_polled(&mut self.collector, returns);
-                    }
+                    self.take_what_master_knows();
                 }
             }
             () = timer => {}
+        }
+    }
+
+    /// Asks the master about those who are missing, if it is time to.
+    fn ask_silence_when_due(&mut self, now: Instant) {
+        if self.silence.asking.is_some() || self.silence.next.is_none_or(|next| next > now) {
+            return;
+        }
+        let client = self.client;
+        let ids = match self.silence.master_is_ours {
+            true => self.collector.pending().map(str::to_owned).collect(),
+            false => Vec::new(),
+        };
+        let jids = self.silence.polled.clone();
+        let about = self.published.jid.clone();
+        self.silence.asking = Some(Box::pin(client.ask_silence(ids, jids, about)));
+    }
+
+    async fn take_bus_news(&mut self, news: BusNews) {
+        match news {
+            BusNews::Event(event) => self.event(&event),
+            BusNews::Lost => {
+                self.was_lost = true;
+                self.gone_at = Some(Instant::now() + BACK_WITHIN);
+            }
+            BusNews::Back => {
+                self.gone_at = None;
+                self.catch_up().await;
+            }
+        }
+    }
+
+    /// Takes over why minions are silent, and returns that were not heard.
+    fn take_what_master_knows(&mut self) {
+        if let Some(known) = &mut self.silence.known {
+            self.client.places.silent(known.reasons());
+            self.collector.away(known.gone());
+            let returns = std::mem::take(&mut known.returns);
+            take_polled(&mut self.collector, returns);
         }
     }
 
@@ -368,37 +376,4 @@ fn take_polled(collector: &mut Collector, returns: Map) {
             }
         }
     }
-}
-
-/// What the bus has to say.
-pub(super) enum BusNews {
-    Event(BusEvent),
-    Lost,
-    Back,
-}
-
-/// The next event; a bus that is lost is tried again until it is back.
-pub(super) async fn next_event(bus: &mut Option<EventSubscriber>, endpoint: &Endpoint) -> BusNews {
-    let Some(connected) = bus else {
-        loop {
-            tokio::time::sleep(RECONNECT_PAUSE).await;
-            if let Ok(again) = EventSubscriber::connect(endpoint).await {
-                tracing::info!("the event bus is back");
-                *bus = Some(again);
-                return BusNews::Back;
-            }
-        }
-    };
-    match connected.next().await {
-        Ok(Some(event)) => return BusNews::Event(event),
-        Ok(None) => tracing::warn!("the master went away; trying to reach it again"),
-        Err(error) => {
-            tracing::warn!(
-                "the master went away; trying to reach it again: {}",
-                chain(&error)
-            );
-        }
-    }
-    *bus = None;
-    BusNews::Lost
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use halite_proto::returns::ReturnJid;
 use halite_proto::time::JidClock;
-use halite_proto::{Map, Value};
+use halite_proto::{Jid, Map, Value};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tracing::{debug, error, warn};
@@ -41,13 +41,7 @@ const MINE_UPDATE: &str = "mine.update";
 
 async fn update_mine(executor: &Arc<Executor>) {
     let minion = executor.minion();
-    let enabled = minion.opts.get("mine_enabled").is_none_or(Value::is_true);
-    let minutes = minion
-        .opts
-        .get("mine_interval")
-        .and_then(Value::as_i64)
-        .unwrap_or(60);
-    let Some(period) = minutes_to_duration(minutes).filter(|_| enabled) else {
+    let Some(period) = mine_period(&minion.opts) else {
         return;
     };
     let is_returned = minion
@@ -94,18 +88,7 @@ async fn update_mine(executor: &Arc<Executor>) {
             executor::run_own(minion, jid, MINE_UPDATE, &round).await;
             continue;
         }
-        let own = OwnJob {
-            jid,
-            fun: MINE_UPDATE.to_owned(),
-            args: Vec::new(),
-            kwargs: Map::new(),
-            schedule: Some(MINE_JOB.to_owned()),
-            metadata: None,
-            is_shown: true,
-            returns: Returns::ToAll(ReturnJid::Req),
-            returners: ChosenReturners::default(),
-            returner_options: Map::new(),
-        };
+        let own = mine_job(jid);
         let is_ready = |phase: &watch::Receiver<Phase>| *phase.borrow() == Phase::Ready;
         let there: Vec<bool> = phases.iter().map(is_ready).collect();
         Arc::clone(executor).run_own_job(own).await;
@@ -114,6 +97,30 @@ async fn update_mine(executor: &Arc<Executor>) {
                 round.record(master);
             }
         }
+    }
+}
+
+/// How often the mine is updated, if it is.
+fn mine_period(opts: &Map) -> Option<Duration> {
+    const MINUTES: i64 = 60;
+    let enabled = opts.get("mine_enabled").is_none_or(Value::is_true);
+    let minutes = opts.get("mine_interval").and_then(Value::as_i64);
+    minutes_to_duration(minutes.unwrap_or(MINUTES)).filter(|_| enabled)
+}
+
+/// The update as a job whose return all masters get.
+fn mine_job(jid: Jid) -> OwnJob {
+    OwnJob {
+        jid,
+        fun: MINE_UPDATE.to_owned(),
+        args: Vec::new(),
+        kwargs: Map::new(),
+        schedule: Some(MINE_JOB.to_owned()),
+        metadata: None,
+        is_shown: true,
+        returns: Returns::ToAll(ReturnJid::Req),
+        returners: ChosenReturners::default(),
+        returner_options: Map::new(),
     }
 }
 

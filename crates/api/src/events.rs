@@ -162,6 +162,10 @@ impl Events {
                     tracing::info!("the event bus of the master is heard");
                     while let Ok(Some(event)) = bus.next().await {
                         let Some(shared) = weak.upgrade() else { return };
+                        // Some are large; a stream begins with what comes after it.
+                        if shared.next.receiver_count() == 0 {
+                            continue;
+                        }
                         match event.unpack() {
                             Ok(event) => shared.take(&event),
                             Err(error) => {
@@ -229,10 +233,6 @@ impl Events {
 
 impl Shared {
     fn take(&self, event: &Event) {
-        // Some are large; a stream begins with what comes after it.
-        if self.next.receiver_count() == 0 {
-            return;
-        }
         let Some(text) = Text::new(event) else {
             tracing::warn!(tag = %event.tag, "an event cannot be told as JSON");
             return;

@@ -9,19 +9,22 @@ use crate::error::chain;
 
 impl Jobs {
     /// Stores what a runner or a wheel function has returned, as the return of a
-    /// minion with the master's name.
-    pub(crate) fn store_runner_return(&self, jid: &Jid, data: &Map) {
+    /// minion with the master's name, and gives it back: it may be large.
+    pub(crate) fn store_runner_return(&self, jid: &Jid, data: Map) -> Map {
         let settings = &self.settings;
         if !(settings.stores_runner_returns && settings.stores_returns) {
-            return;
+            return data;
         }
         let Ok(id) = MinionId::parse(self.general.id.as_str()) else {
-            return;
+            return data;
         };
         let args = data.get("fun_args").and_then(Value::as_list);
+        let args = args.unwrap_or_default().to_vec();
         let fun = data.get("fun").and_then(Value::as_str).unwrap_or_default();
+        let fun = fun.to_owned();
+        let retcode = data.get("retcode").and_then(Value::as_i64).unwrap_or(0);
         let load = Map::from([
-            ("fun", Value::from(fun)),
+            ("fun", Value::from(fun.as_str())),
             ("arg", Value::List(Vec::new())),
             ("tgt", (&id).into()),
             ("tgt_type", "list".into()),
@@ -31,10 +34,10 @@ impl Jobs {
         ]);
         let ret = JobReturn::new(
             ReturnJid::Jid(jid.clone()),
-            FunSpec::One(fun.to_owned()),
-            args.unwrap_or_default().to_vec(),
-            data.clone().into(),
-            data.get("retcode").and_then(Value::as_i64).unwrap_or(0),
+            FunSpec::One(fun),
+            args,
+            data.into(),
+            retcode,
         );
         let stored = self
             .cache
@@ -45,6 +48,10 @@ impl Jobs {
         self.mirror.returned(jid, &id, &ret);
         if let Err(error) = stored {
             tracing::error!(%jid, "could not keep what a runner returned: {}", chain(&error));
+        }
+        match ret.ret {
+            Value::Map(data) => data,
+            _ => Map::new(),
         }
     }
 }

@@ -120,8 +120,7 @@ impl Run {
         data.insert("success", success);
         // Who hears of its end does not find it among those that run.
         drop(running);
-        self.tell(runners, &data);
-        data
+        self.tell(runners, data)
     }
 
     fn failed(&self, error: &RunnerError) -> Value {
@@ -132,16 +131,18 @@ impl Run {
         }
     }
 
-    /// Tells of the end, unless somebody else has.
-    fn tell(&self, runners: &Runners, data: &Map) {
+    /// Tells of the end, unless somebody else has. What is told may be large, and is
+    /// given back.
+    fn tell(&self, runners: &Runners, mut data: Map) -> Map {
         if !self.stop.claim() {
             tracing::info!(jid = %self.jid, "the runner {} has ended after all", self.fun());
-            return;
+            return data;
         }
         if self.asked.is_kept {
-            runners.jobs.store_runner_return(&self.jid, data);
+            data = runners.jobs.store_runner_return(&self.jid, data);
         }
         runners.bus.fire(&format!("{}/ret", self.tag), data.clone());
+        data
     }
 
     /// Tells of the end of a run that does not heed the order to stop.
@@ -150,7 +151,7 @@ impl Run {
         data.insert("retcode", 1);
         data.insert("return", self.failed(&RunnerError::Stopped(why)));
         data.insert("success", false);
-        self.tell(runners, &data);
+        self.tell(runners, data);
     }
 
     fn called(

@@ -134,7 +134,7 @@ pub(crate) fn run(wheel: &Wheel, fun: &str, args: Vec<Value>, kwargs: Map, user:
     data.insert("return", value);
     data.insert("success", success);
     let told = without_secrets(&data);
-    wheel.jobs.store_runner_return(&jid, &told);
+    let told = wheel.jobs.store_runner_return(&jid, told);
     wheel.bus.fire(&format!("{tag}/ret"), told);
     let stamp = (!is_known).then(now_micros);
     let data = answer(&data, &tag, stamp);

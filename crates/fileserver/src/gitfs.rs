@@ -24,7 +24,6 @@ use halite_proto::{Map, SaltEnv, Value};
 use self::complaints::Complaints;
 use self::fetching::Fetching;
 use self::listing::ListCache;
-pub use self::moved::MovedEnvs;
 use crate::file::Stat;
 use crate::limits::HASHES_MAX;
 use crate::requested_path::RequestedPath;

@@ -9,7 +9,7 @@ use halite_git::{GitError, Repository, all_at_once};
 use halite_proto::chain;
 use tracing::error;
 
-use crate::Changes;
+use crate::changes::Changes;
 
 /// Fetches remotes, each in a thread of its own. What fails is logged.
 pub(super) fn update_all(repositories: &[Arc<Repository>], stop: &Arc<AtomicBool>) -> Changes {

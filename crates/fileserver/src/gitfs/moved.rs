@@ -1,15 +1,12 @@
 //! Which environments an update of a remote has moved to other commits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use halite_git::{GitError, Remote, Repository, Snapshot, Updated};
 use halite_proto::SaltEnv;
 
-use crate::Changes;
+use crate::changes::{Changes, MovedEnvs};
 use crate::limits::MOVED_ENVS_MAX;
-
-/// The commits of environments; `None` of one that is gone.
-pub type MovedEnvs = BTreeMap<String, Option<String>>;
 
 impl Changes {
     /// Has `update` fetch a remote, and says what it has changed.
@@ -35,13 +32,6 @@ impl Changes {
             changes.remotes.insert(remote.id(), moved);
         }
         Ok((updated, changes))
-    }
-
-    /// Adds those of another remote.
-    pub(crate) fn extend(&mut self, other: Self) {
-        let is_different = self.is_different == Some(true) || other.is_different == Some(true);
-        self.is_different = Some(is_different);
-        self.remotes.extend(other.remotes);
     }
 }
 

@@ -40,11 +40,8 @@ impl Default for FilingLocks {
 
 impl FilingLocks {
     pub(super) fn lock(&self, id: &MinionId) -> OneMinion<'_> {
-        let mut hasher = DefaultHasher::new();
-        id.hash(&mut hasher);
-        let at = usize::try_from(hasher.finish() % LOCKS as u64).unwrap_or(0);
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-        let single = &self.single[at];
+        let single = &self.single[lock_of(id)];
         OneMinion {
             _single: single.lock().unwrap_or_else(PoisonError::into_inner),
             _all: all,
@@ -58,8 +55,17 @@ impl FilingLocks {
     }
 }
 
+/// Which lock a minion shares with others.
+fn lock_of(id: &MinionId) -> usize {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    usize::try_from(hasher.finish() % LOCKS as u64).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     fn id(text: &str) -> MinionId {
@@ -71,16 +77,11 @@ mod tests {
         let locks = FilingLocks::default();
         let web1 = locks.lock(&id("web1"));
         assert!(locks.all.try_write().is_err(), "all while one is held");
-        let others = (0..LOCKS * 4).map(|number| id(&format!("db{number}")));
-        let mut held = Vec::new();
-        for other in others {
-            let mut hasher = DefaultHasher::new();
-            other.hash(&mut hasher);
-            let at = usize::try_from(hasher.finish() % LOCKS as u64).expect("small");
-            held.extend(locks.single[at].try_lock().ok());
-        }
-        assert_eq!(held.len(), LOCKS - 1, "each lock but that of web1");
-        drop((web1, held));
+        let others = (0..LOCKS * 32).map(|number| lock_of(&id(&format!("db{number}"))));
+        let free = others.filter(|at| locks.single[*at].try_lock().is_ok());
+        let free: HashSet<usize> = free.collect();
+        assert_eq!(free.len(), LOCKS - 1, "each lock but that of web1");
+        drop(web1);
         let all = locks.lock_all();
         assert!(locks.all.try_read().is_err(), "one while all are held");
         drop(all);

@@ -28,9 +28,12 @@ pub const INDEXED_JOBS_MAX: usize = 250_000;
 /// read each time.
 pub const INDEXED_LOAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Bytes of this of all of them together. What is more is read each time, of the
-/// oldest jobs first.
+/// Bytes of this of all of them together. What finds no room is read each time.
 pub const INDEXED_LOADS_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Most jobs that are remembered as published anew until the next list. With more, it
+/// reads all of them.
+pub const REWRITTEN_LOADS_MAX: usize = 10_000;
 
 /// How many of them are read before somebody who lists jobs is let in between.
 pub const LOADS_READ_AT_ONCE: usize = 500;

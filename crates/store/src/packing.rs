@@ -8,11 +8,14 @@ use halite_proto::{Jid, Map, MinionId, Value};
 
 use crate::error::StoreError;
 
+/// The `cmd` of what is known of a job from its returns alone.
+pub(crate) const FROM_RETURN: &str = "_return";
+
 /// The load of a job that was not published here: `salt-call`, a schedule, or
 /// another master's job.
 pub fn load_of_return(jid: &Jid, id: &MinionId, ret: &JobReturn) -> Map {
     let mut load = Map::from([
-        ("cmd", Value::from("_return")),
+        ("cmd", Value::from(FROM_RETURN)),
         ("id", Value::from(id)),
         ("jid", Value::from(jid)),
         ("fun", ret.fun.to_value()),

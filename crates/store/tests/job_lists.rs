@@ -183,4 +183,9 @@ fn loads_that_have_been_there_for_long_are_not_read_again() {
     cache.check(&lists, "what was read before");
     // What is asked of one job is read from its files.
     assert_eq!(lists.load(&jid(1)).unwrap(), None);
+    // The next part of a batch is published under the same id.
+    cache.write_load(&jid(2), load(7, 3));
+    lists.save_load(&jid(2), &load(7, 3), None).unwrap();
+    set_back(&cache.job_dir(&jid(2)).join(".load.p"));
+    cache.check(&lists, "what was published anew");
 }

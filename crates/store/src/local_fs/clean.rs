@@ -13,7 +13,6 @@ use crate::limits::BROKEN_JOB_AGE_S;
 
 impl Jobs {
     pub(crate) fn clean(&self, keep: Duration, now: SystemTime) -> Result<Cleaned, StoreError> {
-        self.write_all_seen()?;
         self.clean_publishers(keep, now)?;
         let mut cleaned = Cleaned::default();
         for shard in entries(&self.dir)? {
@@ -43,6 +42,8 @@ impl Jobs {
         if cleaned.removed > 0 {
             self.forget_recent();
         }
+        // Last: on a full disk there is room for it now.
+        self.write_all_seen();
         Ok(cleaned)
     }
 }

@@ -3,12 +3,13 @@
 //! A list of 100,000 jobs would open 200,000 small files each time. Invariant: a
 //! list shows what is on disk when it is asked for, whoever wrote it: a directory of
 //! jobs that has changed is read again, and so is each load that was missing or has
-//! not long been there. Only a load that another program writes anew [`SETTLED_LOAD`]
-//! after the first is not seen before this program starts again; Salt and Halite
-//! write it once, within moments of the job's directory.
+//! not long been there, or that this process has written anew, as for each part of a
+//! batch. Only a load that another program writes anew [`SETTLED_LOAD`] after the first
+//! is not seen before this program starts again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -24,6 +25,7 @@ use crate::error::StoreError;
 use crate::job_filter::JobFilter;
 use crate::limits::{
     INDEXED_JOBS_MAX, INDEXED_LOAD_BYTES_MAX, INDEXED_LOADS_BYTES_MAX, LOADS_READ_AT_ONCE,
+    REWRITTEN_LOADS_MAX,
 };
 
 /// A load that has been there for so long stays as it is.
@@ -31,7 +33,12 @@ const SETTLED_LOAD: Duration = Duration::from_secs(300);
 
 /// The index of one cache directory.
 #[derive(Debug, Default)]
-pub(super) struct JobIndex(Mutex<State>);
+pub(super) struct JobIndex {
+    state: Mutex<State>,
+    /// Jobs whose loads this process has written anew. Apart, so that who writes one
+    /// does not wait for who lists jobs.
+    rewritten: Mutex<HashSet<Jid>>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -76,7 +83,7 @@ enum Load {
 
 impl Jobs {
     /// Brings the index up to date, so that the next list need not. Who lists jobs
-    /// meanwhile waits for a small part of it.
+    /// meanwhile waits for the ids, or for some of the loads.
     pub(crate) fn read_index(&self) -> Result<(), StoreError> {
         if !self.index.lock().update(self)? {
             return Ok(());
@@ -119,9 +126,36 @@ impl Jobs {
 }
 
 impl JobIndex {
+    /// Takes note that this process has written the load of a job anew.
+    pub(super) fn rewritten(&self, jid: &Jid) {
+        let mut rewritten = self.lock_rewritten();
+        if rewritten.len() < REWRITTEN_LOADS_MAX {
+            rewritten.insert(jid.clone());
+        } else {
+            // Nobody has listed jobs for long: they are all read again.
+            drop(rewritten);
+            *self.lock() = State::default();
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic of who lists leaves it whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for jid in self.lock_rewritten().drain() {
+            let State {
+                jobs, load_bytes, ..
+            } = &mut *state;
+            if let Some(load) = jobs.get_mut(&jid) {
+                load.let_go(load_bytes);
+            }
+        }
+        state
+    }
+
+    fn lock_rewritten(&self) -> MutexGuard<'_, HashSet<Jid>> {
+        self.rewritten
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -139,8 +173,22 @@ impl State {
                     count += known.jobs.len() + known.without_id.len();
                 }
                 _ => {
-                    let jobs = entries(&path).unwrap_or_default().into_iter();
-                    let jobs = jobs.map(|job| job.file_name());
+                    let jobs = match entries(&path) {
+                        Ok(jobs) => jobs.into_iter().map(|job| job.file_name()),
+                        // A file, which has none.
+                        Err(_) if fs::symlink_metadata(&path).is_ok_and(|at| !at.is_dir()) => {
+                            continue;
+                        }
+                        Err(error) => {
+                            tracing::warn!(%error, "the jobs there are listed as they were");
+                            if let Some(known) = self.shards.get_mut(&name) {
+                                known.stamp = None;
+                                count += known.jobs.len() + known.without_id.len();
+                            }
+                            there.insert(name);
+                            continue;
+                        }
+                    };
                     let jobs: Vec<OsString> = jobs.filter(|name| !is_hidden(name)).collect();
                     count += jobs.len();
                     let name = name.clone();

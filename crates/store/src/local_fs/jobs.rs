@@ -142,7 +142,12 @@ impl Jobs {
         minions: Option<&[MinionId]>,
     ) -> Result<(), StoreError> {
         let path = self.job_dir(jid).join(LOAD);
-        put_making_dir(&path, &pack_load(path.display(), load)?)?;
+        let packed = pack_load(path.display(), load)?;
+        let is_anew = exists(&path)?;
+        put_making_dir(&path, &packed)?;
+        if is_anew {
+            self.index.rewritten(jid);
+        }
         match minions {
             Some(minions) => self.save_minions(jid, minions, None),
             None => Ok(()),
@@ -219,34 +224,34 @@ impl Jobs {
         put(&path, &packed)?;
         if known == Known::FromReturns {
             // Nobody else says who was meant, and 3006 wants the list.
-            let mut seen = self.seen();
-            let due = seen.add(jid, id);
-            self.write_seen(&mut seen, due)?;
+            let due = self.seen().add(jid, id);
+            self.write_seen(due);
         }
         Ok(Saved::Stored)
     }
 
     /// Writes the lists of minions that were not due yet.
-    pub(super) fn write_all_seen(&self) -> Result<(), StoreError> {
-        let mut seen = self.seen();
-        let all = seen.take_all();
-        self.write_seen(&mut seen, all)
+    pub(super) fn write_all_seen(&self) {
+        let all = self.seen().take_all();
+        self.write_seen(all);
     }
 
-    /// Writes these lists. Until it has, nobody else looks at what is not written.
-    fn write_seen(&self, seen: &mut SeenMinions, due: Vec<SeenOf>) -> Result<(), StoreError> {
-        let mut written = Ok(());
+    /// Writes these lists. The returns are stored, and ours see from them who has
+    /// returned, so one that cannot be written is no error of theirs.
+    fn write_seen(&self, due: Vec<SeenOf>) {
         for (jid, minions) in due {
-            let ids: Vec<MinionId> = minions.iter().cloned().collect();
-            if let Err(error) = self.save_minions(&jid, &ids, None) {
-                seen.put_back(jid, minions);
-                written = Err(error);
+            let minions: Vec<MinionId> = minions.into_iter().collect();
+            // One that was cleaned away is not made again.
+            let dir = self.job_dir(&jid);
+            if dir.is_dir()
+                && let Err(error) = self.save_minions(&jid, &minions, None)
+            {
+                tracing::warn!(%error, "a list of a job's minions is not complete");
             }
         }
-        written
     }
 
-    pub(super) fn seen(&self) -> MutexGuard<'_, SeenMinions> {
+    fn seen(&self) -> MutexGuard<'_, SeenMinions> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -314,9 +319,7 @@ impl Jobs {
 
 impl Drop for Jobs {
     fn drop(&mut self) {
-        if let Err(error) = self.write_all_seen() {
-            tracing::warn!(%error, "a list of a job's minions is not complete");
-        }
+        self.write_all_seen();
     }
 }
 

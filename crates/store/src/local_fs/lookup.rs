@@ -10,17 +10,30 @@ use super::jobs::{ENDTIME, JID, Jobs, LOAD, OUT, RETURN};
 use crate::error::StoreError;
 use crate::job_filter::JobFilter;
 use crate::kept::StoredReturn;
+use crate::packing::FROM_RETURN;
 
 impl Jobs {
     pub(crate) fn load(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
         let Some(mut map) = self.bare_load(jid)? else {
             return Ok(None);
         };
-        // First, since what is written meanwhile is in the file.
-        let unwritten = self.seen().unwritten(jid);
-        let minions = minions_in(&self.job_dir(jid), unwritten)?;
+        let dir = self.job_dir(jid);
+        let mut minions = minions_in(&dir)?;
+        // Nobody has said who was meant, and the list of those that return is
+        // written now and then.
+        if map.get("cmd").and_then(Value::as_str) == Some(FROM_RETURN) {
+            let returned = entries(&dir)?.into_iter();
+            let returned = returned.filter(|entry| entry.path().is_dir());
+            minions.extend(returned.filter_map(|entry| {
+                let id = entry.file_name().to_str().and_then(visible_id)?;
+                Some(id.to_string())
+            }));
+        }
+        minions.sort_unstable();
+        minions.dedup();
         if !minions.is_empty() {
-            map.insert("Minions", minions);
+            let minions = minions.into_iter().map(Value::from).collect();
+            map.insert("Minions", Value::List(minions));
         }
         Ok(Some(map))
     }
@@ -143,10 +156,9 @@ fn stored_return(minion_dir: &Path) -> Result<Option<StoredReturn>, StoreError> 
     Ok(Some(StoredReturn { data, out }))
 }
 
-/// The ids in `.minions.p` and the lists of syndics, and those that are written
-/// later, sorted.
-fn minions_in(dir: &Path, unwritten: Vec<MinionId>) -> Result<Vec<Value>, StoreError> {
-    let mut ids: Vec<String> = unwritten.iter().map(ToString::to_string).collect();
+/// The ids in `.minions.p` and the lists of syndics.
+fn minions_in(dir: &Path) -> Result<Vec<String>, StoreError> {
+    let mut ids: Vec<String> = Vec::new();
     for entry in entries(dir)? {
         let name = entry.file_name();
         let is_list = name
@@ -164,9 +176,7 @@ fn minions_in(dir: &Path, unwritten: Vec<MinionId>) -> Result<Vec<Value>, StoreE
             Some(other) => return Err(StoreError::kind(path.display(), &other, "list")),
         }
     }
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(ids.into_iter().map(Value::from).collect())
+    Ok(ids)
 }
 
 fn visible_id(name: &str) -> Option<MinionId> {

@@ -3,7 +3,8 @@
 //! Of a job that another master has published, a master knows the minions that
 //! have returned and no others. Each one writes the whole list, so a list is written
 //! when it has grown by a part of itself: all writes together are a few times as long
-//! as the last. Other processes see the last of them later.
+//! as the last. Only Salt's own programs go by the list alone, and may see the last
+//! eighth late, after a crash never; ours look who has returned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,19 +50,6 @@ impl SeenMinions {
             due.push((jid, seen.unwritten));
         }
         due
-    }
-
-    /// Takes what could not be written, to be written with the next.
-    pub(super) fn put_back(&mut self, jid: Jid, minions: BTreeSet<MinionId>) {
-        let seen = self.jobs.entry(jid).or_default();
-        seen.written = seen.written.saturating_sub(minions.len());
-        seen.unwritten.extend(minions);
-    }
-
-    /// What is in no file yet of a job.
-    pub(super) fn unwritten(&self, jid: &Jid) -> Vec<MinionId> {
-        let seen = self.jobs.get(jid);
-        seen.map_or_else(Vec::new, |seen| seen.unwritten.iter().cloned().collect())
     }
 
     /// All that is not written yet.

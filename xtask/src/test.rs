@@ -30,7 +30,7 @@ use crate::screen::{Style, paint};
 use count::Count;
 use program::{MARK, Runner};
 use somebody::Somebody;
-use suites::Suite;
+pub(crate) use suites::Suite;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -6,8 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 
 use crate::build::root;
+use crate::test::Suite;
 
 const PAGE: &str = "SECURITY.md";
 
@@ -80,7 +82,14 @@ fn complaints(
         let words: Vec<&str> = proof.split('`').skip(1).step_by(2).collect();
         let is_path = |word: &str| PATHS.iter().any(|start| word.starts_with(start));
         let is_test = |word: &str| !word.contains(['/', '-', ':']) && word.matches('_').count() > 1;
-        let is_suite = proof.contains("suite `");
+        let suites = proof.split("suite `").skip(1);
+        let suites: Vec<&str> = suites.filter_map(|rest| rest.split('`').next()).collect();
+        for suite in &suites {
+            if <Suite as ValueEnum>::from_str(suite, false).is_err() {
+                complaints.push(format!("{PAGE}:{number}: there is no suite {suite}"));
+            }
+        }
+        let is_suite = !suites.is_empty();
         if number > 1 && proof != "proven by" && !is_suite {
             let proves = |word: &&str| is_path(word) || is_test(word);
             if !words.iter().any(proves) {
@@ -125,6 +134,7 @@ mod tests {
         };
         assert_eq!(of("`a_b_c` (`crates/a`)"), 0);
         assert_eq!(of("suite `rest-api`"), 0);
+        assert_eq!(of("suite `rest`"), 1);
         assert_eq!(of("`a_b_d`"), 1);
         assert_eq!(of("`crates/b`"), 1);
         assert_eq!(of("the reader's faith"), 1);

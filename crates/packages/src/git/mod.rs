@@ -4,12 +4,10 @@
 
 mod command;
 mod config;
-mod configured;
 pub(crate) mod half_clone;
 pub(crate) mod half_update;
 mod history;
 mod password;
-mod places;
 mod remote;
 pub(crate) mod run;
 mod worktree;

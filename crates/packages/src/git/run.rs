@@ -10,6 +10,8 @@ use halite_call::{Call, CallError, paths, python, shlex};
 use halite_git::TrackedRun;
 use halite_proto::{Map, Value};
 
+use super::password;
+
 /// Where and as whom git runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Git {
@@ -136,7 +138,7 @@ impl Git {
 
     fn program<'c, 'a>(&self, call: &'c Call<'a>, words: &[String]) -> Program<'c, 'a> {
         let mut line = vec!["git".to_owned()];
-        let hidden = self.hidden(call, words);
+        let hidden = password::hidden(words);
         let words = hidden
             .as_ref()
             .map_or(words, |hidden| hidden.words.as_slice());
@@ -152,7 +154,7 @@ impl Git {
             // Who only looks locks nothing.
             .env("GIT_OPTIONAL_LOCKS", "0");
         for (name, value) in hidden.map(|hidden| hidden.env).unwrap_or_default() {
-            program = program.env(&name, value);
+            program = program.env(name, value);
         }
         if !self.identity.is_empty() {
             let keys: String = self
@@ -197,9 +199,6 @@ impl Git {
         self.killed.fetch_or(is_killed, Ordering::Relaxed);
         if let Some(tracked) = tracked {
             tracked.end(is_killed);
-        }
-        if ran.as_ref().is_ok_and(Ran::ok) {
-            self.keep_places(call, words)?;
         }
         ran
     }

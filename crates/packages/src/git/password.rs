@@ -27,20 +27,25 @@ pub(super) fn hidden(words: &[String]) -> Option<Hidden> {
     let (place, host, password) = split(words.get(index)?)?;
     let mut words = words.to_vec();
     *words.get_mut(index)? = place;
+    // Another host, which the first one names, gets nothing, and a proxy keeps its own.
+    let key = format!("credential.https://{host}.helper");
     let env = vec![
         ("GIT_CONFIG_COUNT", "2".to_owned()),
-        // No other helper is asked, or told.
-        ("GIT_CONFIG_KEY_0", "credential.helper".to_owned()),
+        // No other helper of the host is asked, or told.
+        ("GIT_CONFIG_KEY_0", key.clone()),
         ("GIT_CONFIG_VALUE_0", String::new()),
-        // Another host, which the first one names, gets nothing.
-        (
-            "GIT_CONFIG_KEY_1",
-            format!("credential.https://{host}.helper"),
-        ),
+        ("GIT_CONFIG_KEY_1", key),
         ("GIT_CONFIG_VALUE_1", HELPER.to_owned()),
         (PASSWORD, password),
     ];
     Some(Hidden { words, env })
+}
+
+/// Whether a git reads settings from its environment, by what `git --version` writes.
+pub(super) fn can_be_hidden(version: &str) -> bool {
+    let number = version.split_whitespace().nth(2).unwrap_or_default();
+    let mut parts = number.split('.').map_while(|part| part.parse::<u32>().ok());
+    (parts.next(), parts.next()) >= (Some(2), Some(31))
 }
 
 /// A place without its password, its host, and the password, as git reads them.
@@ -101,8 +106,34 @@ mod tests {
         assert_eq!(hidden.words, wanted);
         let value = |name: &str| hidden.env.iter().find(|(known, _)| *known == name);
         assert_eq!(value(PASSWORD).unwrap().1, "p%40:A%z");
-        let key = &value("GIT_CONFIG_KEY_1").unwrap().1;
-        assert_eq!(key, "credential.https://h:8443.helper");
+        // Helpers for other hosts stay, and so do those for a proxy.
+        for key in ["GIT_CONFIG_KEY_0", "GIT_CONFIG_KEY_1"] {
+            let key = &value(key).unwrap().1;
+            assert_eq!(key, "credential.https://h:8443.helper");
+        }
+        assert_eq!(value("GIT_CONFIG_VALUE_0").unwrap().1, "");
+    }
+
+    #[test]
+    fn a_git_before_2_31_knows_no_settings_of_the_environment() {
+        for version in [
+            "2.31.0",
+            "2.47.3",
+            "2.39.2 (Apple Git-143)",
+            "3.0.rc1",
+            "2.31.rc0",
+        ] {
+            assert!(
+                can_be_hidden(&format!("git version {version}\n")),
+                "{version}"
+            );
+        }
+        for version in ["2.30.2", "1.8.3.1", "2", ""] {
+            assert!(
+                !can_be_hidden(&format!("git version {version}\n")),
+                "{version}"
+            );
+        }
     }
 
     #[test]

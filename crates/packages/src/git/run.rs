@@ -138,7 +138,10 @@ impl Git {
 
     fn program<'c, 'a>(&self, call: &'c Call<'a>, words: &[String]) -> Program<'c, 'a> {
         let mut line = vec!["git".to_owned()];
-        let hidden = password::hidden(words);
+        let hidden = password::hidden(words).filter(|_| {
+            let version = Self::default().go(call, &["--version"]);
+            version.is_ok_and(|version| password::can_be_hidden(&version))
+        });
         let words = hidden
             .as_ref()
             .map_or(words, |hidden| hidden.words.as_slice());

@@ -101,8 +101,8 @@ impl Segment {
     }
 
     /// Removes the file, which somebody else may have done.
-    pub(crate) fn remove(self) -> io::Result<()> {
-        match fs::remove_file(self.path) {
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        match fs::remove_file(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             done => done,
         }

@@ -34,7 +34,9 @@ impl Spool {
         if self.is_untidy() {
             self.drop_oldest();
         }
-        if !self.is_untidy() {
+        // While files that are older than all others are being removed, all others stay:
+        // the next call goes on.
+        if !self.is_untidy() || self.on_disk.is_removing() {
             return Ok(());
         }
         self.rewrite().map_err(|source| self.write_error(source))
@@ -91,6 +93,7 @@ impl Spool {
         {
             if let Err(error) = oldest.remove() {
                 warn!(spool = %self.dir.display(), %error, "an old file of the spool stays");
+                self.segments.push_front(oldest);
                 return;
             }
         }
@@ -137,10 +140,9 @@ impl Spool {
         self.pending.extend(places);
         // Until the old files are gone they only repeat what the new one has.
         for old in std::mem::replace(&mut self.segments, VecDeque::from([fresh])) {
-            if let Err(error) = old.remove() {
-                warn!(spool = %self.dir.display(), %error, "an old file of the spool stays");
-            }
+            self.on_disk.replace(old);
         }
+        self.on_disk.remove_replaced(&self.dir);
         Ok(())
     }
 

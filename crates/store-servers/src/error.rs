@@ -72,6 +72,10 @@ pub enum Failure {
     /// read-only server.
     #[error("refused: {0}")]
     Refused(String),
+    /// The server answered that it has no such table or column: its tables are not
+    /// those that were made.
+    #[error("refused: {0}")]
+    OtherTables(String),
     /// The answer is longer than what is read.
     #[error("answered wrongly: more than {max} bytes")]
     TooLong {
@@ -88,7 +92,7 @@ impl Failure {
     pub fn is_answer(&self) -> bool {
         matches!(
             self,
-            Self::Refused(_) | Self::Answer(_) | Self::TooLong { .. }
+            Self::Refused(_) | Self::OtherTables(_) | Self::Answer(_) | Self::TooLong { .. }
         )
     }
 
@@ -105,9 +109,16 @@ impl Failure {
             Self::Unreached { limit } => Self::Unreached { limit: *limit },
             Self::Broken(source) => Self::broken(with_causes(&**source)),
             Self::Refused(text) => Self::Refused(text.clone()),
+            Self::OtherTables(text) => Self::OtherTables(text.clone()),
             Self::Answer(text) => Self::Answer(text.clone()),
             Self::TooLong { max } => Self::TooLong { max: *max },
         }
+    }
+
+    /// Whether the server may have other tables now than those that were made: a
+    /// backup, or a new database.
+    pub fn may_be_of_other_tables(&self) -> bool {
+        matches!(self, Self::OtherTables(_)) || !self.is_answer()
     }
 
     /// Whether the connection is of no use any more.

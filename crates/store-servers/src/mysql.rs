@@ -184,6 +184,11 @@ fn ssl(tls: &Tls) -> Result<SslOpts, Failure> {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
+            // 1049: no such database, 1054: no such column, 1146: no such table, 1406: a
+            // column is too narrow.
+            Error::Server(said) if matches!(said.code, 1049 | 1054 | 1146 | 1406) => {
+                Self::OtherTables(said.to_string())
+            }
             // 1040: too many connections, 1053: it is shutting down.
             Error::Server(said) if !matches!(said.code, 1040 | 1053) => {
                 Self::Refused(said.to_string())

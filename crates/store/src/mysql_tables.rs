@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use halite_store_servers::{Failure, MysqlConnection, MysqlServer};
+use halite_store_servers::{Failure, MysqlConnection, MysqlServer, ServerError};
 
 use crate::error::StoreError;
 
@@ -94,26 +94,45 @@ impl Tables {
         T: Send + 'static,
         F: AsyncFnOnce(&mut MysqlConnection) -> Result<T, Failure> + Send + 'static,
     {
-        if !self.are_made.load(Ordering::Relaxed) {
-            let statements = self.statements.clone();
-            let are_of_jobs = self.are_of_jobs;
-            self.server.run(async move |mysql| {
-                for statement in &statements {
-                    mysql.run(statement).await?;
-                }
-                if are_of_jobs {
-                    bring_up_to_date(mysql).await?;
-                }
-                Ok(())
-            })?;
-            self.are_made.store(true, Ordering::Relaxed);
-        }
+        let refusal = match self.are_made.load(Ordering::Relaxed) {
+            true => None,
+            false => self.make()?,
+        };
         let done = self.server.run(operation);
-        if done.is_err() {
-            // The database may be another one now: a backup, or a new one.
+        let Err(error) = done else {
+            return Ok(done?);
+        };
+        if error.failure.may_be_of_other_tables() {
             self.are_made.store(false, Ordering::Relaxed);
         }
-        Ok(done?)
+        // Why there is no table says more than that there is none.
+        let lacks_table = matches!(error.failure, Failure::OtherTables(_));
+        let error = refusal.filter(|_| lacks_table).unwrap_or(error);
+        Err(error.into())
+    }
+
+    /// Makes the tables. What the server says if it refuses that: they may be there all
+    /// the same, on one that is read-only, or to an account that may not make any.
+    fn make(&self) -> Result<Option<ServerError>, ServerError> {
+        let statements = self.statements.clone();
+        let are_of_jobs = self.are_of_jobs;
+        let made = self.server.run(async move |mysql| {
+            for statement in &statements {
+                mysql.run(statement).await?;
+            }
+            if are_of_jobs {
+                bring_up_to_date(mysql).await?;
+            }
+            Ok(())
+        });
+        match made {
+            Ok(()) => {
+                self.are_made.store(true, Ordering::Relaxed);
+                Ok(None)
+            }
+            Err(error) if error.failure.is_answer() => Ok(Some(error)),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -121,7 +140,13 @@ impl Tables {
 async fn bring_up_to_date(mysql: &mut MysqlConnection) -> Result<(), Failure> {
     let narrow: Option<(i64,)> = mysql.row(OWNER_IS_NARROW, Vec::new()).await?;
     if narrow.is_some_and(|(count,)| count > 0) {
-        mysql.run(WIDEN_OWNER).await?;
+        match mysql.run(WIDEN_OWNER).await {
+            // All but an owner that is too long for it can be stored.
+            Err(failure) if failure.is_answer() => {
+                tracing::warn!(%failure, "a table of jobs is not brought up to date: {WIDEN_OWNER}");
+            }
+            done => done?,
+        }
     }
     Ok(())
 }

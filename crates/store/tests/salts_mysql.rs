@@ -7,7 +7,7 @@
 use halite_proto::Jid;
 use halite_store::{BackendOptions, Cache, MysqlOptions, StoreOptions};
 use halite_store_servers::Address;
-use halite_test_services::MariaDb;
+use halite_test_services::{MariaDb, Wanted};
 
 /// A cache whose table takes capitals for small letters.
 fn cache() -> Option<Cache> {
@@ -84,4 +84,37 @@ fn a_table_of_an_earlier_version_is_brought_up_to_date() {
                where table_schema = database() and table_name = 'halite_jobs' \
                and column_name = 'owner'; select owner from halite_jobs where owner is not null";
     assert_eq!(mariadb.sql(&name, ask).unwrap(), "512\tutf8mb4_bin\nme\n");
+}
+
+/// An account that may use tables and not change them can do all that it could before.
+#[test]
+fn a_table_that_may_not_be_changed_is_used_as_it_is() {
+    let Some(mariadb) = MariaDb::for_test(&Wanted::default()) else {
+        return;
+    };
+    let account = |name: &str, privileges: &str| {
+        let statement = format!(
+            "create user {name}@'%'; grant {privileges} on salt.* to {name}@'%'; flush privileges"
+        );
+        mariadb.sql("", &statement).unwrap();
+        let url = format!("mysql://{name}@{}/salt", mariadb.address);
+        let address = Address::parse(&url).unwrap();
+        let place = BackendOptions::Mysql(Box::new(MysqlOptions::new(address)));
+        halite_store::open(&StoreOptions::all(place))
+    };
+    let job = |number: u64| Jid::parse(format!("20260102030405{number:06}")).unwrap();
+    let may_all = account("owner", "all");
+    may_all.jobs.prepare(&job(1), false).unwrap();
+    let narrow = "alter table halite_jobs modify owner varchar(255)";
+    mariadb.sql("salt", narrow).unwrap();
+    for (number, privileges) in [
+        (2, "select, insert, update, delete, create"),
+        (3, "select, insert, update, delete"),
+    ] {
+        let store = account(&format!("user{number}"), privileges);
+        for _ in 0..2 {
+            store.jobs.prepare(&job(number), false).unwrap();
+            assert!(store.jobs.knows(&job(1)).unwrap());
+        }
+    }
 }

@@ -64,7 +64,7 @@ impl MariaDb {
     pub fn start(wanted: &Wanted) -> Result<Self> {
         let address = free_port()?;
         let mut tls = None;
-        let server = Server::new("mariadb", |dir| {
+        let server = Server::new_in(&wanted.base(), "mariadb", |dir| {
             let data = format!("--datadir={}", dir.join("data").display());
             // Two that start at once would share the names of their temporary tables.
             let tmp = dir.join("tmp");

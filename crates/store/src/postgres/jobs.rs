@@ -137,8 +137,9 @@ impl Jobs {
             self.has_tables.store(true, Ordering::Relaxed);
         }
         let done = self.server.run(operation);
-        if done.is_err() {
-            // The database may be another one now: a backup, or a new one.
+        if let Err(error) = &done
+            && error.failure.may_be_of_other_tables()
+        {
             self.has_tables.store(false, Ordering::Relaxed);
         }
         Ok(done?)

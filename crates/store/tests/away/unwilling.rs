@@ -163,6 +163,50 @@ fn a_postgres_whose_disk_is_full_is_waited_for() {
     check_full(&url, || disk.fill(), || disk.make_room());
 }
 
+/// It refuses at first, and ends itself when it cannot undo either. Whoever runs it makes
+/// room and starts it again.
+#[test]
+fn a_mariadb_whose_disk_is_full_is_waited_for() {
+    let Some(disk) = SmallDisk::mount(260) else {
+        return;
+    };
+    let wanted = Wanted::default().below(&disk.path());
+    let Some(mariadb) = MariaDb::for_test(&wanted) else {
+        return;
+    };
+    let subject = Subject::on(&mariadb.url("salt"));
+    let ids = [id("web1"), id("web2")];
+    let store = subject.open();
+    job_with_returns(&store, &jid(1), &ids);
+    disk.fill();
+    let text = "x".repeat(256 * 1024);
+    let mut number = 1;
+    while waits(&store).count == 0 {
+        number += 1;
+        assert!(number < 200, "it is never full");
+        let job = jid(number);
+        store.jobs.prepare(&job, false).unwrap();
+        let saved = store
+            .jobs
+            .save_return(&job, &ids[0], &ret(&job, text.as_str()));
+        assert_eq!(saved.unwrap(), Saved::Stored);
+    }
+    disk.make_room();
+    mariadb.server.kill();
+    mariadb.server.start().unwrap();
+    drain(&store);
+    let other = subject.other();
+    assert_stored(&other, &jid(1), &ids);
+    for number in 2..=number {
+        let stored = other
+            .jobs
+            .return_of(&jid(number), &ids[0])
+            .unwrap()
+            .unwrap();
+        assert_eq!(stored.ret(), &Value::from(text.as_str()), "{number}");
+    }
+}
+
 #[test]
 fn a_redis_that_became_a_replica_is_waited_for() {
     let Some(redis) = Redis::for_test(&Wanted::default()) else {
@@ -191,6 +235,30 @@ fn a_postgres_that_is_read_only_is_waited_for() {
         postgres.sql("postgres", &statement).unwrap();
     };
     check(&postgres.url("salt"), || set("on"), || set("off"));
+}
+
+#[test]
+fn a_mariadb_that_is_read_only_is_waited_for() {
+    let Some(mariadb) = MariaDb::for_test(&Wanted::default()) else {
+        return;
+    };
+    // Whoever has this privilege writes all the same.
+    let revoke = "revoke read_only admin on *.* from salt@'%'";
+    mariadb.sql("", revoke).unwrap();
+    let set = |value: &str| {
+        let statement = format!("set global read_only = {value}");
+        mariadb.sql("", &statement).unwrap();
+    };
+    let url = mariadb.url("salt");
+    check(&url, || set("on"), || set("off"));
+    // A process that begins while it is read-only finds the tables.
+    set("on");
+    let again = mariadb.url("salt") + "?timeout=7";
+    assert_stored(
+        &Subject::on(&again).other(),
+        &jid(1),
+        &[id("web1"), id("web2")],
+    );
 }
 
 /// What a server never takes does not hold up the rest.

@@ -144,9 +144,24 @@ impl Server {
         self.end(self.launch.stop.number());
     }
 
-    /// Kills the server, and waits for its end.
+    /// Kills the server with the processes that it has started, which serve those who
+    /// are connected for a moment longer, and waits for their end.
     pub fn kill(&self) {
+        let children = self.pid().map(stopped_children).unwrap_or_default();
         self.end(Signal::SIGKILL);
+        for child in &children {
+            if let Ok(pid) = i32::try_from(*child) {
+                // It may have ended with its parent.
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+        }
+        let deadline = Instant::now() + STOPPED_WITHIN;
+        while children.iter().any(|child| process_state(*child).is_some()) {
+            if Instant::now() > deadline {
+                return;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
     }
 
     /// Stops the server where it is (`SIGSTOP`): connections stay and nothing
@@ -227,6 +242,40 @@ impl Drop for Server {
         // In order, as a killed one may leave shared memory behind.
         self.stop();
     }
+}
+
+/// Stops a process, so that it starts no more, and gives those that it has started.
+fn stopped_children(pid: u32) -> Vec<u32> {
+    let Ok(number) = i32::try_from(pid) else {
+        return Vec::new();
+    };
+    let _ = kill(Pid::from_raw(number), Signal::SIGSTOP);
+    let deadline = Instant::now() + STOPPED_WITHIN;
+    while process_state(pid).is_some_and(|state| state != 'T') && Instant::now() < deadline {
+        thread::sleep(LOOK_EVERY);
+    }
+    // Threads of it start processes too.
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let tasks = tasks.into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| {
+        let list = std::fs::read_to_string(task.path().join("children"));
+        list.ok()
+    });
+    lists
+        .flat_map(|list| {
+            let pids = list.split_whitespace().map(str::parse);
+            pids.filter_map(Result::ok).collect::<Vec<u32>>()
+        })
+        .collect()
+}
+
+/// The letter by which the kernel calls the state of a process; `None` if it has ended.
+fn process_state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Behind the name, which may have any characters.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let state = rest.trim_start().chars().next()?;
+    (!matches!(state, 'Z' | 'X')).then_some(state)
 }
 
 /// The command of a server or its tools: as an unprivileged user, with a signal

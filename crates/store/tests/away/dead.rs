@@ -126,39 +126,124 @@ fn a_return_that_comes_twice_at_once_waits_once() {
 }
 
 /// The backup does not know the job that minions still return to.
-#[test]
-fn a_server_with_the_data_of_yesterday_is_filled_again() {
-    let Some(redis) = Redis::for_test(&Wanted::default()) else {
-        return;
-    };
-    let subject = Subject::on(&redis.url());
+fn check_yesterday(url: &str, server: &Server, data: &str) {
+    let subject = Subject::on(url);
     let (old, ids) = (jid(1), [id("web1"), id("web2")]);
     let store = subject.open();
     job_with_returns(&store, &old, &ids);
-    redis.server.stop();
-    let live = redis.server.dir().join("appendonlydir");
-    let backup = redis.server.dir().join("backup");
+    server.stop();
+    let live = server.dir().join(data);
+    let backup = server.dir().join("backup");
     copy(&live, &backup);
-    redis.server.start().unwrap();
+    server.start().unwrap();
     let today = jid(2);
     // As soon as it is found.
     job_with_returns(&store, &today, &ids[..1]);
     drain(&store);
 
-    redis.server.kill();
+    server.kill();
     std::fs::remove_dir_all(&live).unwrap();
     copy(&backup, &live);
     let saved = store
         .jobs
         .save_return(&today, &ids[1], &ret(&today, "web2"));
     assert_eq!(saved.unwrap(), Saved::Stored);
-    redis.server.start().unwrap();
+    server.start().unwrap();
     drain(&store);
     wait_for(&store, |waits| waits.reason.is_none());
     assert_stored(&store, &old, &ids);
     let returns = store.jobs.returns(&today).unwrap();
     assert_eq!(returns.len(), 1, "{returns:?}");
     assert!(store.jobs.has_load(&today).unwrap());
+}
+
+#[test]
+fn a_redis_with_the_data_of_yesterday_is_filled_again() {
+    if let Some(redis) = Redis::for_test(&Wanted::default()) {
+        check_yesterday(&redis.url(), &redis.server, "appendonlydir");
+    }
+}
+
+#[test]
+fn a_postgres_with_the_data_of_yesterday_is_filled_again() {
+    if let Some(postgres) = Postgres::for_test(&Wanted::default()) {
+        check_yesterday(&postgres.url("salt"), &postgres.server, "data");
+    }
+}
+
+#[test]
+fn a_mariadb_with_the_data_of_yesterday_is_filled_again() {
+    if let Some(mariadb) = MariaDb::for_test(&Wanted::default()) {
+        check_yesterday(&mariadb.url("salt"), &mariadb.server, "data");
+    }
+}
+
+/// A master that is killed after the server has taken what waited, and before that is
+/// noted, finds all of it again.
+fn check_killed_before_noting(url: &str, server: &Server, returns: impl Fn() -> Option<String>) {
+    let subject = Subject::on(url);
+    let ids = [id("web1"), id("web2")];
+    let store = subject.open();
+    job_with_returns(&store, &jid(1), &ids);
+    server.kill();
+    job_with_returns(&store, &jid(2), &ids);
+    store.jobs.save_endtime(&jid(2), "at noon").unwrap();
+    let before = waits(&store).count;
+    let left = tempfile::tempdir().unwrap();
+    let left = left.path().join("left");
+    copy(subject.dir(), &left);
+    server.start().unwrap();
+    drain(&store);
+    drop(store);
+
+    std::fs::remove_dir_all(subject.dir()).unwrap();
+    server.kill();
+    copy(&left, subject.dir());
+    let store = subject.open();
+    assert_eq!(waits(&store).count, before);
+    server.start().unwrap();
+    drain(&store);
+    for job in [jid(1), jid(2)] {
+        assert_stored(&subject.other(), &job, &ids);
+    }
+    if let Some(returns) = returns() {
+        assert_eq!(returns.trim(), "4");
+    }
+}
+
+#[test]
+fn what_a_redis_has_taken_from_a_killed_master_is_stored_once() {
+    if let Some(redis) = Redis::for_test(&Wanted::default()) {
+        check_killed_before_noting(&redis.url(), &redis.server, || None);
+    }
+}
+
+#[test]
+fn what_a_postgres_has_taken_from_a_killed_master_is_stored_once() {
+    if let Some(postgres) = Postgres::for_test(&Wanted::default()) {
+        let count = || {
+            Some(
+                postgres
+                    .sql("salt", "select count(*) from salt_returns")
+                    .unwrap(),
+            )
+        };
+        check_killed_before_noting(&postgres.url("salt"), &postgres.server, count);
+    }
+}
+
+#[test]
+fn what_a_mariadb_has_taken_from_a_killed_master_is_stored_once() {
+    if let Some(mariadb) = MariaDb::for_test(&Wanted::default()) {
+        let count = || {
+            Some(
+                mariadb
+                    .sql("salt", "select count(*) from salt_returns")
+                    .unwrap(),
+            )
+        };
+        check_killed_before_noting(&mariadb.url("salt"), &mariadb.server, count);
+    }
 }
 
 /// The Sentinel of a server with one replica makes that one the server.

@@ -8,6 +8,9 @@ use halite_test_services::{MariaDb, Postgres, Redis, Wanted};
 use crate::proxy::{Mode, Proxy};
 use crate::subject::{Subject, drain, id, jid, job_with_returns, ret, waits};
 
+/// Far below what a write may take for which nobody waits.
+const LET_GO_WITHIN: Duration = Duration::from_secs(20);
+
 #[test]
 fn a_slow_server_is_not_away() {
     let Some(redis) = Redis::for_test(&Wanted::default()) else {
@@ -30,9 +33,9 @@ fn a_slow_server_is_not_away() {
             });
         }
     });
-    // Side by side, and none longer than an operation may take.
+    // Side by side: one after another they take 2 s each at least.
     assert!(
-        begun.elapsed() < Duration::from_secs(8),
+        begun.elapsed() < Duration::from_secs(15),
         "{:?}",
         begun.elapsed()
     );
@@ -56,7 +59,7 @@ fn check_slow(server: std::net::SocketAddr, url: impl Fn(std::net::SocketAddr) -
         let saved = store.jobs.save_return(&job, &id, &ret(&job, 1));
         assert_eq!(saved.unwrap(), Saved::Stored);
         let took = begun.elapsed();
-        assert!(took < Duration::from_secs(9), "{took:?}");
+        assert!(took < LET_GO_WITHIN, "{took:?}");
     }
     proxy.set(Mode::Faithful);
     drain(&store);
@@ -94,7 +97,7 @@ fn a_write_that_takes_long_is_stored_all_the_same() {
     let store = subject.open();
     let job = jid(1);
     job_with_returns(&store, &job, &[id("web1")]);
-    let slow = "create trigger slow before insert on salt_returns for each row set @x = sleep(3)";
+    let slow = "create trigger slow before insert on salt_returns for each row set @x = sleep(6)";
     mariadb.sql("salt", slow).unwrap();
     let saved = store.jobs.save_return(&job, &id("web2"), &ret(&job, 1));
     assert_eq!(saved.unwrap(), Saved::Stored);

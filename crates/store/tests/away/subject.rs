@@ -48,6 +48,11 @@ impl Subject {
         halite_store::open_with_spool(&self.options, self.dir.path()).unwrap()
     }
 
+    /// Where things wait.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
     /// The store as other programs have it.
     pub(crate) fn other(&self) -> Store {
         halite_store::open(&self.options)

@@ -25,6 +25,38 @@ fn redis_keeps_its_data_over_a_stop_and_asks_for_its_password() {
     }
 }
 
+/// They would serve those who are connected for a moment longer.
+#[test]
+fn the_processes_of_a_killed_postgres_end_with_it() {
+    let Some(postgres) = Postgres::for_test(&Wanted::default()) else {
+        return;
+    };
+    let pids = postgres
+        .sql("postgres", "select pid from pg_stat_activity")
+        .unwrap();
+    let is_alive = |pid: &&str| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest.to_owned());
+        state.is_some_and(|state| !state.starts_with(['Z', 'X']))
+    };
+    let children: Vec<&str> = pids.lines().filter(|pid| is_alive(pid)).collect();
+    assert!(!children.is_empty(), "{pids}");
+    // One that has stopped does not end by itself.
+    for pid in &children {
+        let pid = nix::unistd::Pid::from_raw(pid.parse().unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGSTOP).unwrap();
+    }
+    postgres.server.kill();
+    let left: Vec<&&str> = children.iter().filter(|pid| is_alive(pid)).collect();
+    let is_left = !left.is_empty();
+    for pid in left {
+        let pid = nix::unistd::Pid::from_raw(pid.parse().unwrap());
+        let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
+    }
+    assert!(!is_left, "of {children:?}");
+    postgres.server.start().unwrap();
+}
+
 #[test]
 fn etcd_keeps_its_data_over_its_death() {
     for wanted in [

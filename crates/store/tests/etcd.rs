@@ -236,7 +236,9 @@ fn long_values_are_read_one_by_one() {
     let Some(etcd) = Etcd::for_test(&wanted) else {
         return;
     };
-    let cache = place(&etcd.url(), EtcdVersion::V3).cache().unwrap();
+    // The disk takes its time for so much.
+    let url = format!("{}?timeout=60", etcd.url());
+    let cache = place(&url, EtcdVersion::V3).cache().unwrap();
     let keys: Vec<String> = (0..8).map(|number| format!("web{number}")).collect();
     for key in &keys {
         cache.store("grains", key, vec![0x80; 10_000_000]).unwrap();

@@ -1,14 +1,18 @@
 //! States from git: what an update costs, and what a state run does.
 
+mod slow_server;
+
 use std::fs;
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{Fleet, Kind, Master};
 use serde_json::{Value, json};
 
+use self::slow_server::SlowServer;
 use crate::daemons::{minion, new_fleet};
 use crate::measure::{Effort, Numbers, Unit, median};
 use crate::{runs, trees};
@@ -19,9 +23,76 @@ const FILES: usize = 10_000;
 /// Small repositories that are updated together.
 const REMOTES: usize = 100;
 
+/// After this time the server of slow ones begins to answer.
+const SLOWNESS: Duration = Duration::from_secs(1);
+
+/// Commits of a long history, and what each of them adds, in bytes: 1 GiB.
+const COMMITS: usize = 1024;
+const COMMIT_BYTES: usize = 1 << 20;
+
 pub(crate) fn git(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result<()> {
     one_large(kind, effort, numbers)?;
-    many_small(kind, effort, numbers)
+    many_small(kind, effort, numbers)?;
+    many_slow(kind, numbers)
+}
+
+/// The long form: a repository whose history is 1 GiB.
+pub(crate) fn long_history(kind: Kind, numbers: &mut Numbers) -> Result<()> {
+    let fleet = new_fleet()?;
+    let tree = fleet.path().join("states");
+    fs::create_dir_all(&tree)?;
+    run_git(&tree, &["init", "-q", "-b", "main"])?;
+    import_history(&tree)?;
+    let master = master(&fleet, kind, "m1", &json!([url(&tree)]))?;
+    runner(&master, &["fileserver.clear_cache"])?;
+    let first = median(vec![runner(&master, &["fileserver.update"])?.0])?;
+    let bare = bare_fetch(&fleet, &url(&tree), 1)?;
+    let name = "`fileserver.update`, a history of 1 GiB for the first time";
+    numbers.add(name, first, Unit::Milliseconds, "");
+    numbers.add("- to `git fetch` alone", first / bare, Unit::Times, "1.3x");
+    run_git(&tree, &["reset", "-q", "--hard"])?;
+    fs::write(tree.join("note"), "new\n")?;
+    run_git(&tree, &["add", "note"])?;
+    run_git(&tree, &["commit", "-q", "-m", "new"])?;
+    let (took, _) = runner(&master, &["fileserver.update"])?;
+    let (_, files) = runner(&master, &["fileserver.file_list", "saltenv=base"])?;
+    ensure!(files == json!(["blob", "note"]), "{files}");
+    let name = "`fileserver.update` of one new commit behind it";
+    numbers.add(name, median(vec![took])?, Unit::Milliseconds, "20x");
+    Ok(())
+}
+
+/// Commits bytes that nothing makes smaller.
+fn import_history(tree: &Path) -> Result<()> {
+    let mut import = Command::new("git")
+        .args(["fast-import", "--quiet"])
+        .current_dir(tree)
+        .stdin(Stdio::piped())
+        .spawn()?;
+    let stdin = import.stdin.take();
+    let mut stream = BufWriter::new(stdin.context("no standard input")?);
+    let mut number = 1_u64;
+    for commit in 0..COMMITS {
+        let words = (0..COMMIT_BYTES / 8).flat_map(|_| {
+            number ^= number << 13;
+            number ^= number >> 7;
+            number ^= number << 17;
+            number.to_le_bytes()
+        });
+        let content: Vec<u8> = words.collect();
+        write!(
+            stream,
+            "commit refs/heads/main\ncommitter t <t@t> {} +0000\ndata 1\nx\n\
+             M 644 inline blob\ndata {COMMIT_BYTES}\n",
+            1_700_000_000 + commit
+        )?;
+        stream.write_all(&content)?;
+        stream.write_all(b"\n")?;
+    }
+    stream.flush()?;
+    drop(stream);
+    ensure!(import.wait()?.success(), "git fast-import");
+    Ok(())
 }
 
 /// One repository with many files, and the formulas of the other parts.
@@ -80,7 +151,7 @@ fn lists(master: &Master, effort: Effort, numbers: &mut Numbers) -> Result<()> {
         times.push(list()?);
     }
     let name = "`fileserver.file_list` of 10,000 files, not listed before";
-    numbers.add(name, median(times)?, Unit::Milliseconds, "");
+    numbers.add(name, median(times)?, Unit::Milliseconds, "50x");
     let times: Result<Vec<_>> = (0..effort.calls).map(|_| list()).collect();
     let name = "`fileserver.file_list` of 10,000 files, again";
     numbers.add(name, median(times?)?, Unit::Milliseconds, "");
@@ -106,6 +177,33 @@ fn many_small(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result<()> {
     }
     let name = "`fileserver.update` of 100 remotes with nothing new";
     numbers.add(name, median(times)?, Unit::Milliseconds, "20x");
+    Ok(())
+}
+
+/// A hundred remotes of a server that is slow to answer.
+fn many_slow(kind: Kind, numbers: &mut Numbers) -> Result<()> {
+    let fleet = new_fleet()?;
+    let base = fleet.path().join("served");
+    for number in 0..REMOTES {
+        let tree = base.join(format!("remote{number}"));
+        fs::create_dir_all(&tree)?;
+        fs::write(tree.join(format!("only{number}.sls")), "{}\n")?;
+        commit(&tree)?;
+    }
+    let server = SlowServer::start(&base, SLOWNESS)?;
+    let url = |number: usize| Value::from(server.url(&format!("remote{number}/.git")));
+    let one = {
+        let master = master(&fleet, kind, "m1", &json!([url(0)]))?;
+        runner(&master, &["fileserver.update"])?;
+        median(vec![runner(&master, &["fileserver.update"])?.0])?
+    };
+    let all: Vec<Value> = (0..REMOTES).map(url).collect();
+    let master = master(&fleet, kind, "m2", &Value::from(all))?;
+    runner(&master, &["fileserver.update"])?;
+    let took = median(vec![runner(&master, &["fileserver.update"])?.0])?;
+    let name = "`fileserver.update` of 100 remotes that answer after a second";
+    numbers.add(name, took, Unit::Milliseconds, "");
+    numbers.add("- to that of one of them", took / one, Unit::Times, "");
     Ok(())
 }
 

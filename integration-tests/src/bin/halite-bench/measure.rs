@@ -69,6 +69,9 @@ pub(crate) enum Part {
     Git,
     /// Some of it with jobs in databases.
     Stores,
+    /// States from a git with a long history. It takes minutes and gigabytes, so it
+    /// is measured only when it is named.
+    GitLong,
 }
 
 impl Part {
@@ -98,6 +101,7 @@ impl Part {
             Self::Disk => "disk",
             Self::Git => "git",
             Self::Stores => "stores",
+            Self::GitLong => "git-long",
         }
     }
 
@@ -109,9 +113,9 @@ impl Part {
         names
             .split(',')
             .map(|name| {
-                let known = || Self::ALL.map(Self::name).join(", ");
-                Self::ALL
-                    .into_iter()
+                let all = || Self::ALL.into_iter().chain([Self::GitLong]);
+                let known = || all().map(Self::name).collect::<Vec<_>>().join(", ");
+                all()
                     .find(|part| part.name() == name)
                     .with_context(|| format!("no part `{name}`, only {}", known()))
             })
@@ -130,6 +134,7 @@ impl Part {
             Self::Disk => disk::disk(kind, effort, numbers),
             Self::Git => git::git(kind, effort, numbers),
             Self::Stores => stores::stores(kind, effort, numbers),
+            Self::GitLong => git::long_history(kind, numbers),
         }
     }
 }

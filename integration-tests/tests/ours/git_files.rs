@@ -319,3 +319,39 @@ fn an_update_fires_an_event_with_the_environments_that_have_moved() -> Result<()
     ensure!(data["remotes"] == moved, "{data}");
     Ok(())
 }
+
+#[test]
+fn a_hook_of_the_repository_brings_what_was_pushed_at_once() -> Result<()> {
+    let fleet = Fleet::new("gitfs-hook")?;
+    let states = States::new(&fleet.path().join("states"))?;
+    let first = states.commit("note", "one\n")?;
+    let reaction = fleet.path().join("m1/srv/pushed.sls").display().to_string();
+    let rules = json!([{ "salt/netapi/hook/pushed": [reaction] }]);
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .set("fileserver_backend", json!(["git"]))
+        .set("gitfs_base", "main")
+        .set("gitfs_update_interval", 3600)
+        .set(
+            "gitfs_remotes",
+            json!([{ states.url(): [{ "name": "states" }] }]),
+        )
+        .set("reactor", rules)
+        .file(
+            "pushed.sls",
+            "update:\n  runner.fileserver.update:\n    - args:\n      - remotes: states\n",
+        )
+        .start()?;
+    run(&master, &["fileserver.update"])?;
+    let served = || -> Result<Value> {
+        let status = run(&master, &["fileserver.status"])?;
+        Ok(status[states.url()]["envs"]["base"].clone())
+    };
+    ensure!(served()? == json!(first));
+    let pushed = states.commit("note", "two\n")?;
+    // As `salt-api` fires it for POST /hook/pushed.
+    run(&master, &["event.send", "salt/netapi/hook/pushed"])?;
+    until("the commit that was pushed", START, || {
+        Ok((served()? == json!(pushed)).then_some(()))
+    })
+}

@@ -1,6 +1,10 @@
 //! Every scenario gives what real Salt gave (`common`).
 #![allow(clippy::unwrap_used)]
 
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
 // One player of scenarios serves both families.
 use halite_call::{Module, Registry};
 
@@ -139,5 +143,42 @@ fn git_is_asked_for_references_without_a_password_among_its_words() {
             );
             assert_eq!(log.contains("hunter2"), !is_hidden, "{played}");
         }
+    }
+}
+
+/// Whoever owns the directory that root has pip run in does not choose what is run.
+#[test]
+fn a_pip_in_the_current_directory_is_not_run() {
+    const PYTHON: &str = "/usr/bin/python3";
+    if !Path::new(PYTHON).exists() {
+        return halite_test_support::not_run(PYTHON);
+    }
+    let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
+    let machine = halite_recorded::Machine::new(
+        shims,
+        &serde_json::json!({"shims": [], "grains": {}}),
+        &REGISTRY,
+    );
+    let root = machine.dir.path();
+    let [venv, own, home] = ["root/venv/bin", "own/pip", "home"].map(|dir| root.join(dir));
+    for dir in [&venv, &own, &home] {
+        fs::create_dir_all(dir).unwrap();
+    }
+    symlink(PYTHON, venv.join("python")).unwrap();
+    fs::write(own.join("__init__.py"), "").unwrap();
+    let says_its_arguments = "import sys; print('own', *sys.argv[1:])\n";
+    fs::write(own.join("__main__.py"), says_its_arguments).unwrap();
+    for name in ["pip.py", "runpy.py"] {
+        fs::write(home.join(name), "print('evil')\n").unwrap();
+    }
+    for bin_env in ["/venv", "/venv/bin/python"] {
+        let call = serde_json::json!({"fun": "pip.freeze", "kwargs": {
+            "bin_env": bin_env, "cwd": home, "env_vars": {"PYTHONPATH": root.join("own")},
+        }});
+        assert_eq!(
+            machine.play(&call)["ret"],
+            serde_json::json!(["own freeze --all"]),
+            "{call}"
+        );
     }
 }

@@ -1,5 +1,5 @@
 //! Running pip: which one, and with which options.
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use halite_call::host::{Program, Ran};
 use halite_call::{Call, CallError, python};
@@ -7,6 +7,12 @@ use halite_proto::{Map, Value};
 
 use crate::python::pep440;
 use crate::python::requirement::normal_name;
+
+/// Runs the module `pip` as `-m pip` does, but does not look for it in the current
+/// directory: with `cwd`, somebody else may own that. `-P` says the same from Python
+/// 3.11 on only.
+const RUN_MODULE: &str = "import sys; del sys.path[:sys.path[:1] == ['']]; import runpy; \
+     runpy.run_module('pip', run_name='__main__', alter_sys=True)";
 
 /// A pip: which, whose, where.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +42,7 @@ impl Pip {
             let found = ["pip3", "pip"].into_iter().find(|name| host.has(name));
             return Ok(match found {
                 Some(pip) => vec![pip.to_owned()],
-                None if host.has("python3") => ["python3", "-m", "pip"].map(str::to_owned).to_vec(),
+                None if host.has("python3") => module("python3".to_owned()),
                 None => {
                     return Err(CallError::NotFound(
                         "Could not find a `pip` binary".to_owned(),
@@ -44,20 +50,13 @@ impl Pip {
                 }
             });
         };
-        let module = |python: PathBuf| {
-            vec![
-                python.display().to_string(),
-                "-m".to_owned(),
-                "pip".to_owned(),
-            ]
-        };
         let path = host.path(env);
         if path.is_dir() {
             return ["python", "bin/python", "bin/python3"]
                 .iter()
                 .map(|name| path.join(name))
                 .find(|path| is_program(path))
-                .map(module)
+                .map(|python| module(python.display().to_string()))
                 .ok_or_else(|| {
                     CallError::NotFound(format!("Could not find a pip binary in virtualenv {env}"))
                 });
@@ -71,7 +70,7 @@ impl Pip {
             .file_name()
             .is_some_and(|name| name.to_string_lossy().contains("python"));
         Ok(if is_python {
-            module(path)
+            module(path.display().to_string())
         } else {
             vec![path.display().to_string()]
         })
@@ -206,6 +205,11 @@ impl Pip {
         }
         self.run(call, &words)
     }
+}
+
+/// The words that run the pip of a Python.
+fn module(python: String) -> Vec<String> {
+    vec![python, "-c".to_owned(), RUN_MODULE.to_owned()]
 }
 
 pub(super) fn is_program(path: &Path) -> bool {

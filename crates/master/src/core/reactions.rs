@@ -86,13 +86,17 @@ pub fn reactions(high: &Value) -> Vec<Result<Reaction, Broken>> {
         if id.starts_with("__") {
             continue;
         }
-        let Some(body) = body.as_map() else {
-            let why = "it is no map from a function to its arguments".to_owned();
-            let id = id.to_owned();
-            found.push(((0, String::new()), Err(Broken { id, why })));
-            continue;
+        let entries: Vec<(&Value, &Value)> = match body {
+            Value::Map(body) => body.iter().collect(),
+            Value::Str(fun) if fun.contains('.') => vec![(body, &Value::Nil)],
+            _ => {
+                let why = "it is neither a function nor a map from one to its arguments".to_owned();
+                let id = id.to_owned();
+                found.push(((0, String::new()), Err(Broken { id, why })));
+                continue;
+            }
         };
-        for (name, chunk) in body {
+        for (name, chunk) in entries {
             if let Some(name) = name.as_str().filter(|name| !name.starts_with("__")) {
                 let reaction = reaction(id, name, chunk).map_err(|why| Broken {
                     id: id.to_owned(),
@@ -305,6 +309,20 @@ mod tests {
             (caller.kind, caller.args),
             (ReactionKind::Caller, vec!["/tmp/x".into()])
         );
+    }
+
+    #[test]
+    fn a_function_without_arguments_may_stand_alone() {
+        let found = read("update:\n  runner.fileserver.update\n");
+        let reaction = found[0].clone().unwrap();
+        assert_eq!(reaction.kind, ReactionKind::Runner);
+        assert_eq!(
+            (reaction.id.as_str(), reaction.fun.as_str()),
+            ("update", "fileserver.update")
+        );
+        assert!(reaction.args.is_empty() && reaction.kwargs.is_empty());
+        assert!(read("x: runner\n")[0].is_err(), "Salt wants a point too");
+        assert!(read("x: local.test.ping\n")[0].is_err(), "no target");
     }
 
     #[test]

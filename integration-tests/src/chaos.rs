@@ -352,7 +352,8 @@ pub fn read_cache_in(cache: &Path, results: &mut Results) -> Result<()> {
         return Ok(());
     };
     for first in firsts.flatten() {
-        for job in fs::read_dir(first.path())?.flatten() {
+        // One that a master has just cleaned away has none.
+        for job in fs::read_dir(first.path()).into_iter().flatten().flatten() {
             let Ok(jid) = fs::read_to_string(job.path().join("jid")) else {
                 continue;
             };

@@ -363,15 +363,12 @@ pub const HAND_OVER_LOOK: Duration = Duration::from_millis(50);
 /// How long a master that is stopped answers what was asked before it.
 pub const TURN_AWAY_MAX: Duration = Duration::from_secs(2);
 
-/// When jobs are sent again, after a peer or a subscriber has gone, to minions that cannot ask what
+/// When jobs are sent again, after a peer has gone, to minions that cannot ask what
 /// they have missed: those of Salt connect again within 11 s.
 pub const RESEND_EVERY: Duration = Duration::from_secs(2);
 
 /// How often.
 pub const RESENDS: u32 = 6;
-
-/// How often peers are told at most that subscribers have gone which cannot ask.
-pub const LOST_SUBSCRIBERS_EVERY: Duration = Duration::from_secs(1);
 
 /// More jobs than these in that time, and none is sent again: a minion of Salt drops
 /// what it has by the ids of the last 100 jobs (`minion_jid_queue_hwm`).

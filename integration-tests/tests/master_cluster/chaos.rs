@@ -1,7 +1,8 @@
 //! Masters of a cluster die, hang, stop and hand their minions over, and the cables
 //! between them and to the balancer fail, while commands are given at those that live.
 //! At the end every command has run once, its result is at a master, every minion is
-//! the same process as before, and the masters agree.
+//! the same process as before, and the masters agree. Only a minion of Salt may miss a
+//! command while its own connection is cut, which is as with Salt's masters.
 //!
 //! `HALITE_CHAOS_SEED` repeats a run's choices, `HALITE_CHAOS_SECONDS` and
 //! `HALITE_CHAOS_MINIONS` make it longer and larger. The ledger is printed, and
@@ -25,6 +26,12 @@ use crate::cabled::{Cabled, MASTERS, PAIRS, RAN};
 /// tries three times to return something, each time for up to 10 s.
 const SETTLED: Duration = Duration::from_secs(60);
 
+/// A minion of Salt whose own connection is cut may miss what was published so long
+/// before, and until it is back after so long. Nobody sends it again: a minion that
+/// was started again by the job itself looks the same.
+const MISSED_BEFORE: Duration = Duration::from_secs(2);
+const MISSED_AFTER: Duration = Duration::from_secs(20);
+
 /// Pause between two commands. What a minion of Salt may have missed is sent again
 /// only if it is no more than 80 jobs.
 const PACE: Duration = Duration::from_millis(250);
@@ -34,7 +41,8 @@ const PACE: Duration = Duration::from_millis(250);
 const FAULTS_PER_10_S_MIN: u64 = 5;
 const COMMANDS_PER_10_S_MIN: u64 = 5;
 
-/// At most one of so many results may be given up by minions of Salt.
+/// At most one of so many commands may be missed, or its result be given up, by
+/// minions of Salt.
 const GIVEN_UP_ONE_OF_MIN: usize = 5;
 
 const FAULTS: [Fault; 9] = [
@@ -81,6 +89,10 @@ struct Chaos {
     dice: Dice,
     troubles: Troubles,
     sent: Vec<Sent>,
+    /// When each of them was.
+    sent_at: Vec<Instant>,
+    /// From when to when minions of Salt may have missed commands.
+    missed_in: Vec<(Instant, Instant)>,
     ledger: Ledger,
 }
 
@@ -99,6 +111,8 @@ impl Chaos {
             dice: Dice(seed),
             troubles: Troubles::default(),
             sent: Vec::new(),
+            sent_at: Vec::new(),
+            missed_in: Vec::new(),
             ledger: Ledger {
                 seed,
                 ..Ledger::default()
@@ -175,6 +189,10 @@ impl Chaos {
             return Ok(());
         }
         *self.ledger.faults.entry(fault).or_default() += 1;
+        if part == Part::Cable {
+            let window = (now - MISSED_BEFORE, now + lasts + MISSED_AFTER);
+            self.missed_in.push(window);
+        }
         self.troubles.begin(Trouble {
             fault,
             which,
@@ -254,6 +272,7 @@ impl Chaos {
             Ok(jid) => {
                 self.ledger.commands += 1;
                 self.ledger.runs_due += targets.len();
+                self.sent_at.push(Instant::now());
                 self.sent.push(Sent {
                     jid,
                     token,
@@ -270,6 +289,11 @@ impl Chaos {
         let begun = Instant::now();
         let settled = until("every result", SETTLED, || {
             let results = self.results()?;
+            // What a minion of Salt may have missed is not waited for longer than it
+            // takes to connect again.
+            if begun.elapsed() > MISSED_AFTER {
+                self.forget_missed(&results);
+            }
             let minions = &self.cabled.minions;
             let will_come = |jid: &str, id: &str| {
                 let minion = minions.iter().find(|minion| minion.id() == id);
@@ -284,12 +308,37 @@ impl Chaos {
         // The ledger says what is missing.
         drop(settled);
         let results = self.results().context("the job caches")?;
+        self.forget_missed(&results);
         let (sent, minions) = (&self.sent, &self.cabled.minions);
         self.ledger.judge(sent, minions, &results);
         let ledger = &self.ledger;
         ensure!(ledger.losses() == 0, "{ledger}");
         ensure!(ledger.not_accepted == 0, "living masters refused: {ledger}");
         Ok(())
+    }
+
+    /// Takes the commands off the list that minions of Salt have neither run nor
+    /// returned and may have missed, and counts them.
+    fn forget_missed(&mut self, results: &Results) {
+        let minions = &self.cabled.minions;
+        let ran: Vec<String> = minions
+            .iter()
+            .map(|minion| fs::read_to_string(minion.dir().join("ran")).unwrap_or_default())
+            .collect();
+        for (sent, at) in self.sent.iter_mut().zip(&self.sent_at) {
+            let is_in = |(from, to): &(Instant, Instant)| from <= at && at <= to;
+            if !self.missed_in.iter().any(is_in) {
+                continue;
+            }
+            let before = sent.targets.len();
+            sent.targets.retain(|which| {
+                let minion = &minions[*which];
+                minion.kind() == Kind::Ours
+                    || results.contains_key(&(sent.jid.clone(), minion.id().to_owned()))
+                    || ran[*which].lines().any(|token| token == sent.token)
+            });
+            self.ledger.given_up += before - sent.targets.len();
+        }
     }
 
     /// Every result in every job cache.

@@ -44,8 +44,6 @@ pub(crate) enum Message {
     Drains,
     /// This master's minions lose their subscriptions now.
     HandsOver,
-    /// Minions that cannot say so may have lost their subscriptions at this master.
-    LostSubscribers,
     /// There is another publish key.
     PublishKey,
     /// Something for a part of the master that has a channel of its own.
@@ -110,7 +108,6 @@ impl Message {
             Self::Renew => vec!["renew".into()],
             Self::Drains => vec!["drains".into()],
             Self::HandsOver => vec!["hands_over".into()],
-            Self::LostSubscribers => vec!["lost_subscribers".into()],
             Self::PublishKey => vec!["publish_key".into()],
             Self::Channel(name, body) => {
                 vec!["channel".into(), name.as_str().into(), body.clone()]
@@ -186,7 +183,6 @@ impl Message {
             "renew" => Self::Renew,
             "drains" => Self::Drains,
             "hands_over" => Self::HandsOver,
-            "lost_subscribers" => Self::LostSubscribers,
             "publish_key" => Self::PublishKey,
             "channel" => {
                 let name = next()?.as_str()?.to_owned();
@@ -321,7 +317,6 @@ mod tests {
         check_round_trip(Message::Ask);
         check_round_trip(Message::Drains);
         check_round_trip(Message::HandsOver);
-        check_round_trip(Message::LostSubscribers);
         check_round_trip(Message::PublishKey);
         check_round_trip(Message::Channel("lease".to_owned(), 5.into()));
     }

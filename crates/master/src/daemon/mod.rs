@@ -266,8 +266,9 @@ impl Daemon {
             }
             () = shutdown => {}
         }
-        turn_away(&server, &mut request_port).await;
+        // A balancer leads nobody here from now on.
         health.end();
+        turn_away(&server, &mut request_port).await;
         if let Some(draining) = draining {
             stop(draining).await;
         }

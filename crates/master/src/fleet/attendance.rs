@@ -20,9 +20,6 @@ use crate::limits::ROSTER_SEATS_MAX;
 /// What is done with a minion that comes or leaves.
 pub(crate) type OnChange = Box<dyn Fn(&MinionId, bool) + Send + Sync>;
 
-/// What is done when a subscriber has gone that has not shown itself.
-pub(crate) type OnStrangerGone = Box<dyn Fn() + Send + Sync>;
-
 /// The roster, and word of its changes.
 pub(crate) struct Attendance {
     roster: Mutex<Roster>,
@@ -43,7 +40,6 @@ pub(crate) struct Attendance {
     elsewhere: Mutex<HashMap<MinionId, (String, u64)>>,
     /// What the other masters are told of changes here.
     on_change: OnceLock<OnChange>,
-    on_stranger_gone: OnceLock<OnStrangerGone>,
     /// When this master began to listen.
     pub(crate) started_micros: u64,
 }
@@ -62,7 +58,6 @@ impl Attendance {
             is_clustered,
             elsewhere: Mutex::default(),
             on_change: OnceLock::new(),
-            on_stranger_gone: OnceLock::new(),
             started_micros: now_micros(),
         })
     }
@@ -128,12 +123,6 @@ impl Attendance {
                 tracing::debug!(minion = %id, "it is not heard any more");
                 (id, false)
             }
-            PresenceEvent::StrangerGone => {
-                if let Some(on_gone) = self.on_stranger_gone.get() {
-                    on_gone();
-                }
-                return;
-            }
         };
         if is_here {
             self.distrusts().remove(&id);
@@ -180,11 +169,6 @@ impl Attendance {
     /// Says what is to be done when a minion comes here or leaves.
     pub(crate) fn on_change(&self, tell: OnChange) {
         let _ = self.on_change.set(tell);
-    }
-
-    /// Says what is to be done when a subscriber goes that has not shown itself.
-    pub(crate) fn on_stranger_gone(&self, act: OnStrangerGone) {
-        let _ = self.on_stranger_gone.set(act);
     }
 
     /// The minions that are here.

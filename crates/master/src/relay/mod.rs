@@ -19,7 +19,7 @@ use halite_store::StoreError;
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use self::resend::{Resend, Rounds, resend_for_strangers};
+use self::resend::{Resend, Rounds};
 use self::tap::tell_events;
 use crate::cluster::drain::Stage;
 use crate::cluster::grants::{EarlyUse, GrantId};
@@ -86,7 +86,6 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
         .on_change(Box::new(move |id, is_here| {
             tell_presence(&peers, id, is_here);
         }));
-    resend_for_strangers(&cluster, &resend);
     resend.after_start();
     let (jobs, unfinished) = (Arc::clone(&master.jobs), Arc::clone(&cluster));
     spawn_blocking(move || tell_unfinished(&jobs, &unfinished));
@@ -224,7 +223,6 @@ impl Receiver for PeerReceiver {
                 self.cluster.note_drained(peer);
                 self.resend.for_a_while();
             }
-            Message::LostSubscribers => self.resend.for_a_while(),
             Message::PublishKey => self.publishing.reload_key(),
             Message::Channel(name, body) => {
                 let channel = self.channels.iter().find(|channel| channel.name() == name);

@@ -7,7 +7,6 @@
 //! however many peers come and go.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use halite_proto::MinionId;
 use halite_proto::publish::PublishLoad;
@@ -15,14 +14,10 @@ use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use crate::cluster::Cluster;
-use crate::cluster::message::Message;
 use crate::error::chain;
 use crate::fleet::Fleet;
 use crate::jobs::Jobs;
-use crate::limits::{
-    LOST_SUBSCRIBERS_EVERY, RESEND_BEFORE, RESEND_EVERY, RESEND_JOBS_MAX, RESENDS,
-};
+use crate::limits::{RESEND_BEFORE, RESEND_EVERY, RESEND_JOBS_MAX, RESENDS};
 use crate::publishing::Publishing;
 
 /// The parts that it takes.
@@ -64,7 +59,9 @@ impl Rounds {
 }
 
 impl Resend {
-    /// Connections of minions end now, here or at a peer: sends jobs again for a while.
+    /// The connections to a peer end now: sends jobs again for a while. That a single
+    /// minion has lost its own is no reason: one of Salt may have been started again by
+    /// the very job, of which it knows nothing any more.
     pub(super) fn for_a_while(&self) {
         let since = self.jobs.missed.seconds_ago(RESEND_BEFORE);
         self.rounds().ask(since);
@@ -132,25 +129,6 @@ impl Resend {
     fn rounds(&self) -> MutexGuard<'_, Rounds> {
         self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Has what minions of Salt miss that lose their subscription here sent again by all
-/// masters: they come back to any of them.
-pub(super) fn resend_for_strangers(cluster: &Arc<Cluster>, resend: &Arc<Resend>) {
-    let attendance = &resend.fleet.attendance;
-    let (cluster, resend) = (Arc::downgrade(cluster), Arc::downgrade(resend));
-    let told = Mutex::new(None::<Instant>);
-    attendance.on_stranger_gone(Box::new(move || {
-        let (Some(cluster), Some(resend)) = (cluster.upgrade(), resend.upgrade()) else {
-            return;
-        };
-        resend.for_a_while();
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.is_none_or(|told| told.elapsed() >= LOST_SUBSCRIBERS_EVERY) {
-            *told = Some(Instant::now());
-            cluster.tell(&Message::LostSubscribers);
-        }
-    }));
 }
 
 #[cfg(test)]

@@ -21,9 +21,6 @@ pub enum PresenceEvent {
     /// The connection stands, but the minion has stopped saying that it is
     /// there: its cable is cut, or its machine has stopped.
     Silent(MinionId),
-    /// The connection of a subscriber has ended over which no minion was heard: it
-    /// was that of a minion that cannot show itself, or of a stranger.
-    StrangerGone,
 }
 
 /// Says which minion a message proves to be there.

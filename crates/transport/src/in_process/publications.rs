@@ -87,7 +87,6 @@ impl Shared {
         };
         if let (Some(watch), None) = (&self.options.presence, &gone.minion) {
             watch.unproven().leave();
-            watch.emit(PresenceEvent::StrangerGone);
         }
         let is_there = subscribers
             .all

@@ -126,13 +126,9 @@ impl Subscribers {
 
     /// A connection has ended, over which this minion was heard.
     fn leave(&self, number: u64, minion: Option<&MinionId>) {
-        let gone = self.lock().all.remove(&number);
+        self.lock().all.remove(&number);
         if minion.is_none() {
             self.prove_one();
-            // Whoever only looks whether the port is there subscribes to nothing.
-            if gone.is_some_and(|of| !of.topics.is_empty()) {
-                self.with_presence(|watch, _| watch.emit(PresenceEvent::StrangerGone));
-            }
         }
         self.unheard(number, minion);
     }

@@ -51,6 +51,7 @@ impl Connection {
         accepted: Accepted,
         shared: &Arc<Shared>,
         stopping: watch::Receiver<()>,
+        leaving: watch::Receiver<()>,
     ) -> Self {
         let (number, replies) = shared.peers.enter();
         let mut link = Link::new(accepted.stream, shared.options.message_bytes_max);
@@ -61,7 +62,7 @@ impl Connection {
             permit: accepted.permit,
             shared: Arc::clone(shared),
             stopping,
-            leaving: shared.leaving.subscribe(),
+            leaving,
             number,
             replies,
             share: Share::new(&shared.unfinished),

@@ -183,23 +183,23 @@ async fn serve(listening: Listening, shared: Arc<Shared>) {
     let mut is_open = true;
     loop {
         tokio::select! {
-                   accepted = connections.recv(), if is_open => match accepted {
-                       Some(accepted) => {
-                           let peer = router_peer::Connection::new(
-        accepted, &shared, stopping.clone(), leaving.clone());
-                           tasks.spawn(peer.run());
-                       }
-                       None => break,
-                   },
-                   Some(_) = tasks.join_next() => {}
-                   _ = leaving.changed(), if is_open => {
-                       is_open = false;
-                       acceptors.shutdown().await;
-                       // Who was accepted and has said nothing yet goes elsewhere.
-                       while connections.try_recv().is_ok() {}
-                   }
-                   () = shared.requests.closed() => break,
-               }
+            accepted = connections.recv(), if is_open => match accepted {
+                Some(accepted) => {
+                    let (stopping, leaving) = (stopping.clone(), leaving.clone());
+                    let peer = router_peer::Connection::new(accepted, &shared, stopping, leaving);
+                    tasks.spawn(peer.run());
+                }
+                None => break,
+            },
+            Some(_) = tasks.join_next() => {}
+            _ = leaving.changed(), if is_open => {
+                is_open = false;
+                acceptors.shutdown().await;
+                // Who was accepted and has said nothing yet goes elsewhere.
+                while connections.try_recv().is_ok() {}
+            }
+            () = shared.requests.closed() => break,
+        }
     }
     drop(acceptors);
     shared.peers.close();

@@ -196,10 +196,8 @@ fn search(kind: &str, store: &Store) {
         let mut filter = JobFilter::default();
         set(&mut filter);
         let began = Instant::now();
-        let found = store
-            .jobs
-            .newest_fitting(1000, &filter, |_, _| true)
-            .unwrap();
+        let pick = |jid, load| Some((jid, load));
+        let found = store.jobs.newest_picked(1000, &filter, pick).unwrap();
         println!(
             "{kind:<9} {:>7.0} ms for {} of {jobs} jobs by {name}",
             millis(began),

@@ -263,22 +263,22 @@ impl Jobs {
     /// # Errors
     /// When the jobs cannot be listed.
     pub fn newest(&self, max: usize) -> Result<Vec<(Jid, Map)>, StoreError> {
-        self.newest_fitting(max, &JobFilter::default(), |_, _| true)
+        self.newest_picked(max, &JobFilter::default(), |jid, load| Some((jid, load)))
     }
 
-    /// As `newest`, of the jobs that the filter finds and `fits` takes too. The
-    /// others are not kept in memory, and no more of what the filter finds is
-    /// read than it takes to find `max`.
+    /// What `pick` makes of the newest jobs that the filter finds, of `max` at most.
+    /// Nothing else of them is kept in memory, and no more of what the filter finds is
+    /// read than it takes to pick `max`.
     ///
     /// # Errors
     /// When the jobs cannot be listed.
-    pub fn newest_fitting(
+    pub fn newest_picked<T>(
         &self,
         max: usize,
         filter: &JobFilter,
-        fits: impl FnMut(&Jid, &Map) -> bool,
-    ) -> Result<Vec<(Jid, Map)>, StoreError> {
-        on!(self.backend, jobs.newest_fitting(max, filter, fits))
+        pick: impl FnMut(Jid, Map) -> Option<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        on!(self.backend, jobs.newest_picked(max, filter, pick))
     }
 
     /// Reads into memory what lists of jobs need, where that comes from many files:

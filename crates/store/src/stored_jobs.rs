@@ -45,15 +45,15 @@ pub(crate) fn returns_of(jid: &Jid, found: Vec<Found>) -> Vec<(MinionId, StoredR
     returns
 }
 
-/// The newest jobs that fit. `page` gives those after an id that the filter may
-/// find, the newest first; what fits is decided here, so that all databases find
-/// the same.
-pub(crate) fn search(
+/// What `pick` makes of the newest jobs that fit. `page` gives those after an id that
+/// the filter may find, the newest first; what fits is decided here, so that all
+/// databases find the same.
+pub(crate) fn search<T>(
     max: usize,
     filter: &JobFilter,
-    mut fits: impl FnMut(&Jid, &Map) -> bool,
+    mut pick: impl FnMut(Jid, Map) -> Option<T>,
     page: impl Fn(Option<String>) -> Result<Page, StoreError>,
-) -> Result<Vec<(Jid, Map)>, StoreError> {
+) -> Result<Vec<T>, StoreError> {
     let mut found = Vec::new();
     let mut before: Option<String> = None;
     while found.len() < max {
@@ -68,9 +68,8 @@ pub(crate) fn search(
             if filter.fits_time(&jid)
                 && let Some(load) = load_of(&jid, packed, json)
                 && filter.fits_load(&load)
-                && fits(&jid, &load)
             {
-                found.push((jid, load));
+                found.extend(pick(jid, load));
             }
         }
         if is_last {

@@ -145,24 +145,24 @@ impl<'c> Source<'c> {
         }
     }
 
-    /// The newest jobs that fit, at most `max` of them, newest first and without
-    /// who was meant. The filter finds at least those.
-    pub(super) fn newest(
+    /// What `pick` makes of the newest jobs, of `max` of them at most, newest first and
+    /// without who was meant. The filter finds at least those that it picks.
+    pub(super) fn newest<T>(
         &self,
         max: usize,
         filter: &JobFilter,
-        mut fits: impl FnMut(&Jid, &Map) -> bool,
-    ) -> Result<Vec<(Jid, Map)>, RunnerError> {
+        mut pick: impl FnMut(Jid, Map) -> Option<T>,
+    ) -> Result<Vec<T>, RunnerError> {
         match self {
             Self::Files(call) => {
                 let cache = &call.runners.jobs.cache;
-                Ok(cache.newest_fitting(max, filter, fits)?)
+                Ok(cache.newest_picked(max, filter, pick)?)
             }
-            Self::Store(_, _, jobs) => Ok(jobs.newest_fitting(max, filter, fits)?),
+            Self::Store(_, _, jobs) => Ok(jobs.newest_picked(max, filter, pick)?),
             Self::Returner(..) => {
                 let jobs = self.listed()?.into_iter().rev();
                 Ok(jobs
-                    .filter(|(jid, load)| fits(jid, load))
+                    .filter_map(|(jid, load)| pick(jid, load))
                     .take(max)
                     .collect())
             }

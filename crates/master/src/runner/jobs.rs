@@ -244,15 +244,11 @@ fn moment_arg(call: &Call<'_>, name: &str) -> Result<Option<String>, RunnerError
 /// The jobs that fit, oldest first, as they are shown. Only that is kept of each: there
 /// may be very many.
 fn searched(call: &Call<'_>, search: &Search<'_>) -> Result<Vec<(Jid, Map)>, RunnerError> {
-    let mut found = Vec::new();
-    let show = |jid: &Jid, load: &Map| {
-        let job = formatted_with_time(jid, Some(load));
-        if found.len() < JOBS_LISTED_MAX && search.fits(jid, &job) {
-            found.push((jid.clone(), job));
-        }
-        false
+    let show = |jid: Jid, load: Map| {
+        let job = formatted_with_time(&jid, Some(&load));
+        search.fits(&jid, &job).then_some((jid, job))
     };
-    Source::of(call)?.newest(JOBS_LISTED_MAX, &search.filter(), show)?;
+    let mut found = Source::of(call)?.newest(JOBS_LISTED_MAX, &search.filter(), show)?;
     found.reverse();
     Ok(found)
 }
@@ -289,9 +285,12 @@ fn last_run(call: &Call<'_>) -> Ran {
         end: None,
     };
     // One job is kept in memory, however many there are.
-    let fits = |jid: &Jid, load: &Map| search.fits(jid, &formatted_with_time(jid, Some(load)));
+    let fits = |jid: Jid, load: Map| {
+        let job = formatted_with_time(&jid, Some(&load));
+        search.fits(&jid, &job).then_some(jid)
+    };
     match Source::of(call)?.newest(1, &search.filter(), fits)?.pop() {
-        Some((jid, _)) => {
+        Some(jid) => {
             let job = job(call, &jid)?;
             Ok(Map::from([(jid.as_str(), job)]).into())
         }
@@ -311,8 +310,10 @@ fn list_jobs_filter(call: &Call<'_>) -> Ran {
     let count = usize::try_from(count).unwrap_or(0);
     tell_source_of_all(call)?;
     let skips_questions = call.flag("filter_find_job");
-    let fits =
-        |_: &Jid, load: &Map| !(skips_questions && load.get("fun") == Some(&Value::from(QUESTION)));
+    let fits = |jid: Jid, load: Map| {
+        let is_question = load.get("fun") == Some(&Value::from(QUESTION));
+        (!skips_questions || !is_question).then_some((jid, load))
+    };
     let filter = JobFilter {
         not_function: skips_questions.then(|| QUESTION.to_owned()),
         ..JobFilter::default()

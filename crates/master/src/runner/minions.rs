@@ -91,8 +91,8 @@ fn last_highstates(call: &Call<'_>, ids: &[MinionId]) -> Result<HashMap<String, 
         functions: vec![HIGHSTATE.to_owned(), APPLY.to_owned()],
         ..JobFilter::default()
     };
-    let newest = source.newest(HIGHSTATES_LOOKED_AT_MAX, &filter, |_, load| {
-        is_highstate(load)
+    let newest = source.newest(HIGHSTATES_LOOKED_AT_MAX, &filter, |jid, load| {
+        is_highstate(&load).then_some((jid, load))
     })?;
     let mut missing: HashSet<&MinionId> = ids.iter().collect();
     let mut found: HashMap<String, Map> = HashMap::new();

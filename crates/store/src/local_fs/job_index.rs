@@ -97,13 +97,13 @@ impl Jobs {
         }
     }
 
-    /// As `newest_fitting`, out of the index; `None` if there are too many jobs for it.
-    pub(super) fn newest_indexed(
+    /// As `newest_picked`, out of the index; `None` if there are too many jobs for it.
+    pub(super) fn newest_indexed<T>(
         &self,
         max: usize,
         filter: &JobFilter,
-        fits: &mut dyn FnMut(&Jid, &Map) -> bool,
-    ) -> Result<Option<Vec<(Jid, Map)>>, StoreError> {
+        pick: &mut impl FnMut(Jid, Map) -> Option<T>,
+    ) -> Result<Option<Vec<T>>, StoreError> {
         let mut state = self.index.lock();
         if !state.update(self)? {
             return Ok(None);
@@ -112,16 +112,15 @@ impl Jobs {
         let State {
             jobs, load_bytes, ..
         } = &mut *state;
-        let found = jobs
+        let picked = jobs
             .iter_mut()
             .rev()
             .filter(|(jid, _)| filter.fits_time(jid))
             .filter_map(|(jid, load)| {
                 let map = load.current(self, jid, load_bytes, now)?;
-                let is_wanted = filter.fits_load(&map) && fits(jid, &map);
-                is_wanted.then(|| (jid.clone(), map))
+                filter.fits_load(&map).then(|| pick(jid.clone(), map))?
             });
-        Ok(Some(found.take(max).collect()))
+        Ok(Some(picked.take(max).collect()))
     }
 }
 

@@ -17,23 +17,12 @@ impl Jobs {
         let Some(mut map) = self.bare_load(jid)? else {
             return Ok(None);
         };
-        let dir = self.job_dir(jid);
-        let mut minions = minions_in(&dir)?;
         // Nobody has said who was meant, and the list of those that return is
         // written now and then.
-        if map.get("cmd").and_then(Value::as_str) == Some(FROM_RETURN) {
-            let returned = entries(&dir)?.into_iter();
-            let returned = returned.filter(|entry| entry.path().is_dir());
-            minions.extend(returned.filter_map(|entry| {
-                let id = entry.file_name().to_str().and_then(visible_id)?;
-                Some(id.to_string())
-            }));
-        }
-        minions.sort_unstable();
-        minions.dedup();
+        let are_who_returned = map.get("cmd").and_then(Value::as_str) == Some(FROM_RETURN);
+        let minions = minions_in(&self.job_dir(jid), are_who_returned)?;
         if !minions.is_empty() {
-            let minions = minions.into_iter().map(Value::from).collect();
-            map.insert("Minions", Value::List(minions));
+            map.insert("Minions", minions);
         }
         Ok(Some(map))
     }
@@ -71,14 +60,14 @@ impl Jobs {
         Ok(text.map(|text| String::from_utf8_lossy(text.trim_ascii()).into_owned()))
     }
 
-    pub(crate) fn newest_fitting(
+    pub(crate) fn newest_picked<T>(
         &self,
         max: usize,
         filter: &JobFilter,
-        mut fits: impl FnMut(&Jid, &Map) -> bool,
-    ) -> Result<Vec<(Jid, Map)>, StoreError> {
-        if let Some(found) = self.newest_indexed(max, filter, &mut fits)? {
-            return Ok(found);
+        mut pick: impl FnMut(Jid, Map) -> Option<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        if let Some(picked) = self.newest_indexed(max, filter, &mut pick)? {
+            return Ok(picked);
         }
         let mut jids = self.jids()?;
         jids.retain(|jid| filter.fits_time(jid));
@@ -86,8 +75,9 @@ impl Jobs {
         // One that is cleaned away meanwhile is no error.
         let load = |jid: Jid| Some((jid.clone(), self.bare_load(&jid).ok()??));
         let loads = jids.into_iter().filter_map(load);
-        let fitting = loads.filter(|(jid, load)| filter.fits_load(load) && fits(jid, load));
-        Ok(fitting.take(max).collect())
+        let fitting = loads.filter(|(_, load)| filter.fits_load(load));
+        let picked = fitting.filter_map(|(jid, load)| pick(jid, load));
+        Ok(picked.take(max).collect())
     }
 
     /// The ids of all jobs, in no particular order: where there are too many for the
@@ -156,8 +146,9 @@ fn stored_return(minion_dir: &Path) -> Result<Option<StoredReturn>, StoreError> 
     Ok(Some(StoredReturn { data, out }))
 }
 
-/// The ids in `.minions.p` and the lists of syndics.
-fn minions_in(dir: &Path) -> Result<Vec<String>, StoreError> {
+/// The ids in `.minions.p` and the lists of syndics, and of those that have returned
+/// if they are to count, sorted.
+fn minions_in(dir: &Path, with_returned: bool) -> Result<Vec<Value>, StoreError> {
     let mut ids: Vec<String> = Vec::new();
     for entry in entries(dir)? {
         let name = entry.file_name();
@@ -165,6 +156,12 @@ fn minions_in(dir: &Path) -> Result<Vec<String>, StoreError> {
             .to_str()
             .is_some_and(|name| name.starts_with(".minions.") && name.ends_with('p'));
         if !is_list {
+            let is_dir = || entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let id = name.to_str().and_then(visible_id);
+            ids.extend(
+                id.filter(|_| with_returned && is_dir())
+                    .map(|id| id.to_string()),
+            );
             continue;
         }
         let path = entry.path();
@@ -176,7 +173,9 @@ fn minions_in(dir: &Path) -> Result<Vec<String>, StoreError> {
             Some(other) => return Err(StoreError::kind(path.display(), &other, "list")),
         }
     }
-    Ok(ids)
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids.into_iter().map(Value::from).collect())
 }
 
 fn visible_id(name: &str) -> Option<MinionId> {

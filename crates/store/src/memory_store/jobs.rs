@@ -208,18 +208,19 @@ impl Jobs {
         Ok(self.look(jid, |job| job.endtime.clone()))
     }
 
-    pub(crate) fn newest_fitting(
+    pub(crate) fn newest_picked<T>(
         &self,
         max: usize,
         filter: &JobFilter,
-        mut fits: impl FnMut(&Jid, &Map) -> bool,
-    ) -> Result<Vec<(Jid, Map)>, StoreError> {
+        mut pick: impl FnMut(Jid, Map) -> Option<T>,
+    ) -> Result<Vec<T>, StoreError> {
         let state = lock(&self.0);
         let jobs = state.jobs.iter().rev();
         let jobs = jobs.filter(|(jid, _)| filter.fits_time(jid));
         let loads = jobs.filter_map(|(jid, job)| Some((jid.clone(), job.load.clone()?)));
-        let fitting = loads.filter(|(jid, load)| filter.fits_load(load) && fits(jid, load));
-        Ok(fitting.take(max).collect())
+        let fitting = loads.filter(|(_, load)| filter.fits_load(load));
+        let picked = fitting.filter_map(|(jid, load)| pick(jid, load));
+        Ok(picked.take(max).collect())
     }
 
     pub(crate) fn save_publisher(&self, jid: &Jid, id: &MinionId) -> Result<(), StoreError> {

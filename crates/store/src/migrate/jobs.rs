@@ -91,11 +91,8 @@ pub fn copy_jobs(
 ) -> Result<JobsCopied, StoreError> {
     // A place that refuses everything is not one that refuses each job.
     to.newest(1)?;
-    let mut jids = Vec::new();
-    from.newest_fitting(JOBS_LISTED_MAX, &JobFilter::default(), |jid, _| {
-        jids.push(jid.clone());
-        false
-    })?;
+    let all = JobFilter::default();
+    let jids = from.newest_picked(JOBS_LISTED_MAX, &all, |jid, _| Some(jid))?;
     let mut copied = JobsCopied::default();
     let (mut hashes, mut hashes_there) = (Vec::new(), Vec::new());
     for (number, step) in jids.chunks(STEP).enumerate() {

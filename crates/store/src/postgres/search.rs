@@ -29,13 +29,13 @@ order by jids.jid desc
 limit $8";
 
 impl Jobs {
-    pub(crate) fn newest_fitting(
+    pub(crate) fn newest_picked<T>(
         &self,
         max: usize,
         filter: &JobFilter,
-        fits: impl FnMut(&Jid, &Map) -> bool,
-    ) -> Result<Vec<(Jid, Map)>, StoreError> {
-        search(max, filter, fits, |before| self.page(filter, before))
+        pick: impl FnMut(Jid, Map) -> Option<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        search(max, filter, pick, |before| self.page(filter, before))
     }
 
     fn page(&self, filter: &JobFilter, before: Option<String>) -> Result<Page, StoreError> {

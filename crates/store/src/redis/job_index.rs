@@ -48,12 +48,12 @@ fn read(entry: &str) -> Option<(Jid, Map)> {
 }
 
 impl Jobs {
-    pub(crate) fn newest_fitting(
+    pub(crate) fn newest_picked<T>(
         &self,
         max: usize,
         filter: &JobFilter,
-        mut fits: impl FnMut(&Jid, &Map) -> bool,
-    ) -> Result<Vec<(Jid, Map)>, StoreError> {
+        mut pick: impl FnMut(Jid, Map) -> Option<T>,
+    ) -> Result<Vec<T>, StoreError> {
         let mut entries = self.complete_index()?;
         entries.sort_unstable_by(|a, b| b.cmp(a));
         let user = filter.user.as_deref().and_then(quoted);
@@ -74,8 +74,8 @@ impl Jobs {
                     return Ok(found);
                 }
                 // A load that was stored twice has two entries.
-                if seen.insert(jid.clone()) && filter.fits_load(&load) && fits(&jid, &load) {
-                    found.push((jid, load));
+                if seen.insert(jid.clone()) && filter.fits_load(&load) {
+                    found.extend(pick(jid, load));
                 }
             }
         }

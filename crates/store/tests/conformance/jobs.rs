@@ -177,9 +177,9 @@ pub(crate) fn the_newest_jobs_come_first(subject: &Subject) {
     assert_eq!(newest(0), []);
     // No more are looked at than are needed.
     let mut looked_at = 0;
-    let found = jobs.newest_fitting(1, &JobFilter::default(), |job, _| {
+    let found = jobs.newest_picked(1, &JobFilter::default(), |job, load| {
         looked_at += 1;
-        *job == jid(2)
+        (job == jid(2)).then_some((job, load))
     });
     assert_eq!((found.unwrap(), looked_at), (newest(9)[1..2].to_vec(), 2));
 }
@@ -199,8 +199,8 @@ pub(crate) fn jobs_are_found_by_a_filter(subject: &Subject) {
     let found = |change: fn(&mut JobFilter)| -> Vec<Jid> {
         let mut filter = JobFilter::default();
         change(&mut filter);
-        let found = jobs.newest_fitting(9, &filter, |_, _| true).unwrap();
-        found.into_iter().map(|(jid, _)| jid).collect()
+        let found = jobs.newest_picked(9, &filter, |jid, _| Some(jid));
+        found.unwrap()
     };
     assert_eq!(
         found(|filter| filter.functions = vec!["test.1".into()]),

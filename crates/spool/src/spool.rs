@@ -186,10 +186,7 @@ impl Spool {
 
     fn write_message(&mut self, sequence: u64, now: Moment, payload: &[u8]) -> io::Result<()> {
         let stamped = stamp::stamped(now.wall, payload);
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + stamped.len());
-        record::write_message(&mut bytes, sequence, &stamped);
-        let (segment, at) = self.write(&bytes)?;
-        let at = at + HEADER_BYTES as u64;
+        let (segment, at) = self.write_stamped(sequence, &stamped)?;
         let place = Location {
             segment,
             at,
@@ -198,6 +195,14 @@ impl Spool {
         };
         self.remember(sequence, place);
         Ok(())
+    }
+
+    /// Appends a message; the segment it is in, and where in that it is.
+    fn write_stamped(&mut self, sequence: u64, stamped: &[u8]) -> io::Result<(u64, u64)> {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + stamped.len());
+        record::write_message(&mut bytes, sequence, stamped);
+        let (segment, at) = self.write(&bytes)?;
+        Ok((segment, at + HEADER_BYTES as u64))
     }
 
     /// Appends to the last segment, or to a new one when that is full.

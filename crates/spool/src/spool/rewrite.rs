@@ -109,10 +109,7 @@ impl Spool {
         let moved: Vec<(u64, Location)> = moved.map(|(number, place)| (*number, *place)).collect();
         for (sequence, place) in moved {
             let stamped = self.stamped(&place)?;
-            let mut bytes = Vec::with_capacity(HEADER_BYTES + stamped.len());
-            record::write_message(&mut bytes, sequence, &stamped);
-            let (segment, at) = self.write(&bytes)?;
-            let at = at + HEADER_BYTES as u64;
+            let (segment, at) = self.write_stamped(sequence, &stamped)?;
             let place = Location {
                 segment,
                 at,

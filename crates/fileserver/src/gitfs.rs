@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::{HashType, Hasher};
 use halite_git::remote::is_commit_id;
-use halite_git::{Commit, GitError, Id, Remote, Repository, Snapshot, Tree, TreeFile};
+use halite_git::{Commit, GitError, Id, Limits, Remote, Repository, Snapshot, Tree, TreeFile};
 use halite_proto::request::Commits;
 use halite_proto::{Map, SaltEnv, Value};
 
@@ -120,12 +120,13 @@ struct Looked<'a> {
 impl Gitfs {
     /// Takes the options; nothing is read yet.
     pub(crate) fn new(options: GitfsOptions) -> Self {
+        let limits = match options.fetches_itself {
+            true => Limits::for_readers(),
+            false => Limits::default(),
+        };
         let repository = |remote| {
-            Arc::new(Repository::new(
-                &options.cachedir,
-                remote,
-                options.global_lock,
-            ))
+            let repository = Repository::new(&options.cachedir, remote, options.global_lock);
+            Arc::new(repository.with_limits(limits))
         };
         Self {
             repositories: options.remotes.into_iter().map(repository).collect(),

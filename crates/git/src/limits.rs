@@ -8,6 +8,9 @@ pub const FETCH_TIME_MAX: Duration = Duration::from_secs(3600);
 /// How long a fetch may neither read nor compute anything.
 pub const FETCH_IDLE_MAX: Duration = Duration::from_secs(120);
 
+/// The same where somebody waits for the fetch who could read what was fetched before.
+pub const READER_IDLE_MAX: Duration = Duration::from_secs(10);
+
 /// How often a fetch is looked at.
 pub const FETCH_WATCH: Duration = Duration::from_millis(250);
 
@@ -147,8 +150,21 @@ pub struct Limits {
     pub time: Duration,
     /// How long it may neither read nor compute anything.
     pub idle: Duration,
+    /// The same where there is what was fetched before.
+    pub idle_with_copy: Duration,
     /// What the repository may have on disk.
     pub repository_bytes: u64,
+}
+
+impl Limits {
+    /// Those of somebody who waits for the fetch before reading: what was fetched
+    /// before is better than a remote that says nothing.
+    pub fn for_readers() -> Self {
+        Self {
+            idle_with_copy: READER_IDLE_MAX,
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Limits {
@@ -156,6 +172,7 @@ impl Default for Limits {
         Self {
             time: FETCH_TIME_MAX,
             idle: FETCH_IDLE_MAX,
+            idle_with_copy: FETCH_IDLE_MAX,
             repository_bytes: REPOSITORY_BYTES_MAX,
         }
     }

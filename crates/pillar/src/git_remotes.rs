@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use halite_git::remote::RefType;
 use halite_git::{
-    Fetch, GitError, OptionsError, Remote, Repository, Role, Snapshot, Updated, all_at_once,
+    Fetch, GitError, Limits, OptionsError, Remote, Repository, Role, Snapshot, Updated, all_at_once,
 };
 use halite_proto::{Map, Value, chain};
 
@@ -85,9 +85,16 @@ impl GitPillars {
     fn of(opts: &Map, cachedir: &Path, fetched_by: FetchedBy) -> Self {
         let global_lock = opts.get("git_pillar_global_lock");
         let global_lock = global_lock.is_none_or(Value::is_true);
+        let limits = match fetched_by {
+            FetchedBy::Master => Limits::default(),
+            FetchedBy::Reader => Limits::for_readers(),
+        };
         let entries = arguments(opts).map(|(_, arguments)| {
             let remotes = remotes(opts, arguments).map_err(|error| error.to_string())?;
-            let remote = |remote| GitRemote::new(Repository::new(cachedir, remote, global_lock));
+            let remote = |remote| {
+                let repository = Repository::new(cachedir, remote, global_lock);
+                GitRemote::new(repository.with_limits(limits))
+            };
             Ok(remotes.into_iter().map(remote).map(Arc::new).collect())
         });
         Self {

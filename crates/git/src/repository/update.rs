@@ -78,8 +78,12 @@ impl Repository {
             }
         };
         self.remove_leftovers()?;
-        let watch = Arc::new(Watch::new(lock, self.limits, Arc::clone(stop)));
         let before = Refs::load(&self.places.snapshot);
+        let mut limits = self.limits;
+        if before.is_some() {
+            limits.idle = limits.idle.min(limits.idle_with_copy);
+        }
+        let watch = Arc::new(Watch::new(lock, limits, Arc::clone(stop)));
         let copy = self.copy_at(&self.places.git_dir, &watch);
         let mut fetched = match self.fetch_into(&copy) {
             Err(error) if copy.is_damaged(&error, before.as_ref()) => {

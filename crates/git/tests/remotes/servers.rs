@@ -31,6 +31,30 @@ fn a_remote_that_does_not_answer_is_given_up() {
     }
 }
 
+/// Who waits for a fetch has something to read all the same.
+#[test]
+fn a_remote_that_has_fallen_silent_is_given_up_sooner() {
+    let Some(tried) = Tried::new() else { return };
+    tried.commit("x", "1");
+    let limits = Limits {
+        idle_with_copy: Duration::from_secs(1),
+        ..Limits::default()
+    };
+    let repository = tried.repository().with_limits(limits);
+    update(&repository).unwrap();
+    // Whoever reads it waits for somebody who writes it.
+    let head = tried.work().join(".git/HEAD");
+    fs::remove_file(&head).unwrap();
+    let made = Command::new("mkfifo").arg(&head).status();
+    assert!(made.unwrap().success());
+    let error = update(&repository).unwrap_err();
+    assert!(
+        matches!(error, GitError::Idle { limit } if limit == limits.idle_with_copy),
+        "{error}"
+    );
+    assert!(commit(&repository, "base").is_some());
+}
+
 #[test]
 fn an_update_that_is_not_wanted_any_more_ends() {
     if Tried::new().is_none() {

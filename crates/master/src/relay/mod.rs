@@ -25,6 +25,7 @@ use crate::cluster::drain::Stage;
 use crate::cluster::grants::{EarlyUse, GrantId};
 use crate::cluster::message::{Message, Published};
 use crate::cluster::{Channel, Cluster};
+use crate::core::jobs::restrict;
 use crate::core::lead::Met;
 use crate::core::meant::is_by_ids;
 use crate::error::chain;
@@ -304,12 +305,12 @@ impl PeerReceiver {
     /// Sends a job of a peer to the minions that are connected here.
     fn publish(&self, peer: &PeerId, age: Duration, published: Published) {
         let Published {
-            load,
+            mut load,
             mut minions,
             by_ids,
             kept,
         } = published;
-        let jid = &load.jid;
+        let jid = &load.jid.clone();
         minions.retain(|id| !self.jobs.missed.has_returned(jid, id));
         // One that the peer tells of again, since it was killed.
         if self.jobs.missed.is_open(jid, &minions) {
@@ -318,6 +319,8 @@ impl PeerReceiver {
         let is_known = self.jobs.cache.has_load(jid).unwrap_or(true);
         if is_known && !self.cluster.shares_cache() {
             minions.retain(|id| !matches!(self.jobs.cache.return_of(jid, id), Ok(Some(_))));
+            // Whoever has run it may have forgotten its id by now.
+            restrict(&mut load, &minions);
         }
         self.jobs.record_meant(jid, &minions, by_ids);
         if let Some(kept) = kept
@@ -329,6 +332,9 @@ impl PeerReceiver {
         // Nobody runs a job that was meant for another time.
         if age > Duration::from_secs(self.cluster.settings.replay_window_s) {
             return tracing::warn!(%jid, "a job of {peer} comes too late and is not sent");
+        }
+        if minions.is_empty() {
+            return;
         }
         self.jobs.missed.record(&load, &minions);
         match self.publishing.publisher.publish(&load, &minions) {

@@ -8,12 +8,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use halite_proto::MinionId;
 use halite_proto::publish::PublishLoad;
+use halite_proto::{Map, MinionId};
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
+use crate::core::jobs::restrict;
 use crate::error::chain;
 use crate::fleet::Fleet;
 use crate::jobs::Jobs;
@@ -113,10 +114,7 @@ impl Resend {
         for (load, minions) in self.jobs.missed.open_since(since) {
             let shows_itself = |id: &MinionId| self.fleet.attendance.presence(id).is_some();
             let lost: Vec<_> = minions.into_iter().filter(|id| !shows_itself(id)).collect();
-            let Some(load) = PublishLoad::from_map(load)
-                .ok()
-                .filter(|_| !lost.is_empty())
-            else {
+            let Some(load) = to_send_again(load, &lost) else {
                 continue;
             };
             tracing::debug!(jid = %load.jid, minions = lost.len(), "sent again");
@@ -131,9 +129,33 @@ impl Resend {
     }
 }
 
+/// A job as these minions get it again, and nobody else: whoever has run it may have
+/// forgotten its id by now. `None` if nobody gets it.
+fn to_send_again(load: Map, lost: &[MinionId]) -> Option<PublishLoad> {
+    let mut load = PublishLoad::from_map(load).ok()?;
+    restrict(&mut load, lost);
+    (!lost.is_empty()).then_some(load)
+}
+
 #[cfg(test)]
 mod tests {
+    use halite_proto::Value;
+    use halite_proto::publish::FunSpec;
+    use halite_proto::time::jid_from_micros;
+
     use super::*;
+
+    #[test]
+    fn a_job_goes_again_to_who_has_not_returned_and_to_nobody_else() {
+        let fun = FunSpec::One("test.ping".to_owned());
+        let jid = jid_from_micros(1);
+        let load = PublishLoad::new(fun, Vec::new(), "*".into(), "glob", jid);
+        let lost = [MinionId::parse("py1").unwrap()];
+        let again = to_send_again(load.to_map(), &lost).unwrap();
+        assert_eq!(again.tgt, Value::List(vec!["py1".into()]));
+        assert_eq!(again.tgt_type, "list");
+        assert_eq!(to_send_again(load.to_map(), &[]), None);
+    }
 
     #[test]
     fn peers_that_come_and_go_prolong_the_rounds_and_add_none() {

@@ -357,7 +357,7 @@ pub fn read_cache_in(cache: &Path, results: &mut Results) -> Result<()> {
             let Ok(jid) = fs::read_to_string(job.path().join("jid")) else {
                 continue;
             };
-            for minion in fs::read_dir(job.path())?.flatten() {
+            for minion in fs::read_dir(job.path()).into_iter().flatten().flatten() {
                 if let Ok(bytes) = fs::read(minion.path().join("return.p")) {
                     let id = minion.file_name().to_string_lossy().into_owned();
                     let value = Item::unpack(&bytes)?.to_json()["return"].clone();

@@ -134,8 +134,9 @@ impl Chaos {
             std::thread::sleep(PACE);
         }
         self.heal(begun + Duration::from_secs(86_400))?;
-        self.settle()?;
+        self.settle();
         self.cabled.wait_agreed()?;
+        self.judge()?;
         self.check_minions()?;
         self.cabled.check_no_panic()?;
         self.check_enough(lasts)
@@ -284,8 +285,8 @@ impl Chaos {
         Ok(())
     }
 
-    /// Waits until every result is somewhere, and judges.
-    fn settle(&mut self) -> Result<()> {
+    /// Waits until every result is somewhere.
+    fn settle(&mut self) {
         let begun = Instant::now();
         let settled = until("every result", SETTLED, || {
             let results = self.results()?;
@@ -307,6 +308,10 @@ impl Chaos {
         self.ledger.settled_after = begun.elapsed();
         // The ledger says what is missing.
         drop(settled);
+    }
+
+    /// Judges, when what is sent again has been.
+    fn judge(&mut self) -> Result<()> {
         let results = self.results().context("the job caches")?;
         self.forget_missed(&results);
         let (sent, minions) = (&self.sent, &self.cabled.minions);

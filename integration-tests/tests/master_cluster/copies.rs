@@ -93,14 +93,14 @@ fn peers_that_stall_are_waited_for_once_and_get_their_copies_later() -> Result<(
     let large = "x".repeat(LARGE);
     let waited = minion.give(&jid(1), &large)?;
     ensure!(
-        waited >= WAITS && waited < 2 * WAITS,
+        waited >= WAITS && waited < START,
         "a return that no peer had was acknowledged after {waited:?}"
     );
     let mut others = Duration::ZERO;
     for n in 2..10 {
         others += minion.give(&jid(n), "small")?;
     }
-    ensure!(others < WAITS, "further returns took {others:?}");
+    ensure!(others < 4 * WAITS, "further returns took {others:?}");
     for pair in 0..PAIRS.len() {
         cabled.set_slow(pair, false);
     }

@@ -255,9 +255,9 @@ mod tests {
     use crate::{Remote, Role};
 
     /// A remote that says when it was fetched.
-    struct Told(Repository, Mutex<Sender<bool>>);
+    struct Reporting(Repository, Mutex<Sender<bool>>);
 
-    impl Fetch for Told {
+    impl Fetch for Reporting {
         fn repository(&self) -> &Repository {
             &self.0
         }
@@ -295,9 +295,9 @@ mod tests {
         let mut addresses: Vec<String> = hanging.iter().map(address).collect();
         addresses.push(format!("file://{}", good.display()));
         let (fetched, fetches) = channel();
-        let told = |it| Arc::new(Told(it, Mutex::new(fetched.clone())));
+        let reporting = |it| Arc::new(Reporting(it, Mutex::new(fetched.clone())));
         let all = repositories(dir.path(), &addresses, 1);
-        let fetching = Fetching::start(all.into_iter().map(told).collect());
+        let fetching = Fetching::start(all.into_iter().map(reporting).collect());
         let held: Vec<_> = hanging.iter().map(|at| at.accept().unwrap()).collect();
         for _ in 0..2 {
             let is_good = fetches.recv_timeout(Duration::from_secs(60));

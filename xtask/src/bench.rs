@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::Kind;
 
-use crate::build::{bin_dir, build, cargo, features, root};
+use crate::build::{bin_dir, build_to_measure, cargo, features, root};
 
 /// The part that is measured here: how long the programs take to build.
 const BUILD: &str = "build";
@@ -50,16 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     crate::peers::provide(&[Kind::Salt3008])?;
-    let mut wanted = vec![
-        "--release",
-        "-p",
-        "halite",
-        "-p",
-        "halite-integration-tests",
-        "--bins",
-    ];
-    wanted.extend(features());
-    let artifacts = build(&wanted)?;
+    let artifacts = build_to_measure()?;
     let bench = artifacts
         .iter()
         .find(|artifact| artifact.target == "halite-bench")

@@ -98,6 +98,14 @@ pub(crate) fn build_programs(tests: &[&str], others: &[&str]) -> Result<Vec<Arti
     build(&args)
 }
 
+/// Builds our programs, and those that measure them, with optimisation.
+pub(crate) fn build_to_measure() -> Result<Vec<Artifact>> {
+    let tests = "halite-integration-tests";
+    let mut args = vec!["--release", "-p", "halite", "-p", tests, "--bins"];
+    args.extend(features());
+    build(&args)
+}
+
 /// The crates with backends that only their own tests have.
 pub(crate) const STORES: [&str; 2] = ["halite-key", "halite-store"];
 

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
-use crate::build::{bin_dir, build, features};
+use crate::build::{bin_dir, build_to_measure};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let programs = match &args.bin_dir {
         Some(dir) => dir.clone(),
-        None => built()?,
+        None => bin_dir(&build_to_measure()?)?,
     };
     let status = Command::new(programs.join("halite-flood"))
         .args(["--minions", &args.minions.to_string()])
@@ -33,18 +33,4 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
-}
-
-/// Builds the programs with optimisation.
-fn built() -> Result<PathBuf> {
-    let mut wanted = vec![
-        "--release",
-        "-p",
-        "halite",
-        "-p",
-        "halite-integration-tests",
-        "--bins",
-    ];
-    wanted.extend(features());
-    bin_dir(&build(&wanted)?)
 }

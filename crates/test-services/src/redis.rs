@@ -10,7 +10,10 @@ use crate::server::{Launch, Ready, Server, StopSignal, run, write_file};
 use crate::tls::Certificates;
 use crate::wanted::Wanted;
 
-/// A Redis server that writes each change to its log at once.
+/// Arguments of a server that may be killed and must know what it has answered.
+pub(crate) const LOGS_FIRST: [&str; 2] = ["--appendfsync", "always"];
+
+/// A Redis server that writes its changes to a log.
 #[derive(Debug)]
 pub struct Redis {
     /// Its process.
@@ -23,17 +26,19 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Starts one for a test; `None`, and reported, if it is not installed.
+    /// Starts one for a test; `None`, and reported, if it is not installed. It has each
+    /// change in its log before it answers.
     ///
     /// # Panics
     /// When it does not start.
     #[allow(clippy::unwrap_used)]
     pub fn for_test(wanted: &Wanted) -> Option<Self> {
         find_for_test(&["redis-server", "redis-cli"])?;
-        Some(Self::start(wanted).unwrap())
+        Some(Self::start(&wanted.clone().args(&LOGS_FIRST)).unwrap())
     }
 
-    /// Starts one.
+    /// Starts one as Redis is by itself: while the disk is busy it puts its log off for
+    /// up to two seconds, and what it has answered meanwhile is gone if it is killed.
     ///
     /// # Errors
     /// When it is not installed or does not start.

@@ -31,9 +31,9 @@ pub const INDEXED_LOAD_BYTES_MAX: usize = 16 * 1024;
 /// Bytes of this of all of them together. What finds no room is read each time.
 pub const INDEXED_LOADS_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Most jobs that are remembered as published anew until the next list. With more, it
-/// reads all of them.
-pub const REWRITTEN_LOADS_MAX: usize = 10_000;
+/// Bytes of the file that says which loads have been written anew, before it begins
+/// again.
+pub const REWRITES_BYTES_MAX: u64 = 64 * 1024;
 
 /// How many of them are read before somebody who lists jobs is let in between.
 pub const LOADS_READ_AT_ONCE: usize = 500;

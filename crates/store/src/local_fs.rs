@@ -17,6 +17,7 @@ mod lookup;
 mod minion_data;
 mod publishers;
 mod recent;
+mod rewrites;
 mod seen_minions;
 mod staged;
 mod stamp;

@@ -189,3 +189,24 @@ fn loads_that_have_been_there_for_long_are_not_read_again() {
     set_back(&cache.job_dir(&jid(2)).join(".load.p"));
     cache.check(&lists, "what was published anew");
 }
+
+/// `jobs.migrate` and the parts of a batch are written by another process than that
+/// which lists them.
+#[test]
+fn a_load_that_another_program_writes_anew_is_seen_after_a_long_time() {
+    let mut cache = Cache::new();
+    let lists = open(cache.dir.path());
+    let long_ago = SystemTime::now() - Duration::from_secs(3600);
+    for number in 0..3 {
+        cache.make(&jid(number));
+        cache.write_load(&jid(number), load(number, 3));
+        let path = cache.job_dir(&jid(number)).join(".load.p");
+        File::open(path).unwrap().set_modified(long_ago).unwrap();
+    }
+    lists.prepare_lists().unwrap();
+    cache.check(&lists, "what was read before");
+    let other = open(cache.dir.path());
+    other.save_load(&jid(1), &load(8, 3), None).unwrap();
+    cache.expected.insert(jid(1), Some(load(8, 3)));
+    cache.check(&lists, "what another program has written anew");
+}

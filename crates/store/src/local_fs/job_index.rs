@@ -3,14 +3,15 @@
 //! A list of 100,000 jobs would open 200,000 small files each time. Invariant: a
 //! list shows what is on disk when it is asked for, whoever wrote it: a directory of
 //! jobs that has changed is read again, and so is each load that was missing or has
-//! not long been there, or that this process has written anew, as for each part of a
-//! batch. Only a load that another program writes anew [`SETTLED_LOAD`] after the first
-//! is not seen before this program starts again.
+//! not long been there, or that a program of ours has written anew, as for each part of
+//! a batch ([`Rewrites`]). Only a load that a Python master writes anew [`SETTLED_LOAD`]
+//! after the first is not seen before this program starts again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::ops::Bound;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -20,24 +21,24 @@ use halite_proto::{Jid, Map, Value};
 use super::atomic::{entries, read};
 use super::jobs::{Jobs, LOAD};
 use super::lookup::{is_hidden, jid_of, load_as_map};
+use super::rewrites::{Rewrites, Rewritten, Seen};
 use super::stamp::Stamp;
-use crate::error::StoreError;
+use crate::error::{StoreError, chain};
 use crate::job_filter::JobFilter;
 use crate::limits::{
     INDEXED_JOBS_MAX, INDEXED_LOAD_BYTES_MAX, INDEXED_LOADS_BYTES_MAX, LOADS_READ_AT_ONCE,
-    REWRITTEN_LOADS_MAX,
 };
 
 /// A load that has been there for so long stays as it is.
 const SETTLED_LOAD: Duration = Duration::from_secs(300);
 
 /// The index of one cache directory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct JobIndex {
     state: Mutex<State>,
-    /// Jobs whose loads this process has written anew. Apart, so that who writes one
-    /// does not wait for who lists jobs.
-    rewritten: Mutex<HashSet<Jid>>,
+    /// Loads that somebody has written anew. Who writes one does not wait for who lists
+    /// jobs.
+    rewrites: Rewrites,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +48,8 @@ struct State {
     jobs: BTreeMap<Jid, Load>,
     /// Bytes of the loads that are held.
     load_bytes: usize,
+    /// Which loads are known to have been written anew.
+    seen: Seen,
 }
 
 /// One of the directories that have those of jobs.
@@ -125,36 +128,42 @@ impl Jobs {
 }
 
 impl JobIndex {
-    /// Takes note that this process has written the load of a job anew.
+    /// `rewrites` is where programs say which loads they have written anew.
+    pub(super) fn new(rewrites: PathBuf) -> Self {
+        Self {
+            state: Mutex::default(),
+            rewrites: Rewrites::new(rewrites),
+        }
+    }
+
+    /// Takes note that the load of a job has been written anew.
     pub(super) fn rewritten(&self, jid: &Jid) {
-        let mut rewritten = self.lock_rewritten();
-        if rewritten.len() < REWRITTEN_LOADS_MAX {
-            rewritten.insert(jid.clone());
-        } else {
-            // Nobody has listed jobs for long: they are all read again.
-            drop(rewritten);
-            *self.lock() = State::default();
+        if let Err(error) = self.rewrites.note(jid) {
+            let error = chain(&error);
+            tracing::warn!(%jid, error, "lists may show what was published before");
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic of who lists leaves it whole.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        for jid in self.lock_rewritten().drain() {
-            let State {
-                jobs, load_bytes, ..
-            } = &mut *state;
-            if let Some(load) = jobs.get_mut(&jid) {
-                load.let_go(load_bytes);
+        let State {
+            jobs,
+            load_bytes,
+            seen,
+            ..
+        } = &mut *state;
+        match self.rewrites.since(seen) {
+            Rewritten::Loads(jids) => {
+                for jid in &jids {
+                    if let Some(load) = jobs.get_mut(jid) {
+                        load.let_go(load_bytes);
+                    }
+                }
             }
+            Rewritten::Any => jobs.values_mut().for_each(Load::unsettle),
         }
         state
-    }
-
-    fn lock_rewritten(&self) -> MutexGuard<'_, HashSet<Jid>> {
-        self.rewritten
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -343,6 +352,13 @@ impl Load {
             is_settled: is_old,
         };
         None
+    }
+
+    /// Has it compared with the file once more.
+    fn unsettle(&mut self) {
+        if let Self::Held { is_settled, .. } = self {
+            *is_settled = false;
+        }
     }
 
     fn let_go(&mut self, bytes_held: &mut usize) {

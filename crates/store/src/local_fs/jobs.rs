@@ -33,6 +33,9 @@ pub(crate) const ENDTIME: &str = "endtime";
 /// skip files that begin with a dot.
 pub(crate) const OWNER: &str = ".owner";
 
+/// Which loads have been written anew, beside the jobs.
+const REWRITES: &str = ".rewritten_loads";
+
 /// The job cache of a master.
 #[derive(Debug)]
 pub(crate) struct Jobs {
@@ -57,7 +60,7 @@ impl Jobs {
             publishers: cachedir.join("publish_auth"),
             hash_type,
             recent: Recent::default(),
-            index: JobIndex::default(),
+            index: JobIndex::new(cachedir.join(REWRITES)),
             lists: Mutex::default(),
             seen: Mutex::default(),
             first: Default::default(),

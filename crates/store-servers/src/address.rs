@@ -82,6 +82,15 @@ pub struct Tls {
     pub is_unverified: bool,
 }
 
+/// Which slots of a Redis cluster must have a server for it to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// All of them.
+    Full,
+    /// Those that are asked for.
+    Partial,
+}
+
 /// The address of a server. It is shown without its password.
 #[derive(Clone)]
 pub struct Address {
@@ -106,7 +115,9 @@ pub struct Address {
     pub sentinel: Option<String>,
     /// Further Sentinels, with their ports.
     pub sentinels: Vec<(String, u16)>,
-    /// Further members of an etcd, with their ports.
+    /// Of a Redis: it is a cluster, of which the host and the members are servers.
+    pub cluster: Option<Coverage>,
+    /// Further members of an etcd or a Redis cluster, with their ports.
     pub members: Vec<(String, u16)>,
     /// How long an operation may take; it waits half as long for one of the
     /// connections that are in use.
@@ -141,6 +152,12 @@ pub enum AddressError {
     /// The value of a parameter is not one.
     #[error("its parameter {0} has no value of use")]
     Value(&'static str),
+    /// A cluster is asked for together with something that it has not.
+    #[error("a Redis cluster has one database and neither Sentinels nor a socket")]
+    Cluster,
+    /// Members are named of what has none.
+    #[error("only a Redis cluster has members: add cluster=yes")]
+    NoCluster,
     /// A socket of this machine is asked for together with TLS.
     #[error("a socket on this machine has no TLS: leave out tls, ca, cert and key, or socket")]
     SocketWithTls,
@@ -166,6 +183,7 @@ impl Address {
             tls: None,
             sentinel: None,
             sentinels: Vec::new(),
+            cluster: None,
             members: Vec::new(),
             limit: OPERATION_TIME,
             connect_limit: OPERATION_TIME,
@@ -179,7 +197,7 @@ impl Address {
     /// one of this machine, `timeout` are seconds, `connections` a number. `sentinel`
     /// is the name of a Redis that its Sentinels know, who are at the host and at
     /// `sentinels=host:port,host:port`. `members=host:port,host:port` are further
-    /// members of an etcd.
+    /// members of an etcd, or of a Redis with `cluster=yes|partial`.
     ///
     /// # Errors
     /// When it is not the URL of a server, or its password cannot be read.
@@ -205,10 +223,27 @@ impl Address {
         if address.sentinel.is_some() && address.port == kind.port() && url.port().is_none() {
             address.port = SENTINEL_PORT;
         }
+        address.check_cluster()?;
         match (&address.socket, &address.tls) {
             (Some(_), Some(_)) => Err(AddressError::SocketWithTls),
             (None, _) if address.host.is_empty() => Err(AddressError::NoHost),
             _ => Ok(address),
+        }
+    }
+
+    /// Refuses what a cluster has not, and members of one server.
+    ///
+    /// # Errors
+    /// When the parts contradict each other.
+    pub fn check_cluster(&self) -> Result<(), AddressError> {
+        let is_redis = self.kind == ServerKind::Redis;
+        let database = self.database.as_deref().unwrap_or("0");
+        match self.cluster {
+            None if is_redis && !self.members.is_empty() => Err(AddressError::NoCluster),
+            Some(_) if self.sentinel.is_some() || self.socket.is_some() || database != "0" => {
+                Err(AddressError::Cluster)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -247,7 +282,13 @@ impl Address {
                 let sentinels = sentinels.filter(|found| found.len() <= SENTINELS_MAX);
                 self.sentinels = sentinels.ok_or(AddressError::Value("sentinels"))?;
             }
-            "members" if self.kind == ServerKind::Etcd => {
+            "cluster" if self.kind == ServerKind::Redis => match value {
+                "yes" => self.cluster = Some(Coverage::Full),
+                "partial" => self.cluster = Some(Coverage::Partial),
+                "no" => self.cluster = None,
+                _ => return Err(AddressError::Value("cluster")),
+            },
+            "members" if matches!(self.kind, ServerKind::Etcd | ServerKind::Redis) => {
                 let port = self.kind.port();
                 let found = value.split(',').map(|text| host_and_port(text, port));
                 let members = found.collect::<Option<Vec<_>>>();
@@ -296,7 +337,7 @@ impl PartialEq for Address {
             let who = (address.user.clone(), address.database.clone());
             let how = (address.limit, address.connect_limit, address.connections);
             let sentinels = (address.sentinel.clone(), address.sentinels.clone());
-            let others = (sentinels, address.members.clone());
+            let others = (sentinels, address.members.clone(), address.cluster);
             let wire = (address.socket.clone(), address.tls.clone(), others);
             (place, wire, who, how)
         };
@@ -321,6 +362,7 @@ impl fmt::Display for Address {
         }
         match &self.sentinel {
             Some(name) => write!(f, " ({name})"),
+            None if self.cluster.is_some() => f.write_str(" (cluster)"),
             None => Ok(()),
         }
     }

@@ -27,7 +27,7 @@ mod redis;
 mod server;
 mod tls;
 
-pub use address::{Address, AddressError, ServerKind, Tls};
+pub use address::{Address, AddressError, Coverage, ServerKind, Tls};
 pub use error::{Failure, ServerError};
 #[cfg(feature = "etcd")]
 pub use etcd::{
@@ -44,6 +44,6 @@ pub use postgres::{
     PostgresConnection, PostgresDriver, PostgresRow, PostgresServer, postgres_server,
 };
 #[cfg(feature = "redis")]
-pub use redis::{RedisDriver, RedisServer, redis_server};
+pub use redis::{RedisConnection, RedisDriver, RedisServer, redis_server};
 pub use server::{Driver, Server};
 pub use tls::{Wire, connect};

@@ -45,7 +45,22 @@ pub const SENTINELS_MAX: usize = 16;
 /// asked.
 pub const SENTINEL_TIME: Duration = Duration::from_secs(1);
 
-/// Further members of an etcd that can be named.
+/// Most servers of a Redis cluster that take writes.
+pub const CLUSTER_NODES_MAX: usize = 256;
+
+/// How long one server of a Redis cluster may take to connect and to say where the
+/// slots are: then the next one is asked.
+pub const CLUSTER_NODE_TIME: Duration = Duration::from_secs(1);
+
+/// How often one command is sent again because its slot is on another server, or on
+/// its way there.
+pub const REDIRECTS_MAX: usize = 8;
+
+/// The pause before a command is sent again whose keys are on their way to another
+/// server.
+pub const MOVING_PAUSE: Duration = Duration::from_millis(50);
+
+/// Further members of an etcd or a Redis cluster that can be named.
 pub const MEMBERS_MAX: usize = 16;
 
 /// How long one of several members of an etcd may take to connect and to answer at

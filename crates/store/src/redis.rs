@@ -3,13 +3,17 @@
 //! `halite:`.
 //!
 //! Invariant: what must happen together is one transaction or one script, so
-//! that nobody sees half of it.
+//! that nobody sees half of it. In a cluster that holds for what is in one slot, and
+//! `by_slot` says what comes before what for the rest.
 
 mod batches;
+mod by_slot;
 mod clean;
 mod job_index;
 mod jobs;
+mod keys;
 mod lookup;
+mod returns;
 
 use std::time::Duration;
 

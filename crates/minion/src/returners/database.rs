@@ -11,7 +11,7 @@ use super::ReturnerError;
 use super::settings::Settings;
 
 /// What the returners are told, below their families.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 20] = [
     "host",
     "port",
     "user",
@@ -21,6 +21,8 @@ const NAMES: [&str; 18] = [
     "db",
     "unix_socket_path",
     "cluster_mode",
+    "cluster.startup_nodes",
+    "cluster.skip_full_coverage_check",
     "connect_timeout",
     "sslmode",
     "sslrootcert",

@@ -78,6 +78,19 @@ fn an_etcd_may_have_members() {
 }
 
 #[test]
+fn a_redis_may_be_a_cluster() {
+    let address = Address::parse("redis://r1?cluster=yes&members=r2:7000,r3").unwrap();
+    assert_eq!(address.cluster, Some(Coverage::Full));
+    let others = [("r2", 7000), ("r3", 6379)];
+    let others = others.map(|(host, port)| (host.to_owned(), port));
+    assert_eq!(address.members, others);
+    assert_eq!(address.to_string(), "redis://r1:6379 (cluster)");
+    assert_ne!(address, Address::parse("redis://r1").unwrap());
+    let partial = Address::parse("redis://r1/0?cluster=partial").unwrap();
+    assert_eq!(partial.cluster, Some(Coverage::Partial));
+}
+
+#[test]
 fn what_is_no_address_is_refused() {
     for text in [
         "",
@@ -91,6 +104,12 @@ fn what_is_no_address_is_refused() {
         "redis://h?sentinel=main&sentinels=s2:x",
         "postgres://h?sentinel=main",
         "postgres://h?members=other",
+        "redis://h?members=other",
+        "redis://h?cluster=maybe",
+        "redis://h/1?cluster=yes",
+        "redis://h?cluster=yes&sentinel=main",
+        "redis://h?cluster=yes&socket=/run/redis",
+        "etcd://h?cluster=yes",
         "etcd://h?members=",
         "etcd://h?members=other:x",
         "redis://h?connections=none",

@@ -2,6 +2,8 @@
 //! set of the banks, and of each bank a hash of its values and a hash of their
 //! times.
 
+mod by_slot;
+
 use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -81,6 +83,10 @@ impl RedisCache {
         self.server.address()
     }
 
+    fn is_cluster(&self) -> bool {
+        self.server().cluster.is_some()
+    }
+
     fn names(&self, bank: &str) -> Names {
         Names {
             all: self.names.banks.clone(),
@@ -117,15 +123,15 @@ impl RedisCache {
         Ok(self.server.run(async move |redis| {
             let mut all = redis::pipe();
             all.atomic();
+            all.cmd("HSET")
+                .arg(&names.bank)
+                .arg(&key)
+                .arg(bytes)
+                .ignore();
             all.cmd("ZADD")
                 .arg(names.all)
                 .arg(0)
-                .arg(&names.bank)
-                .ignore();
-            all.cmd("HSET")
                 .arg(names.bank)
-                .arg(&key)
-                .arg(bytes)
                 .ignore();
             all.cmd("HSET")
                 .arg(names.stamps)
@@ -144,7 +150,11 @@ impl RedisCache {
         bytes: Vec<u8>,
     ) -> Result<bool, StoreError> {
         let (names, key) = (self.names(bank), key.to_owned());
+        let is_cluster = self.is_cluster();
         Ok(self.server.run(async move |redis| {
+            if is_cluster {
+                return Ok(by_slot::replace(redis, &names, &key, expected, bytes).await?);
+            }
             let mut script = REPLACE.prepare_invoke();
             script
                 .key(names.all)
@@ -162,7 +172,11 @@ impl RedisCache {
 
     pub(crate) fn flush_key(&self, bank: &str, key: &str) -> Result<bool, StoreError> {
         let (names, key) = (self.names(bank), key.to_owned());
+        let is_cluster = self.is_cluster();
         Ok(self.server.run(async move |redis| {
+            if is_cluster {
+                return Ok(by_slot::flush_key(redis, &names, &key).await?);
+            }
             let mut script = FLUSH_KEY.prepare_invoke();
             script
                 .key(names.all)
@@ -177,6 +191,7 @@ impl RedisCache {
         let names = self.names(bank);
         let keys = self.names.keys.clone();
         let stamps = self.names.stamps.clone();
+        let is_cluster = self.is_cluster();
         Ok(self.server.run(async move |redis| {
             let banks: Vec<String> = below(&names).query_async(redis).await?;
             if banks.is_empty() {
@@ -184,6 +199,10 @@ impl RedisCache {
             }
             let times = banks.iter().filter_map(|bank| bank.strip_prefix(&keys));
             let times: Vec<String> = times.map(|bank| format!("{stamps}{bank}")).collect();
+            if is_cluster {
+                by_slot::flush_banks(redis, &names.all, &banks, &times).await?;
+                return Ok(true);
+            }
             let mut all = redis::pipe();
             all.atomic();
             all.cmd("ZREM").arg(names.all).arg(&banks).ignore();

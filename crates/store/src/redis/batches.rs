@@ -3,7 +3,8 @@
 use halite_proto::msgpack::unpack_modern;
 use halite_proto::{Jid, Map, MinionId, Value};
 
-use super::jobs::{Jobs, PUBLISHERS, expire};
+use super::jobs::{Jobs, expire};
+use super::keys::PUBLISHERS;
 use super::now_s;
 use crate::cache::pack;
 use crate::error::StoreError;
@@ -59,11 +60,11 @@ impl Jobs {
     }
 
     pub(crate) fn save_publisher(&self, jid: &Jid, id: &MinionId) -> Result<(), StoreError> {
+        let key = self.keys.publisher(jid);
         let (jid, id, ttl) = (jid.to_string(), id.to_string(), self.ttl());
         Ok(self.server.run(async move |redis| {
             let mut all = redis::pipe();
             all.atomic();
-            let key = publisher_key(&jid);
             all.cmd("SET").arg(&key).arg(id).ignore();
             expire(&mut all, &key, ttl);
             all.cmd("ZADD")
@@ -76,14 +77,10 @@ impl Jobs {
     }
 
     pub(crate) fn publisher(&self, jid: &Jid) -> Result<Option<MinionId>, StoreError> {
-        let key = publisher_key(jid);
+        let key = self.keys.publisher(jid);
         let found: Option<String> = self
             .server
             .run(async move |redis| Ok(redis::cmd("GET").arg(key).query_async(redis).await?))?;
         Ok(found.and_then(|id| MinionId::parse(id).ok()))
     }
-}
-
-pub(super) fn publisher_key(jid: impl std::fmt::Display) -> String {
-    format!("halite:publisher:{jid}")
 }

@@ -2,10 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::batches::publisher_key;
-use super::jobs::{
-    INDEX, Jobs, PREPARED, PUBLISHERS, load_key, minions_key, notes_key, returns_key,
-};
+use super::jobs::Jobs;
+use super::keys::{INDEX, PREPARED, PUBLISHERS};
 use crate::error::StoreError;
 use crate::kept::Cleaned;
 use crate::limits::FETCHED_AT_ONCE_MAX;
@@ -28,16 +26,16 @@ impl Jobs {
                 Ok(all.query_async(redis).await?)
             })?;
         for jids in publishers.chunks(FETCHED_AT_ONCE_MAX) {
-            let keys = jids.iter().map(publisher_key).collect();
+            let keys = jids.iter().map(|jid| self.keys.publisher(jid)).collect();
             self.remove(keys, PUBLISHERS, jids)?;
         }
         for jids in old.chunks(FETCHED_AT_ONCE_MAX) {
             let keys = |jid: &String| {
                 [
-                    load_key(jid),
-                    returns_key(jid),
-                    notes_key(jid),
-                    minions_key(jid),
+                    self.keys.load(jid),
+                    self.keys.returns(jid),
+                    self.keys.notes(jid),
+                    self.keys.minions(jid),
                 ]
             };
             self.remove(jids.iter().flat_map(keys).collect(), PREPARED, jids)?;
@@ -49,6 +47,8 @@ impl Jobs {
         })
     }
 
+    /// Removes keys, and then the note of them: a master that is killed in between
+    /// finds them again.
     fn remove(
         &self,
         keys: Vec<String>,
@@ -57,9 +57,14 @@ impl Jobs {
     ) -> Result<(), StoreError> {
         let jids = jids.to_vec();
         Ok(self.server.run(async move |redis| {
+            // One by one: in a cluster they are on several servers.
+            let mut gone = redis::pipe();
+            for key in keys {
+                gone.cmd("UNLINK").arg(key).ignore();
+            }
+            let () = gone.query_async(redis).await?;
             let mut all = redis::pipe();
             all.atomic();
-            all.cmd("UNLINK").arg(keys).ignore();
             if set == PREPARED {
                 for jid in &jids {
                     // An entry is the id, a space and more: `!` follows a space.

@@ -8,10 +8,10 @@ use std::collections::HashSet;
 
 use halite_proto::json::{self, Style};
 use halite_proto::{Jid, Map, Value};
-use halite_store_servers::{Failure, ServerError};
-use redis::aio::ConnectionLike;
+use halite_store_servers::{Failure, RedisConnection, ServerError};
 
-use super::jobs::{INDEX, Jobs, load_key};
+use super::jobs::Jobs;
+use super::keys::INDEX;
 use crate::error::StoreError;
 use crate::job_filter::JobFilter;
 use crate::limits::{FETCHED_AT_ONCE_MAX, JOBS_LISTED_MAX};
@@ -83,10 +83,14 @@ impl Jobs {
     }
 
     fn loads(&self, jids: &[Jid]) -> Result<Vec<(Jid, Map)>, StoreError> {
-        let keys: Vec<String> = jids.iter().map(load_key).collect();
-        let found: Vec<Option<Vec<u8>>> = self
-            .server
-            .run(async move |redis| Ok(redis::cmd("MGET").arg(keys).query_async(redis).await?))?;
+        let keys: Vec<String> = jids.iter().map(|jid| self.keys.load(jid)).collect();
+        let found: Vec<Option<Vec<u8>>> = self.server.run(async move |redis| {
+            let mut all = redis::pipe();
+            for key in keys {
+                all.cmd("GET").arg(key);
+            }
+            Ok(all.query_async(redis).await?)
+        })?;
         let load = |(jid, bytes): (&Jid, Option<Vec<u8>>)| {
             let mut load = self.map(jid, &bytes?)?;
             // It is in the load for Salt's readers alone.
@@ -100,7 +104,10 @@ impl Jobs {
     /// over, and gives the entries that are left.
     fn complete_index(&self) -> Result<Vec<String>, StoreError> {
         let (stored, indexed) = self.server.run(async move |redis| {
-            let stored = scan_loads(redis).await?;
+            let mut stored = HashSet::new();
+            for mut server in redis.servers() {
+                scan_loads(&mut server, &mut stored).await?;
+            }
             let mut ask = redis::cmd("ZRANGE");
             let indexed: Vec<String> = ask.arg(INDEX).arg(0).arg(-1).query_async(redis).await?;
             Ok((stored, indexed))
@@ -147,9 +154,11 @@ fn quoted(text: &str) -> Option<String> {
     Some(quoted.trim_matches('"').to_owned())
 }
 
-/// The ids of all jobs with a load.
-async fn scan_loads(redis: &mut impl ConnectionLike) -> Result<HashSet<String>, Failure> {
-    let mut jids = HashSet::new();
+/// The ids of all jobs with a load that one server has.
+async fn scan_loads(
+    redis: &mut RedisConnection,
+    jids: &mut HashSet<String>,
+) -> Result<(), Failure> {
     let mut cursor = 0_u64;
     loop {
         let mut ask = redis::cmd("SCAN");
@@ -170,7 +179,7 @@ async fn scan_loads(redis: &mut impl ConnectionLike) -> Result<HashSet<String>, 
         }
         cursor = next;
         if cursor == 0 {
-            return Ok(jids);
+            return Ok(());
         }
     }
 }

@@ -3,14 +3,14 @@
 use halite_proto::json;
 use halite_proto::{Jid, Map, MinionId, Value};
 
-use super::jobs::{Jobs, load_key, minions_key, notes_key, returns_key};
+use super::jobs::Jobs;
 use crate::error::StoreError;
 use crate::kept::StoredReturn;
 use crate::limits::FILE_BYTES_MAX;
 
 impl Jobs {
     pub(crate) fn load(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
-        let (load, minions) = (load_key(jid), minions_key(jid));
+        let (load, minions) = (self.keys.load(jid), self.keys.minions(jid));
         let (load, mut minions): (Option<Vec<u8>>, Vec<String>) =
             self.server.run(async move |redis| {
                 let mut all = redis::pipe();
@@ -31,7 +31,7 @@ impl Jobs {
     }
 
     pub(crate) fn returns(&self, jid: &Jid) -> Result<Vec<(MinionId, StoredReturn)>, StoreError> {
-        let key = returns_key(jid);
+        let key = self.keys.returns(jid);
         let found: Vec<(Vec<u8>, Vec<u8>)> = self.server.run(async move |redis| {
             Ok(redis::cmd("HGETALL").arg(key).query_async(redis).await?)
         })?;
@@ -55,7 +55,7 @@ impl Jobs {
         jid: &Jid,
         id: &MinionId,
     ) -> Result<Option<StoredReturn>, StoreError> {
-        let (key, id) = (returns_key(jid), id.to_string());
+        let (key, id) = (self.keys.returns(jid), id.to_string());
         let found: Option<Vec<u8>> = self.server.run(async move |redis| {
             Ok(redis::cmd("HGET")
                 .arg(key)
@@ -78,7 +78,7 @@ impl Jobs {
         jid: &Jid,
         name: &'static str,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let key = notes_key(jid);
+        let key = self.keys.notes(jid);
         Ok(self.server.run(async move |redis| {
             Ok(redis::cmd("HGET")
                 .arg(key)

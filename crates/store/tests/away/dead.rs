@@ -5,7 +5,7 @@ use halite_store::Saved;
 use halite_test_services::{MariaDb, Postgres, Redis, Sentinel, Server, Wanted};
 
 use crate::subject::{
-    Subject, assert_stored, copy, drain, id, jid, job_with_returns, ret, wait_for, waits,
+    Subject, assert_stored, copy, drain, id, jid, job_with_returns, ret, until, wait_for, waits,
 };
 
 /// Kills the server, and brings it back after the master has been restarted.
@@ -261,13 +261,6 @@ fn the_replica_that_a_sentinel_promotes_is_used() {
     let replica = Redis::start(&Wanted::default().args(&args)).unwrap();
     let sentinel = Sentinel::start(&main, "main").unwrap();
     // It must have heard of the replica, and that must have what is stored.
-    let until = |what: &str, is_so: &dyn Fn() -> bool| {
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while !is_so() {
-            assert!(std::time::Instant::now() < deadline, "never: {what}");
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-    };
     let says =
         |redis: &Redis, word: &str| redis.cli(&["info", "replication"]).unwrap().contains(word);
     until("a replica", &|| says(&replica, "master_link_status:up"));

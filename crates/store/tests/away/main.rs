@@ -4,6 +4,7 @@
 #![cfg(all(feature = "mysql", feature = "postgres", feature = "redis"))]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod cluster;
 mod dead;
 mod proxy;
 mod slow;

@@ -97,6 +97,15 @@ pub(crate) fn wait_for(store: &Store, is_so: impl Fn(&Waits) -> bool) {
     }
 }
 
+/// Waits until something is so.
+pub(crate) fn until(what: &str, is_so: &dyn Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
 /// Publishes a job and stores the returns of some minions; each is new.
 pub(crate) fn job_with_returns(store: &Store, job: &Jid, ids: &[MinionId]) {
     let load = Map::from([("fun", "test.ping"), ("user", "alice")]);

@@ -73,6 +73,8 @@ mod backends {
     suite!(postgres_text);
     #[cfg(feature = "redis")]
     suite!(redis);
+    #[cfg(feature = "redis")]
+    suite!(redis_cluster);
     #[cfg(feature = "test-backends")]
     suite!(memory_store);
     // With faults off: what it adds does no harm. With faults on: `faults.rs`.

@@ -88,13 +88,24 @@ fn in_postgres(tables: halite_store::JobTables) -> Option<Subject> {
 #[cfg(feature = "redis")]
 pub(crate) fn redis() -> Option<Subject> {
     let server = halite_test_services::Redis::for_test(&Default::default())?;
-    let address = halite_store_servers::Address::parse(&server.url()).unwrap();
+    Some(on_redis(&server.url(), Box::new(server)))
+}
+
+#[cfg(feature = "redis")]
+pub(crate) fn redis_cluster() -> Option<Subject> {
+    let cluster = halite_test_services::RedisCluster::shared()?;
+    Some(on_redis(&cluster.url(), Box::new(cluster)))
+}
+
+#[cfg(feature = "redis")]
+fn on_redis(url: &str, place: Box<dyn Any>) -> Subject {
+    let address = halite_store_servers::Address::parse(url).unwrap();
     let keep = std::time::Duration::from_secs(24 * 3600);
     let options = halite_store::RedisOptions::new(address, keep);
-    Some(Subject {
+    Subject {
         options: StoreOptions::all(BackendOptions::Redis(Box::new(options))),
-        _place: Box::new(server),
-    })
+        _place: place,
+    }
 }
 
 #[cfg(feature = "test-backends")]

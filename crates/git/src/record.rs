@@ -109,6 +109,14 @@ impl Record {
     }
 }
 
+impl Drop for Record {
+    fn drop(&mut self) {
+        // A child of this process that has not begun its program yet has the file open
+        // too, and the lock would last until then.
+        self.file.unlock().ok();
+    }
+}
+
 /// A clone or an update of several runs of git, with a record of it if one can
 /// be kept.
 #[derive(Debug, Default)]
@@ -167,5 +175,16 @@ mod tests {
         assert!(left().is_none());
         drop(hold());
         assert!(left().is_none(), "nothing has begun");
+    }
+
+    #[test]
+    fn a_record_is_free_at_once_though_a_child_has_its_file_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let hold = || Record::hold(dir.path(), "kind", Path::new("/srv/tree")).unwrap();
+        let record = hold().unwrap();
+        let inherited = record.file.try_clone().unwrap();
+        drop(record);
+        assert!(hold().is_some());
+        drop(inherited);
     }
 }

@@ -370,9 +370,21 @@ pub const RESEND_EVERY: Duration = Duration::from_secs(2);
 /// How often.
 pub const RESENDS: u32 = 6;
 
-/// More jobs than these in that time, and none is sent again: a minion of Salt drops
-/// what it has by the ids of the last 100 jobs (`minion_jid_queue_hwm`).
+/// If more jobs than these were published for a minion since, one is not sent to it
+/// again: a minion of Salt drops what it has by the ids of the last 100 jobs
+/// (`minion_jid_queue_hwm`).
 pub const RESEND_JOBS_MAX: usize = 80;
+
+/// Jobs that are sent again at once, for all minions; older ones are left out.
+pub const RESEND_ROUND_JOBS_MAX: usize = 1000;
+
+/// How long a master that was started waits for the links to its peers, before it sends
+/// jobs again: they know who has returned what meanwhile.
+pub const RESEND_LINKED_MAX: Duration = Duration::from_secs(3);
+
+/// From this age on a job of a peer is late: a minion that cannot say what it has run may
+/// have had it from another master, and run others since.
+pub const JOB_LATE_AFTER: Duration = Duration::from_secs(2);
 
 /// By how much a job may be older than the end of a peer's connection and still have
 /// been lost with it.

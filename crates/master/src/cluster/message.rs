@@ -3,6 +3,8 @@
 //! Invariant: a message that was decoded is well formed; that a peer has proven
 //! itself is no reason to trust its bytes.
 
+use std::time::Duration;
+
 use halite_mesh::{Incarnation, PeerId};
 use halite_proto::msgpack::{pack_modern, unpack_modern};
 use halite_proto::publish::PublishLoad;
@@ -61,6 +63,8 @@ pub(crate) struct Published {
     pub(crate) by_ids: bool,
     /// What the job cache keeps of it, if it keeps it.
     pub(crate) kept: Option<Map>,
+    /// How old it is when it is told: it may be told again.
+    pub(crate) age: Duration,
 }
 
 impl Message {
@@ -77,6 +81,9 @@ impl Message {
                 ids(&published.minions),
                 published.by_ids.into(),
                 published.kept.clone().into(),
+                i64::try_from(published.age.as_millis())
+                    .unwrap_or(i64::MAX)
+                    .into(),
             ],
             Self::Return(id, job) => vec!["return".into(), id.into(), job.to_map().into()],
             Self::Nonce(id, grant, nonce, ts) => vec![
@@ -137,11 +144,17 @@ impl Message {
                     Value::Nil => None,
                     kept => Some(map(kept)?),
                 };
+                let age = match next() {
+                    // Masters of earlier versions do not say.
+                    None => Duration::ZERO,
+                    Some(age) => Duration::from_millis(u64::try_from(age.as_i64()?).ok()?),
+                };
                 Self::Publish(Box::new(Published {
                     load,
                     minions,
                     by_ids,
                     kept,
+                    age,
                 }))
             }
             "return" => {
@@ -290,6 +303,7 @@ mod tests {
                 minions: vec![web1.clone()],
                 by_ids: true,
                 kept,
+                age: Duration::from_millis(1500),
             })));
         }
         let job = JobReturn::new(
@@ -319,6 +333,34 @@ mod tests {
         check_round_trip(Message::HandsOver);
         check_round_trip(Message::PublishKey);
         check_round_trip(Message::Channel("lease".to_owned(), 5.into()));
+    }
+
+    #[test]
+    fn a_job_of_a_master_that_does_not_say_its_age_is_new() {
+        let fun = "test.ping".into();
+        let jid = Jid::parse("20261120141841939742").unwrap();
+        let message = Message::Publish(Box::new(Published {
+            load: PublishLoad::new(fun, Vec::new(), "*".into(), "glob", jid),
+            minions: Vec::new(),
+            by_ids: true,
+            kept: None,
+            age: Duration::from_secs(5),
+        }));
+        let age = |fields: Vec<Value>| {
+            let bytes = pack_modern(&Value::List(fields)).unwrap();
+            match Message::decode(&bytes) {
+                Some(Message::Publish(published)) => Some(published.age),
+                _ => None,
+            }
+        };
+        let Value::List(mut fields) = unpack_modern(&message.encode().unwrap()).unwrap() else {
+            panic!("no list")
+        };
+        assert_eq!(age(fields.clone()), Some(Duration::from_secs(5)));
+        fields.pop();
+        assert_eq!(age(fields.clone()), Some(Duration::ZERO));
+        fields.push((-1).into());
+        assert_eq!(age(fields), None);
     }
 
     proptest! {

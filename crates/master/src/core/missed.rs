@@ -4,19 +4,42 @@
 //! Pure: time comes in. Invariant: a minion is told only of jobs that were
 //! meant for it, are younger than the window and that it has not returned.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use halite_proto::{Jid, Map, MinionId};
 
-/// A job and who has not returned it.
+/// A job, who has not returned it, and who has.
 #[derive(Debug)]
-struct Job {
-    jid: Jid,
-    published_s: u64,
-    load: Map,
-    bytes: usize,
-    open: HashSet<MinionId>,
-    returned: HashSet<MinionId>,
+pub(crate) struct Job {
+    pub(crate) jid: Jid,
+    /// When a master has published it.
+    pub(crate) published_s: u64,
+    /// When this master has heard of it: later, if another one has published it.
+    pub(crate) heard_s: u64,
+    pub(crate) load: Map,
+    /// Its size.
+    pub(crate) bytes: usize,
+    pub(crate) open: HashSet<MinionId>,
+    pub(crate) returned: HashSet<MinionId>,
+}
+
+/// A job that was not returned by all.
+#[derive(Debug)]
+pub(crate) struct OpenJob {
+    pub(crate) load: Map,
+    /// Who has not returned it.
+    pub(crate) minions: Vec<MinionId>,
+    /// For how long it has been published.
+    pub(crate) age_s: u64,
+}
+
+/// How many jobs are sent again at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AgainMax {
+    /// In all; the oldest are left out.
+    pub(crate) jobs: usize,
+    /// A minion for which so many were published since a job may have forgotten its id.
+    pub(crate) newer: usize,
 }
 
 /// The jobs that can be asked for.
@@ -45,27 +68,15 @@ impl Missed {
         self.window_s > 0
     }
 
-    /// Remembers a job that is about to be published; `bytes` is its size.
-    pub(crate) fn record(
-        &mut self,
-        now_s: u64,
-        jid: Jid,
-        load: Map,
-        bytes: usize,
-        minions: impl IntoIterator<Item = MinionId>,
-    ) {
-        if !self.is_on() || bytes > self.bytes_max {
+    /// Remembers a job, in the order of publication.
+    pub(crate) fn record(&mut self, now_s: u64, job: Job) {
+        if !self.is_on() || job.bytes > self.bytes_max {
             return;
         }
-        self.bytes += bytes;
-        self.jobs.push_back(Job {
-            jid,
-            published_s: now_s,
-            load,
-            bytes,
-            open: minions.into_iter().collect(),
-            returned: HashSet::new(),
-        });
+        self.bytes += job.bytes;
+        let is_earlier = |other: &Job| other.published_s <= job.published_s;
+        let place = self.jobs.iter().rposition(is_earlier);
+        self.jobs.insert(place.map_or(0, |place| place + 1), job);
         self.forget_old(now_s);
         while self.bytes > self.bytes_max {
             self.forget_oldest();
@@ -80,22 +91,37 @@ impl Missed {
         minions.iter().all(is_open) && !parts.is_empty()
     }
 
-    /// How many jobs were published since.
-    pub(crate) fn count_since(&self, since_s: u64) -> usize {
-        let is_since = |job: &&Job| job.published_s >= since_s;
-        self.jobs.iter().filter(is_since).count()
-    }
-
-    /// The jobs that were published since, each with the minions that have not
-    /// returned it.
-    pub(crate) fn open_since(&mut self, now_s: u64, since_s: u64) -> Vec<(Map, Vec<MinionId>)> {
+    /// The jobs that this master has heard of since, each with the minions that have not
+    /// returned it and cannot have forgotten its id; and how many jobs are left out for
+    /// some minion or for all.
+    pub(crate) fn again_since(
+        &mut self,
+        now_s: u64,
+        since_s: u64,
+        max: AgainMax,
+    ) -> (Vec<OpenJob>, usize) {
         self.forget_old(now_s);
-        let open = self
-            .jobs
-            .iter()
-            .filter(|job| job.published_s >= since_s && !job.open.is_empty());
-        open.map(|job| (job.load.clone(), job.open.iter().cloned().collect()))
-            .collect()
+        let is_wanted = |job: &Job| job.heard_s >= since_s && !job.open.is_empty();
+        let first = self.jobs.iter().position(is_wanted);
+        let mut newer: HashMap<&MinionId, usize> = HashMap::new();
+        let (mut again, mut left_out) = (Vec::new(), 0);
+        for job in self.jobs.range(first.unwrap_or(self.jobs.len())..).rev() {
+            if is_wanted(job) {
+                let knows_it = |id: &&MinionId| newer.get(id).is_none_or(|of| *of < max.newer);
+                let open = job.open_for(now_s, knows_it);
+                left_out += usize::from(open.minions.len() < job.open.len());
+                if !open.minions.is_empty() {
+                    again.push(open);
+                }
+            }
+            for id in job.open.iter().chain(&job.returned) {
+                *newer.entry(id).or_default() += 1;
+            }
+        }
+        left_out += again.len().saturating_sub(max.jobs);
+        again.truncate(max.jobs);
+        again.reverse();
+        (again, left_out)
     }
 
     /// Records that a minion has returned a job.
@@ -115,31 +141,28 @@ impl Missed {
         jobs.any(|job| job.jid == *jid && job.returned.contains(id))
     }
 
-    /// The same as [`open_since`](Self::open_since) of the last `max` jobs, and how many
-    /// older ones are left out.
+    /// Those of the last `max` jobs that were published since and not returned by all, and
+    /// how many older ones are left out.
     pub(crate) fn last_open(
         &mut self,
         now_s: u64,
         since_s: u64,
         max: usize,
-    ) -> (Vec<(Map, Vec<MinionId>)>, usize) {
-        let mut open = self.open_since(now_s, since_s);
+    ) -> (Vec<OpenJob>, usize) {
+        self.forget_old(now_s);
+        let is_open = |job: &&Job| job.published_s >= since_s && !job.open.is_empty();
         // Those that are closed count as well: minions have seen them.
-        let last = self.jobs.iter().rev().take(max);
-        let last_open = last.filter(|job| job.published_s >= since_s && !job.open.is_empty());
-        let left_out = open.len() - last_open.count();
-        open.drain(..left_out);
+        let last = self.jobs.len().saturating_sub(max);
+        let left_out = self.jobs.range(..last).filter(is_open).count();
+        let open = self.jobs.range(last..).filter(is_open);
+        let open = open.map(|job| job.open_for(now_s, |_| true)).collect();
         (open, left_out)
     }
 
     /// The jobs that a minion may have missed, in the order of publication.
     pub(crate) fn missed_by(&mut self, now_s: u64, id: &MinionId) -> Vec<Map> {
         self.forget_old(now_s);
-        // Also where an old one stands behind a younger one: a clock was set
-        // while no master ran.
-        let open = self.jobs.iter().filter(|job| {
-            now_s.saturating_sub(job.published_s) <= self.window_s && job.open.contains(id)
-        });
+        let open = self.jobs.iter().filter(|job| job.open.contains(id));
         open.map(|job| job.load.clone()).collect()
     }
 
@@ -158,6 +181,17 @@ impl Missed {
     }
 }
 
+impl Job {
+    /// The job for those minions that have not returned it and are wanted.
+    fn open_for(&self, now_s: u64, is_wanted: impl FnMut(&&MinionId) -> bool) -> OpenJob {
+        OpenJob {
+            load: self.load.clone(),
+            minions: self.open.iter().filter(is_wanted).cloned().collect(),
+            age_s: now_s.saturating_sub(self.published_s),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,26 +200,45 @@ mod tests {
         MinionId::parse(name).unwrap()
     }
 
+    const MAX: AgainMax = AgainMax {
+        jobs: 100,
+        newer: 2,
+    };
+
     fn record(missed: &mut Missed, now_s: u64, n: u64, minions: &[&str]) -> Jid {
+        record_late(missed, (now_s, now_s), n, minions)
+    }
+
+    /// Records a job that was published and heard of at these times.
+    fn record_late(missed: &mut Missed, at: (u64, u64), n: u64, minions: &[&str]) -> Jid {
         let jid = Jid::parse(format!("{n:020}")).unwrap();
-        let load = Map::from([("jid", jid.as_str())]);
-        missed.record(
-            now_s,
-            jid.clone(),
-            load,
-            100,
-            minions.iter().map(|name| id(name)),
-        );
+        let job = Job {
+            jid: jid.clone(),
+            published_s: at.0,
+            heard_s: at.1,
+            load: Map::from([("jid", jid.as_str())]),
+            bytes: 100,
+            open: minions.iter().map(|name| id(name)).collect(),
+            returned: HashSet::new(),
+        };
+        missed.record(at.1, job);
         jid
     }
 
+    fn number(load: &Map) -> u64 {
+        load.get("jid").unwrap().as_str().unwrap().parse().unwrap()
+    }
+
+    /// What is sent again, by its numbers, and how many are left out.
+    fn again(missed: &mut Missed, now_s: u64, since_s: u64, name: &str) -> (Vec<u64>, usize) {
+        let (again, left_out) = missed.again_since(now_s, since_s, MAX);
+        let again = again.iter().filter(|job| job.minions.contains(&id(name)));
+        (again.map(|job| number(&job.load)).collect(), left_out)
+    }
+
     fn jids(missed: &mut Missed, now_s: u64, name: &str) -> Vec<u64> {
-        let jid = |load: Map| load.get("jid").unwrap().as_str().unwrap().parse().unwrap();
-        missed
-            .missed_by(now_s, &id(name))
-            .into_iter()
-            .map(jid)
-            .collect()
+        let missed = missed.missed_by(now_s, &id(name));
+        missed.iter().map(number).collect()
     }
 
     #[test]
@@ -212,20 +265,51 @@ mod tests {
         assert!(!missed.is_open(&second, &[id("py1"), id("web2")]));
         missed.returned(&second, &id("web1"));
         missed.returned(&third, &id("py1"));
-        assert_eq!(missed.count_since(105), 2);
-        let open = missed.open_since(107, 105);
-        let [(load, minions)] = open.as_slice() else {
-            panic!("{open:?}")
-        };
-        assert_eq!(load.get("jid").unwrap().as_str(), Some(second.as_str()));
-        assert_eq!(minions, &[id("py1")]);
         assert!(missed.has_returned(&second, &id("web1")));
         assert!(!missed.has_returned(&second, &id("py1")));
         let (last, left_out) = missed.last_open(107, 100, 2);
-        assert_eq!((last.len(), left_out), (1, 1));
+        let [open] = last.as_slice() else {
+            panic!("{last:?}")
+        };
+        assert_eq!((number(&open.load), open.age_s, left_out), (2, 2, 1));
+        assert_eq!(open.minions, [id("py1")]);
         assert_eq!(missed.last_open(107, 100, 3).1, 0);
-        assert!(missed.open_since(140, 105).is_empty());
+        assert!(missed.last_open(140, 105, 3).0.is_empty());
         assert!(!missed.is_open(&second, &[id("py1")]));
+    }
+
+    #[test]
+    fn a_job_is_sent_again_only_to_who_cannot_have_forgotten_its_id() {
+        let mut missed = Missed::new(30, 10_000);
+        record(&mut missed, 100, 1, &["py1", "py2"]);
+        let second = record(&mut missed, 101, 2, &["py1"]);
+        assert_eq!(again(&mut missed, 102, 100, "py1"), (vec![1, 2], 0));
+        // What was returned was seen as well.
+        missed.returned(&second, &id("py1"));
+        record(&mut missed, 102, 3, &["py1"]);
+        assert_eq!(again(&mut missed, 103, 100, "py1"), (vec![3], 1));
+        assert_eq!(again(&mut missed, 103, 100, "py2"), (vec![1], 1));
+        assert_eq!(again(&mut missed, 103, 103, "py1"), (vec![], 0));
+        let few = AgainMax { jobs: 1, newer: 9 };
+        let (again, left_out) = missed.again_since(103, 100, few);
+        assert_eq!((again.len(), number(&again[0].load), left_out), (1, 3, 1));
+    }
+
+    #[test]
+    fn a_job_that_is_heard_of_late_is_as_old_as_it_is() {
+        let mut missed = Missed::new(30, 10_000);
+        record(&mut missed, 110, 1, &["py1"]);
+        record(&mut missed, 111, 2, &["py1"]);
+        record_late(&mut missed, (105, 112), 3, &["py1"]);
+        assert_eq!(jids(&mut missed, 112, "py1"), [3, 1, 2]);
+        // Two others were published since.
+        assert_eq!(again(&mut missed, 112, 112, "py1"), (vec![], 1));
+        record_late(&mut missed, (110, 113), 4, &["py2"]);
+        assert_eq!(again(&mut missed, 113, 112, "py2"), (vec![4], 1));
+        let (open, _) = missed.last_open(113, 108, 9);
+        assert_eq!(open.iter().map(|job| job.age_s).max(), Some(3));
+        // It expires when its time is over, and not so long after it was heard of.
+        assert_eq!(jids(&mut missed, 136, "py1"), [1, 2]);
     }
 
     #[test]

@@ -1,18 +1,19 @@
 //! The jobs of the last while, kept on disk too, so that a master that was
 //! killed can still tell its minions what they have missed.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use halite_proto::publish::PublishLoad;
 use halite_proto::{Jid, Map, MinionId, Value, msgpack};
-use halite_spool::{Limits, Moment, Spool, SpoolError};
+use halite_spool::{Limits, Moment, Pending, Spool, SpoolError};
 use halite_store::Jobs;
 
-use crate::core::missed::Missed;
+use crate::core::missed::{AgainMax, Job, Missed, OpenJob};
 use crate::error::chain;
-use crate::limits::MISSED_BYTES_MAX;
+use crate::limits::{MISSED_BYTES_MAX, RESEND_JOBS_MAX, RESEND_ROUND_JOBS_MAX};
 
 /// The jobs that minions can ask for after a reconnect.
 pub(crate) struct MissedJobs {
@@ -49,14 +50,8 @@ impl MissedJobs {
             let mut opened = Spool::open_window(dir, limits, now)?;
             opened.expire(now)?;
             for kept in opened.pending(now, 0, usize::MAX) {
-                if let Some((jid, load, minions)) = unpack(&kept.payload) {
-                    let open: Vec<MinionId> = minions
-                        .into_iter()
-                        .filter(|id| is_open(jobs, &jid, id))
-                        .collect();
-                    let bytes = kept.payload.len();
-                    let published_s = BEGIN_S.saturating_sub(kept.age.as_secs());
-                    missed.record(published_s, jid, load, bytes, open);
+                if let Some(job) = restored(&kept, jobs) {
+                    missed.record(BEGIN_S, job);
                 }
             }
             spool = Some(opened);
@@ -77,13 +72,25 @@ impl MissedJobs {
 
     /// Remembers a job that is about to be published to `minions`.
     pub(crate) fn record(&self, load: &PublishLoad, minions: &[MinionId]) {
+        self.record_told(load, minions, &[], Duration::ZERO);
+    }
+
+    /// Remembers a job that another master has published so long ago, and who has not
+    /// returned it, and who has: those have seen it.
+    pub(crate) fn record_told(
+        &self,
+        load: &PublishLoad,
+        open: &[MinionId],
+        returned: &[MinionId],
+        age: Duration,
+    ) {
         let mut memory = self.lock();
         let now = Moment::now();
         if !memory.missed.is_on() {
             return;
         }
         let map = load.to_map();
-        let packed = match pack(&map, minions) {
+        let packed = match pack(&map, open.iter().chain(returned), age) {
             Ok(packed) => packed,
             Err(error) => {
                 tracing::warn!(jid = %load.jid, "not kept for replay: {error}");
@@ -95,11 +102,17 @@ impl MissedJobs {
         {
             tracing::warn!(jid = %load.jid, "kept for replay in memory only: {}", chain(&error));
         }
-        let jid = load.jid.clone();
-        let published_s = memory.seconds(now);
-        memory
-            .missed
-            .record(published_s, jid, map, packed.len(), minions.iter().cloned());
+        let now_s = memory.seconds(now);
+        let job = Job {
+            jid: load.jid.clone(),
+            published_s: now_s.saturating_sub(age.as_secs()),
+            heard_s: now_s,
+            load: map,
+            bytes: packed.len(),
+            open: open.iter().cloned().collect(),
+            returned: returned.iter().cloned().collect(),
+        };
+        memory.missed.record(now_s, job);
     }
 
     /// Whether all of these minions can ask for a job, and have not returned it.
@@ -107,28 +120,28 @@ impl MissedJobs {
         self.lock().missed.is_open(jid, minions)
     }
 
-    /// So long ago, as [`open_since`](Self::open_since) takes it.
+    /// So long ago, as [`again_since`](Self::again_since) takes it.
     pub(crate) fn seconds_ago(&self, ago: Duration) -> u64 {
         self.lock()
             .seconds(Moment::now())
             .saturating_sub(ago.as_secs())
     }
 
-    /// How many jobs were published since.
-    pub(crate) fn count_since(&self, since_s: u64) -> usize {
-        self.lock().missed.count_since(since_s)
-    }
-
-    /// The jobs that were published since, with the minions that have not returned
-    /// them.
-    pub(crate) fn open_since(&self, since_s: u64) -> Vec<(Map, Vec<MinionId>)> {
+    /// The jobs that this master has heard of since, each with the minions that have not
+    /// returned it and know its id if they have run it; and how many are left out.
+    pub(crate) fn again_since(&self, since_s: u64) -> (Vec<OpenJob>, usize) {
+        const MAX: AgainMax = AgainMax {
+            jobs: RESEND_ROUND_JOBS_MAX,
+            newer: RESEND_JOBS_MAX,
+        };
         let mut memory = self.lock();
         let now_s = memory.seconds(Moment::now());
-        memory.missed.open_since(now_s, since_s)
+        memory.missed.again_since(now_s, since_s, MAX)
     }
 
-    /// The same of the last `max` jobs, and how many older ones are left out.
-    pub(crate) fn last_open(&self, since_s: u64, max: usize) -> (Vec<(Map, Vec<MinionId>)>, usize) {
+    /// Those of the last `max` jobs that were published since and not returned by all,
+    /// and how many older ones are left out.
+    pub(crate) fn last_open(&self, since_s: u64, max: usize) -> (Vec<OpenJob>, usize) {
         let mut memory = self.lock();
         let now_s = memory.seconds(Moment::now());
         memory.missed.last_open(now_s, since_s, max)
@@ -163,31 +176,75 @@ impl Memory {
     }
 }
 
-fn is_open(jobs: &Jobs, jid: &Jid, id: &MinionId) -> bool {
-    matches!(jobs.return_of(jid, id), Ok(None))
+/// A job of an earlier run of this master, with who has returned it by now.
+fn restored(kept: &Pending, jobs: &Jobs) -> Option<Job> {
+    let Packed {
+        jid,
+        load,
+        minions,
+        age,
+    } = Packed::read(&kept.payload)?;
+    let (mut open, mut returned) = (HashSet::new(), HashSet::new());
+    for id in minions {
+        match jobs.return_of(&jid, &id) {
+            Ok(None) => open.insert(id),
+            Ok(Some(_)) => returned.insert(id),
+            // Nobody is given what he may have returned.
+            Err(_) => false,
+        };
+    }
+    let heard_s = BEGIN_S.saturating_sub(kept.age.as_secs());
+    Some(Job {
+        published_s: heard_s.saturating_sub(age.as_secs()),
+        heard_s,
+        jid,
+        load,
+        bytes: kept.payload.len(),
+        open,
+        returned,
+    })
 }
 
-fn pack(load: &Map, minions: &[MinionId]) -> Result<Vec<u8>, halite_proto::PackError> {
-    let minions: Vec<Value> = minions.iter().map(Value::from).collect();
+fn pack<'i>(
+    load: &Map,
+    minions: impl Iterator<Item = &'i MinionId>,
+    age: Duration,
+) -> Result<Vec<u8>, halite_proto::PackError> {
+    let minions: Vec<Value> = minions.map(Value::from).collect();
     let kept = Map::from([
         ("load", Value::Map(load.clone())),
         ("minions", minions.into()),
+        ("age_s", age.as_secs().into()),
     ]);
     msgpack::pack_modern(&kept.into())
 }
 
-fn unpack(packed: &[u8]) -> Option<(Jid, Map, Vec<MinionId>)> {
-    let Value::Map(mut kept) = msgpack::unpack_modern(packed).ok()? else {
-        return None;
-    };
-    let Some(Value::Map(load)) = kept.remove("load") else {
-        return None;
-    };
-    let minions = kept.get("minions")?.as_list()?;
-    let ids = minions
-        .iter()
-        .filter_map(|id| MinionId::parse(id.as_str()?).ok());
-    let jid = Jid::parse(load.get("jid")?.as_str()?).ok()?;
-    let ids = ids.collect();
-    Some((jid, load, ids))
+/// A job as it lies on disk.
+struct Packed {
+    jid: Jid,
+    load: Map,
+    minions: Vec<MinionId>,
+    /// How old it was when it was written.
+    age: Duration,
+}
+
+impl Packed {
+    fn read(packed: &[u8]) -> Option<Self> {
+        let Value::Map(mut kept) = msgpack::unpack_modern(packed).ok()? else {
+            return None;
+        };
+        let Some(Value::Map(load)) = kept.remove("load") else {
+            return None;
+        };
+        let minions = kept.get("minions")?.as_list()?.iter();
+        let minions = minions.filter_map(|id| MinionId::parse(id.as_str()?).ok());
+        // Earlier versions do not say.
+        let age_s = kept.get("age_s").and_then(Value::as_i64).unwrap_or(0);
+        Some(Self {
+            jid: Jid::parse(load.get("jid")?.as_str()?).ok()?,
+            minions: minions.collect(),
+            age: Duration::from_secs(u64::try_from(age_s).unwrap_or(0)),
+            load,
+        })
+    }
 }

@@ -2,6 +2,7 @@
 //! which only the master's user may open.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use halite_proto::publish::PublishLoad;
 use halite_transport::fleet::LocalPublishSocket;
@@ -48,6 +49,7 @@ fn publish(publishing: &Publishing, packed: &[u8]) {
             minions: minions.clone(),
             by_ids: false,
             kept: None,
+            age: Duration::ZERO,
         })));
     }
     match publishing.publisher.publish(&load, &minions) {

@@ -1,5 +1,7 @@
 //! Stores, announces and sends jobs.
 
+use std::time::Duration;
+
 use halite_proto::clear::{Credentials, PublishRequest};
 use halite_proto::publish::{FunSpec, PublishLoad};
 use halite_proto::{Jid, Map, MinionId, Value};
@@ -59,6 +61,7 @@ impl Publishing {
                 minions: resolved.minions.clone(),
                 by_ids,
                 kept: kept.filter(|_| !nocache),
+                age: Duration::ZERO,
             })));
         }
         if let Err(error) = self.publisher.publish(&load, &resolved.minions) {

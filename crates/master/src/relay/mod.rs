@@ -4,6 +4,7 @@
 //! Invariant: what a peer tells is told to nobody else; every master has a link to
 //! every other one.
 
+mod jobs;
 mod resend;
 mod tap;
 
@@ -12,28 +13,24 @@ use std::time::Duration;
 
 use halite_mesh::{Incarnation, PeerId, Receiver};
 use halite_proto::event::Event;
-use halite_proto::publish::PublishLoad;
-use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value};
-use halite_store::StoreError;
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use self::jobs::tell_unfinished;
 use self::resend::{Resend, Rounds};
 use self::tap::tell_events;
 use crate::cluster::drain::Stage;
 use crate::cluster::grants::{EarlyUse, GrantId};
-use crate::cluster::message::{Message, Published};
+use crate::cluster::message::Message;
 use crate::cluster::{Channel, Cluster};
-use crate::core::jobs::restrict;
 use crate::core::lead::Met;
-use crate::core::meant::is_by_ids;
 use crate::error::chain;
 use crate::events::bus::Bus;
 use crate::fleet::Fleet;
 use crate::jobs::Jobs;
 use crate::keys::Keys;
-use crate::limits::{PEERS_HANDLE_MAX, RESEND_JOBS_MAX};
+use crate::limits::PEERS_HANDLE_MAX;
 use crate::master::Master;
 use crate::publishing::Publishing;
 
@@ -87,46 +84,19 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
         .on_change(Box::new(move |id, is_here| {
             tell_presence(&peers, id, is_here);
         }));
-    resend.after_start();
     let (jobs, unfinished) = (Arc::clone(&master.jobs), Arc::clone(&cluster));
     spawn_blocking(move || tell_unfinished(&jobs, &unfinished));
     let events = master.bus.subscribe(String::new());
     let tap = tokio::spawn(tell_events(Arc::clone(&cluster), events));
     let mesh = cluster.mesh.clone();
+    let resending = tokio::spawn(resend.run(mesh.clone()));
     let links = tokio::spawn(async move {
         mesh.run(listener, Arc::new(receiver)).await;
     });
     Some(Relay {
         cluster,
-        tasks: vec![links, tap, tokio::spawn(resend.run())],
+        tasks: vec![links, tap, resending],
     })
-}
-
-/// Tells the peers of jobs that minions may still ask for: in its last life this
-/// master may have been killed before it told of them.
-fn tell_unfinished(jobs: &Jobs, cluster: &Cluster) {
-    // Of older ones nobody needs to be told: the peers keep them for as long again.
-    let window = Duration::from_secs(cluster.settings.replay_window_s / 2);
-    let missed = &jobs.missed;
-    // The peers send them to minions: see `Resend`.
-    let (open, left_out) = missed.last_open(missed.seconds_ago(window), RESEND_JOBS_MAX);
-    if left_out > 0 {
-        tracing::warn!(
-            "{left_out} jobs of the last life of this master are not told to the peers: \
-             {RESEND_JOBS_MAX} younger ones may be"
-        );
-    }
-    for (load, minions) in open {
-        let Ok(load) = PublishLoad::from_map(load) else {
-            continue;
-        };
-        cluster.tell(&Message::Publish(Box::new(Published {
-            by_ids: is_by_ids(&load.tgt_type),
-            kept: jobs.cache.load(&load.jid).ok().flatten(),
-            load,
-            minions,
-        })));
-    }
 }
 
 fn tell_presence(cluster: &Weak<Cluster>, id: &MinionId, is_here: bool) {
@@ -300,68 +270,6 @@ impl PeerReceiver {
             ("ran_schedule", met.led.into()),
         ]);
         self.bus.fire_under("cluster", ["met"], data);
-    }
-
-    /// Sends a job of a peer to the minions that are connected here.
-    fn publish(&self, peer: &PeerId, age: Duration, published: Published) {
-        let Published {
-            mut load,
-            mut minions,
-            by_ids,
-            kept,
-        } = published;
-        let jid = &load.jid.clone();
-        minions.retain(|id| !self.jobs.missed.has_returned(jid, id));
-        // One that the peer tells of again, since it was killed.
-        if self.jobs.missed.is_open(jid, &minions) {
-            return;
-        }
-        let is_known = self.jobs.cache.has_load(jid).unwrap_or(true);
-        if is_known && !self.cluster.shares_cache() {
-            minions.retain(|id| !matches!(self.jobs.cache.return_of(jid, id), Ok(Some(_))));
-            // Whoever has run it may have forgotten its id by now.
-            restrict(&mut load, &minions);
-        }
-        self.jobs.record_meant(jid, &minions, by_ids);
-        if let Some(kept) = kept
-            && !is_known
-            && let Err(error) = self.save_load(jid, &kept, &minions)
-        {
-            tracing::error!(%jid, "could not store a job of {peer}: {}", chain(&error));
-        }
-        // Nobody runs a job that was meant for another time.
-        if age > Duration::from_secs(self.cluster.settings.replay_window_s) {
-            return tracing::warn!(%jid, "a job of {peer} comes too late and is not sent");
-        }
-        if minions.is_empty() {
-            return;
-        }
-        self.jobs.missed.record(&load, &minions);
-        match self.publishing.publisher.publish(&load, &minions) {
-            Ok(()) => tracing::info!(%jid, "published a job of {peer}"),
-            Err(error) => tracing::error!(%jid, "{}", chain(&error)),
-        }
-    }
-
-    /// Keeps a job as the master does that has published it: lists of jobs show those
-    /// alone that were prepared.
-    fn save_load(&self, jid: &Jid, kept: &Map, minions: &[MinionId]) -> Result<(), StoreError> {
-        self.jobs.cache.prepare(jid, false)?;
-        self.jobs.cache.save_load(jid, kept, Some(minions))
-    }
-
-    /// Keeps a result that a peer has taken.
-    fn keep_return(&self, id: &MinionId, job: &JobReturn) {
-        let Some(jid) = job.jid.jid() else {
-            return;
-        };
-        self.jobs.missed.returned(jid, id);
-        if !self.jobs.settings.stores_returns {
-            return;
-        }
-        if let Err(error) = self.jobs.cache.save_return(jid, id, job) {
-            tracing::error!(minion = %id, %jid, "could not store a return: {}", chain(&error));
-        }
     }
 
     /// A peer has let a request through.

@@ -3,11 +3,13 @@
 //! connection is sent again while they may come back.
 //!
 //! Invariant: a job is sent again only to minions that have not returned it and do
-//! not show themselves; those drop what they have, by its id. One task does so,
-//! however many peers come and go.
+//! not show themselves, and for which so few were published since that they drop what
+//! they have, by its id. One task does so, however many peers come and go.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use halite_mesh::Mesh;
 use halite_proto::publish::PublishLoad;
 use halite_proto::{Map, MinionId};
 use tokio::sync::Notify;
@@ -15,10 +17,13 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use crate::core::jobs::restrict;
+use crate::core::missed::OpenJob;
 use crate::error::chain;
 use crate::fleet::Fleet;
 use crate::jobs::Jobs;
-use crate::limits::{RESEND_BEFORE, RESEND_EVERY, RESEND_JOBS_MAX, RESENDS};
+use crate::limits::{
+    RESEND_BEFORE, RESEND_EVERY, RESEND_JOBS_MAX, RESEND_LINKED_MAX, RESEND_ROUND_JOBS_MAX, RESENDS,
+};
 use crate::publishing::Publishing;
 
 /// The parts that it takes.
@@ -34,9 +39,9 @@ pub(super) struct Resend {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Rounds {
     left: u32,
-    /// Jobs that were published since.
+    /// Jobs that were heard of since.
     since: u64,
-    /// It was said that they are too many.
+    /// It was said that some are left out.
     was_said: bool,
 }
 
@@ -69,16 +74,22 @@ impl Resend {
         self.wanted.notify_one();
     }
 
-    /// This master was started: what it published in its last life shortly before may
-    /// have been lost with the connections that ended then.
-    pub(super) fn after_start(&self) {
-        let since = self.jobs.missed.seconds_ago(RESEND_EVERY * RESENDS);
+    /// A peer tells of a job that has been published for a while. What its minions may
+    /// have run and returned since comes behind it.
+    pub(super) fn for_a_late_job(&self) {
+        let since = self.jobs.missed.seconds_ago(Duration::ZERO);
         self.rounds().ask(since);
         self.wanted.notify_one();
     }
 
-    /// Does so, whenever it is asked for.
-    pub(super) async fn run(self: Arc<Self>) {
+    /// Does so, whenever it is asked for, and first for what this master published in
+    /// its last life shortly before: it may have been lost with the connections that
+    /// ended then.
+    pub(super) async fn run(self: Arc<Self>, mesh: Mesh) {
+        let since = self.jobs.missed.seconds_ago(RESEND_EVERY * RESENDS);
+        mesh.linked(RESEND_LINKED_MAX).await;
+        self.rounds().ask(since);
+        self.wanted.notify_one();
         loop {
             self.wanted.notified().await;
             loop {
@@ -98,20 +109,15 @@ impl Resend {
     }
 
     fn send(&self, since: u64) {
-        // A minion of Salt knows the ids of so many jobs, and would run an older one
-        // again.
-        let count = self.jobs.missed.count_since(since);
-        if count > RESEND_JOBS_MAX {
-            let was_said = std::mem::replace(&mut self.rounds().was_said, true);
-            if !was_said {
-                tracing::warn!(
-                    "{count} jobs were published while minions lost a peer: none is sent again \
-                     (more than {RESEND_JOBS_MAX})"
-                );
-            }
-            return;
+        let (jobs, left_out) = self.jobs.missed.again_since(since);
+        if left_out > 0 && !std::mem::replace(&mut self.rounds().was_said, true) {
+            tracing::warn!(
+                "{left_out} jobs are not sent again to minions that may have missed them: more than \
+                 {RESEND_JOBS_MAX} were published for the minion since, or more than \
+                 {RESEND_ROUND_JOBS_MAX} in all"
+            );
         }
-        for (load, minions) in self.jobs.missed.open_since(since) {
+        for OpenJob { load, minions, .. } in jobs {
             let shows_itself = |id: &MinionId| self.fleet.attendance.presence(id).is_some();
             let lost: Vec<_> = minions.into_iter().filter(|id| !shows_itself(id)).collect();
             let Some(load) = to_send_again(load, &lost) else {

@@ -1,0 +1,143 @@
+//! Jobs and returns of which peers tell, and the jobs of its last life of which this
+//! master tells them.
+//!
+//! Invariant: a job is as old as it is since some master has published it, however
+//! often it was told.
+
+use std::time::Duration;
+
+use halite_mesh::PeerId;
+use halite_proto::publish::PublishLoad;
+use halite_proto::returns::JobReturn;
+use halite_proto::{Jid, Map, MinionId};
+use halite_store::StoreError;
+
+use super::PeerReceiver;
+use crate::cluster::Cluster;
+use crate::cluster::message::{Message, Published};
+use crate::core::jobs::restrict;
+use crate::core::meant::is_by_ids;
+use crate::core::missed::OpenJob;
+use crate::error::chain;
+use crate::jobs::Jobs;
+use crate::limits::{JOB_LATE_AFTER, RESEND_JOBS_MAX};
+
+/// Tells the peers of jobs that minions may still ask for: in its last life this
+/// master may have been killed before it told of them.
+pub(super) fn tell_unfinished(jobs: &Jobs, cluster: &Cluster) {
+    // Older ones are over before a peer that was away hears of them.
+    let window = Duration::from_secs(cluster.settings.replay_window_s / 2);
+    let missed = &jobs.missed;
+    // The peers send them to minions: see `Resend`.
+    let (open, left_out) = missed.last_open(missed.seconds_ago(window), RESEND_JOBS_MAX);
+    if left_out > 0 {
+        tracing::warn!(
+            "{left_out} jobs of the last life of this master are not told to the peers: \
+             {RESEND_JOBS_MAX} younger ones may be"
+        );
+    }
+    for OpenJob {
+        load,
+        minions,
+        age_s,
+    } in open
+    {
+        let Ok(load) = PublishLoad::from_map(load) else {
+            continue;
+        };
+        cluster.tell(&Message::Publish(Box::new(Published {
+            by_ids: is_by_ids(&load.tgt_type),
+            kept: jobs.cache.load(&load.jid).ok().flatten(),
+            load,
+            minions,
+            age: Duration::from_secs(age_s),
+        })));
+    }
+}
+
+impl PeerReceiver {
+    /// Sends a job of a peer to the minions that are connected here.
+    pub(super) fn publish(&self, peer: &PeerId, on_its_way: Duration, published: Published) {
+        let Published {
+            mut load,
+            minions,
+            by_ids,
+            kept,
+            age,
+        } = published;
+        let age = age.saturating_add(on_its_way);
+        let is_late = age >= JOB_LATE_AFTER;
+        let jid = &load.jid.clone();
+        let missed = &self.jobs.missed;
+        let has_returned = |id: &MinionId| missed.has_returned(jid, id);
+        let (mut returned, mut open): (Vec<_>, Vec<_>) =
+            minions.iter().cloned().partition(has_returned);
+        // One that the peer tells of again, since it was killed.
+        if missed.is_open(jid, &open) {
+            return;
+        }
+        let is_known = self.jobs.cache.has_load(jid).unwrap_or(true);
+        if is_late || (is_known && !self.cluster.shares_cache()) {
+            let is_stored =
+                |id: &mut MinionId| matches!(self.jobs.cache.return_of(jid, id), Ok(Some(_)));
+            returned.extend(open.extract_if(.., is_stored));
+            // Whoever has run it may have forgotten its id by now.
+            restrict(&mut load, &open);
+        }
+        self.jobs.record_meant(jid, &minions, by_ids);
+        if let Some(kept) = kept
+            && !is_known
+            && let Err(error) = self.save_load(jid, &kept, &minions)
+        {
+            tracing::error!(%jid, "could not store a job of {peer}: {}", chain(&error));
+        }
+        // Nobody runs a job that was meant for another time.
+        let window = Duration::from_secs(self.cluster.settings.replay_window_s);
+        if age > window.max(JOB_LATE_AFTER) {
+            return tracing::warn!(%jid, "a job of {peer} comes too late and is not sent");
+        }
+        missed.record_told(&load, &open, &returned, age);
+        if is_late {
+            self.leave_to_resend(&mut load, &mut open);
+        }
+        if open.is_empty() {
+            return;
+        }
+        match self.publishing.publisher.publish(&load, &open) {
+            Ok(()) => tracing::info!(%jid, "published a job of {peer}"),
+            Err(error) => tracing::error!(%jid, "{}", chain(&error)),
+        }
+    }
+
+    /// Takes the minions out that cannot say whether they have run a late job: they get it
+    /// when it is known what was published for them since, and returned.
+    fn leave_to_resend(&self, load: &mut PublishLoad, minions: &mut Vec<MinionId>) {
+        let before = minions.len();
+        minions.retain(|id| self.fleet.attendance.presence(id).is_some());
+        if minions.len() < before {
+            restrict(load, minions);
+            self.resend.for_a_late_job();
+        }
+    }
+
+    /// Keeps a job as the master does that has published it: lists of jobs show those
+    /// alone that were prepared.
+    fn save_load(&self, jid: &Jid, kept: &Map, minions: &[MinionId]) -> Result<(), StoreError> {
+        self.jobs.cache.prepare(jid, false)?;
+        self.jobs.cache.save_load(jid, kept, Some(minions))
+    }
+
+    /// Keeps a result that a peer has taken.
+    pub(super) fn keep_return(&self, id: &MinionId, job: &JobReturn) {
+        let Some(jid) = job.jid.jid() else {
+            return;
+        };
+        self.jobs.missed.returned(jid, id);
+        if !self.jobs.settings.stores_returns {
+            return;
+        }
+        if let Err(error) = self.jobs.cache.save_return(jid, id, job) {
+            tracing::error!(minion = %id, %jid, "could not store a return: {}", chain(&error));
+        }
+    }
+}

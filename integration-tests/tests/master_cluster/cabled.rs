@@ -44,6 +44,11 @@ pub(crate) struct Cabled {
 impl Cabled {
     /// Starts all of it, and waits until each minion answers each master.
     pub(crate) fn start(minions: &[(String, Kind)]) -> Result<Self> {
+        Self::with(minions, "")
+    }
+
+    /// The same, with further lines in the configuration of each master.
+    pub(crate) fn with(minions: &[(String, Kind)], options: &str) -> Result<Self> {
         let fleet = Fleet::new("chaos")?;
         let lay = |n| {
             let plan = fleet.master(&format!("m{n}"), Kind::Ours);
@@ -51,7 +56,7 @@ impl Cabled {
         };
         let mut masters = (1..=MASTERS).map(lay).collect::<Result<Vec<_>>>()?;
         for n in 0..MASTERS {
-            configure(&fleet, &masters, n)?;
+            configure(&fleet, &masters, n, options)?;
         }
         let names = masters.iter().map(|of| of.address().ip().to_string());
         let founder = names.enumerate().min_by(|one, other| one.1.cmp(&other.1));
@@ -141,6 +146,15 @@ impl Cabled {
     /// Waits until the masters are of one mind: about who is a member and connected,
     /// about the publish key, and about the keys of minions; and minions answer all.
     pub(crate) fn wait_agreed(&self) -> Result<()> {
+        let keys = self.wait_of_one_mind()?;
+        let mut ids: Vec<&str> = self.ids().collect();
+        ids.sort_unstable();
+        ensure!(keys == Some(json!(ids)), "{keys:?}");
+        self.wait_answers()
+    }
+
+    /// Waits until the masters are of one mind; the minions whose keys they have.
+    pub(crate) fn wait_of_one_mind(&self) -> Result<Option<Value>> {
         let mut last = Vec::new();
         let agreed = until("the masters to agree", START, || {
             last = self
@@ -153,11 +167,7 @@ impl Cabled {
             Ok((is_one && is_whole).then_some(()))
         });
         agreed.with_context(|| format!("{last:#?}"))?;
-        let keys = last.first().map(|view| view["minions"].clone());
-        let mut ids: Vec<&str> = self.ids().collect();
-        ids.sort_unstable();
-        ensure!(keys == Some(json!(ids)), "{keys:?}");
-        self.wait_answers()
+        Ok(last.first().map(|view| view["minions"].clone()))
     }
 
     /// Checks that no program of ours has died half-way through something.
@@ -175,7 +185,7 @@ impl Cabled {
     }
 }
 
-fn configure(fleet: &Fleet, masters: &[Master], n: usize) -> Result<()> {
+fn configure(fleet: &Fleet, masters: &[Master], n: usize, options: &str) -> Result<()> {
     let from = CABLES_FROM + u16::try_from(n)?;
     let ip = |n: usize| masters[n].address().ip();
     let others = (0..MASTERS).filter(|other| *other != n);
@@ -186,7 +196,7 @@ fn configure(fleet: &Fleet, masters: &[Master], n: usize) -> Result<()> {
     let text = format!(
         "root_dir: {}\nid: {}\ncluster_id: chaos\ncluster_peers:\n{peers}\
          cluster_pool_port: {POOL_PORT}\ncluster_pki_dir: {}\ncluster_secret: chaos\n\
-         cluster_isolated_filesystem: True\ncluster_drain_time: 1\n",
+         cluster_isolated_filesystem: True\ncluster_drain_time: 1\n{options}\n",
         fleet.path().display(),
         ip(n),
         dir.join("cluster_pki").display(),

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::chaos::{Results, read_cache};
+use halite_integration_tests::proxy::Cable;
 use halite_integration_tests::wire::msgpack::Item;
 use halite_integration_tests::wire::stand_in::{Session, StandIn};
 use halite_integration_tests::wire::zmtp::Connection;
@@ -21,6 +22,9 @@ const LARGE: usize = 1024 * 1024;
 
 const AGAIN: usize = 300;
 
+/// How often a master is killed right after it has acknowledged a return.
+const KILLS: usize = 4;
+
 const MINION: &str = "stand-in";
 
 /// A minion of a few lines at the first master.
@@ -32,7 +36,11 @@ struct AtFirst {
 
 impl AtFirst {
     fn sign_in(cabled: &Cabled) -> Result<Self> {
-        let minion = StandIn::new(MINION)?;
+        Self::sign_in_as(MINION, cabled)
+    }
+
+    fn sign_in_as(id: &str, cabled: &Cabled) -> Result<Self> {
+        let minion = StandIn::new(id)?;
         let mut connection = cabled.masters[0].connect()?;
         Ok(Self {
             session: minion.must_sign_in(&mut connection)?,
@@ -133,4 +141,54 @@ fn returns_that_come_again_and_again_are_sent_to_the_peers_once() -> Result<()> 
         "{AGAIN} repeated returns of {BYTES} bytes made {passed} bytes between the masters"
     );
     Ok(())
+}
+
+#[test]
+fn a_return_that_was_acknowledged_outlives_the_master_that_is_killed_then() -> Result<()> {
+    if !have_programs(&[HAPROXY]) {
+        return Ok(());
+    }
+    let mut cabled = Cabled::start(&[])?;
+    for n in 0..KILLS {
+        let id = format!("{MINION}-{n}");
+        let mut minion = AtFirst::sign_in_as(&id, &cabled)?;
+        let result = format!("acknowledged {n}");
+        minion.give(&jid(n), &result)?;
+        cabled.masters[0].kill9()?;
+        let mut results = Results::new();
+        for master in &cabled.masters[1..] {
+            read_cache(master, &mut results)?;
+        }
+        let found = results.get(&(jid(n), id));
+        ensure!(
+            found.is_some_and(|found| found.iter().all(|one| *one == result)),
+            "the other masters have {found:?} of {result:?}"
+        );
+        cabled.masters[0].start()?;
+        cabled.wait_of_one_mind()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn one_copy_does_where_the_option_says_so() -> Result<()> {
+    if !have_programs(&[HAPROXY]) {
+        return Ok(());
+    }
+    let cabled = Cabled::with(&[], "cluster_return_copies: 1")?;
+    let mut minion = AtFirst::sign_in(&cabled)?;
+    for pair in 0..PAIRS.len() {
+        cabled.set_links(pair, Cable::Nowhere);
+    }
+    let took = minion.give(&jid(0), "alone")?;
+    ensure!(took < WAITS, "one copy took {took:?}");
+    let mut results = Results::new();
+    for master in &cabled.masters[1..] {
+        read_cache(master, &mut results)?;
+    }
+    ensure!(results.is_empty(), "a cut link has carried {results:?}");
+    for pair in 0..PAIRS.len() {
+        cabled.set_links(pair, Cable::Whole);
+    }
+    wait_copies(&cabled, 1)
 }

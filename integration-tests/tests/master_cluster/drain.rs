@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Kind, Master, SHORT, until};
+use halite_integration_tests::chaos::gives_up;
+use halite_integration_tests::{Kind, Master, Minion, SHORT, START, until};
 
 use crate::support::{BalancedCluster, plain};
 
@@ -47,11 +48,16 @@ fn stage(master: &Master) -> Result<String> {
     Ok(stage.to_owned())
 }
 
-/// Sends commands from a master until `ended`; their tokens and job ids.
-fn send(balanced: &BalancedCluster, n: usize, ended: &AtomicBool) -> Result<Vec<(String, String)>> {
+/// Sends commands from a master until `ended`; their tokens, which begin so, and job ids.
+fn send(
+    balanced: &BalancedCluster,
+    n: usize,
+    name: &str,
+    ended: &AtomicBool,
+) -> Result<Vec<(String, String)>> {
     let mut sent = Vec::new();
     while !ended.load(Ordering::Relaxed) {
-        let token = format!("m{n}-{}", sent.len());
+        let token = format!("{name}-{}", sent.len());
         let jid = balanced.leave(n, "*", &token)?;
         sent.push((token, jid));
         std::thread::sleep(PACE);
@@ -63,7 +69,7 @@ fn send(balanced: &BalancedCluster, n: usize, ended: &AtomicBool) -> Result<Vec<
 /// has run each of them once and returned it.
 fn check_none_lost(
     balanced: &mut BalancedCluster,
-    from: usize,
+    (from, name): (usize, &str),
     act: impl FnOnce(&mut Master) -> Result<()> + Send,
     on: usize,
 ) -> Result<()> {
@@ -77,7 +83,7 @@ fn check_none_lost(
             ended.store(true, Ordering::Relaxed);
             acted
         });
-        let sent = send(balanced, from, &ended);
+        let sent = send(balanced, from, name, &ended);
         (sent, acting.join())
     });
     balanced.cluster.masters.insert(on, master);
@@ -85,10 +91,28 @@ fn check_none_lost(
     let sent = sent?;
     ensure!(!sent.is_empty(), "nothing was sent");
     let ids = balanced.ids();
+    let is_ours = |of: &&Minion| of.kind() == Kind::Ours;
+    let ours = balanced.minions.iter().filter(is_ours);
+    let ours: Vec<&str> = ours.map(Minion::id).collect();
     for (token, jid) in &sent {
-        balanced.wait_results(jid, &ids)?;
+        balanced.wait_results(jid, &ours)?;
+        // A minion of Salt is sent again what it may have missed, and may give up its
+        // result by its own account.
+        let what = format!("{token} to be run by all");
+        until(&what, START, || {
+            Ok((balanced.left(token) >= ids.len()).then_some(()))
+        })?;
+    }
+    for (token, jid) in &sent {
         let left = balanced.left(token);
         ensure!(left == ids.len(), "{token} was run {left} times");
+        until(&format!("the results of {jid}"), SHORT, || {
+            let known = balanced.results()?;
+            let salts = balanced.minions.iter().filter(|of| !is_ours(of));
+            let has_it = |of: &Minion| known.contains_key(&(jid.clone(), of.id().to_owned()));
+            let mut open = salts.filter(|of| !has_it(of) && !gives_up(of, jid));
+            Ok(open.next().is_none().then_some(()))
+        })?;
     }
     Ok(())
 }
@@ -102,7 +126,7 @@ fn a_master_hands_its_minions_over_and_no_command_is_lost() -> Result<()> {
     let is_ready = |master: &Master| health(master).is_some_and(|said| said.contains("200"));
     check_none_lost(
         &mut balanced,
-        1,
+        (1, "drained"),
         |first| {
             ensure!(is_ready(first), "{:?}", health(first));
             let said = first
@@ -134,13 +158,57 @@ fn a_master_hands_its_minions_over_and_no_command_is_lost() -> Result<()> {
     // The same for one that is stopped.
     check_none_lost(
         &mut balanced,
-        2,
+        (2, "stopped"),
         |second| {
             ensure!(second.stop()? == 0, "it did not end well");
             Ok(())
         },
         1,
     )?;
+    for minion in &mut balanced.minions {
+        minion.daemon().check_runs()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_minion_of_salt_misses_no_command_when_its_master_drains_or_is_stopped() -> Result<()> {
+    let minions = [("web1", Kind::Ours), ("py3008", Kind::Salt3008)];
+    let Some(mut balanced) = BalancedCluster::with_health(&minions, Some(HEALTH_PORT), plain)?
+    else {
+        return Ok(());
+    };
+    // The minion is at one of the three.
+    for on in 0..3 {
+        let from = (on + 1) % 3;
+        check_none_lost(
+            &mut balanced,
+            (from, &format!("drained-{on}")),
+            |master| {
+                let tools = master.tools(Kind::Ours);
+                let said = tools.runner(&["cluster.drain", "--out=json"])?.ok()?;
+                ensure!(said.stdout.trim() == "true", "{said}");
+                until("the minions to be gone", SHORT, || {
+                    Ok((stage(master)? == "done").then_some(()))
+                })?;
+                ensure!(master.stop()? == 0, "it did not end well");
+                Ok(())
+            },
+            on,
+        )?;
+        balanced.cluster.masters[on].start()?;
+        balanced.wait_all(START)?;
+    }
+    for on in 0..3 {
+        let stop = |master: &mut Master| {
+            ensure!(master.stop()? == 0, "it did not end well");
+            Ok(())
+        };
+        let from = ((on + 1) % 3, &*format!("stopped-{on}"));
+        check_none_lost(&mut balanced, from, stop, on)?;
+        balanced.cluster.masters[on].start()?;
+        balanced.wait_all(START)?;
+    }
     for minion in &mut balanced.minions {
         minion.daemon().check_runs()?;
     }

@@ -177,11 +177,9 @@ impl BalancedCluster {
 
     /// Waits until the masters have these results of a job.
     pub(crate) fn wait_results(&self, jid: &str, minions: &[&str]) -> Result<()> {
-        let cache = self.cluster.shared().join("cache");
         let mut missing = Vec::new();
         let waited = until(&format!("the results of {jid}"), SHORT, || {
-            let mut results = Results::new();
-            read_cache_in(&cache, &mut results)?;
+            let results = self.results()?;
             let has = |id: &&&str| results.contains_key(&(jid.to_owned(), (**id).to_owned()));
             missing = minions.iter().filter(|id| !has(id)).copied().collect();
             std::thread::sleep(PAUSE);
@@ -189,6 +187,13 @@ impl BalancedCluster {
         });
         ensure!(waited.is_ok(), "{waited:?}: nothing of {missing:?}");
         Ok(())
+    }
+
+    /// All results that the masters have.
+    pub(crate) fn results(&self) -> Result<Results> {
+        let mut results = Results::new();
+        read_cache_in(&self.cluster.shared().join("cache"), &mut results)?;
+        Ok(results)
     }
 
     pub(crate) fn ids(&self) -> Vec<&str> {

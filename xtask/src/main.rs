@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|flood|formulas|fuzz|herd|kills|outages|pages|peers|provide|random|scale`.
+//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|flood|formulas|fuzz|herd|kills|load|outages|pages|peers|provide|random|scale`.
 //!
 //! Invariant: this program builds without the cryptography and without the
 //! programs of the workspace, so that it is there at once in a fresh clone.
@@ -19,6 +19,7 @@ mod fuzz;
 mod herd;
 mod kills;
 mod lint;
+mod load;
 mod long_form;
 mod outages;
 mod pages;
@@ -66,6 +67,8 @@ enum Command {
     Herd(herd::Args),
     /// State runs are killed at hundreds of moments; no file may be half written
     Kills(kills::Args),
+    /// Two masters publish as fast as they can; nothing is lost or mixed
+    Load(load::Args),
     /// The same outages for ours and for real Salt, side by side
     Outages(outages::Args),
     /// Manual pages and completions of the programs
@@ -94,6 +97,7 @@ fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Herd(args) => herd::run(&args),
         Command::Kills(args) => kills::run(&args),
+        Command::Load(args) => load::run(&args),
         Command::Outages(args) => outages::run(&args),
         Command::Pages(args) => pages::run(&args),
         Command::Peers(args) => peers::run(&args),

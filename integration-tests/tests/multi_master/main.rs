@@ -13,6 +13,7 @@ mod ipc_ports;
 mod kills;
 mod large_files;
 mod links;
+mod load;
 mod lost_commands;
 mod lost_results;
 mod names;

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
@@ -22,21 +21,21 @@ use halite_integration_tests::chaos::read_cache;
 const ONE_ID: &str = "20261120141841939742";
 
 /// What a local program publishes, with an id that it gives.
-struct Published<'a> {
-    jid: &'a str,
-    target: &'a str,
-    fun: &'a str,
-    arg: &'a str,
+pub(crate) struct Published<'a> {
+    pub(crate) jid: &'a str,
+    pub(crate) target: &'a str,
+    pub(crate) fun: &'a str,
+    pub(crate) arg: &'a str,
 }
 
 /// A local program of a master.
-struct Local {
+pub(crate) struct Local {
     connection: Connection,
     key: String,
 }
 
 impl Local {
-    fn of(master: &Master) -> Result<Self> {
+    pub(crate) fn of(master: &Master) -> Result<Self> {
         let key = fs::read_dir(master.dir().join("cache"))?
             .flatten()
             .map(|entry| entry.path())
@@ -48,7 +47,7 @@ impl Local {
         })
     }
 
-    fn send(&mut self, job: &Published<'_>) -> Result<()> {
+    pub(crate) fn send(&mut self, job: &Published<'_>) -> Result<()> {
         let load = Item::map([
             ("cmd", "publish".into()),
             ("tgt", job.target.into()),
@@ -65,7 +64,7 @@ impl Local {
     }
 
     /// The id of the job that was sent.
-    fn jid(&mut self) -> Result<String> {
+    pub(crate) fn jid(&mut self) -> Result<String> {
         let reply = self.connection.receive()?.pop().context("no reply")?;
         let reply = Item::unpack(&reply)?;
         let jid = reply.get("load").and_then(|load| load.get("jid"));
@@ -272,72 +271,4 @@ fn masters_draw_ids_of_their_own() -> Result<()> {
         ensure!(ids.iter().all(has_end), "{ids:?}");
     }
     Ok(())
-}
-
-/// Two masters publish as fast as they can, without a pause. `HALITE_LOAD_JOBS`
-/// says how many jobs.
-#[test]
-#[ignore = "the long form: cargo xtask test --long"]
-fn a_load_of_two_masters_loses_and_mixes_nothing() -> Result<()> {
-    const MINIONS: usize = 4;
-    /// As many as the minions keep up with.
-    const AHEAD: usize = 200;
-    let wanted = std::env::var("HALITE_LOAD_JOBS").ok();
-    let jobs: usize = wanted.and_then(|text| text.parse().ok()).unwrap_or(100_000);
-    let several = Several::start(2, MINIONS)?;
-    let mut locals = Vec::new();
-    for master in &several.masters {
-        locals.push((Local::of(master)?, Vec::with_capacity(jobs / 2)));
-    }
-    for number in 0..jobs / 2 {
-        // Both publish at the same time.
-        for (at, (local, sent)) in locals.iter_mut().enumerate() {
-            let arg = format!("m{at}-{number}");
-            local.send(&Published {
-                jid: "",
-                target: "*",
-                fun: "test.echo",
-                arg: &arg,
-            })?;
-            sent.push((String::new(), arg));
-        }
-        for (master, (local, sent)) in several.masters.iter().zip(&mut locals) {
-            let last = sent.last_mut().context("nothing sent")?;
-            last.0 = local.jid()?;
-            if number % AHEAD == AHEAD - 1 {
-                wait_stored(master, &last.0, "web1")?;
-            }
-        }
-    }
-    for (master, (_, sent)) in several.masters.iter().zip(&locals) {
-        check_all(master, sent, MINIONS)?;
-    }
-    Ok(())
-}
-
-fn check_all(master: &Master, sent: &[(String, String)], minions: usize) -> Result<()> {
-    let begun = Instant::now();
-    loop {
-        let mut results = BTreeMap::new();
-        read_cache(master, &mut results)?;
-        let mut missing = Vec::new();
-        for (jid, arg) in sent {
-            for number in 1..=minions {
-                let id = format!("web{number}");
-                match results.get(&(jid.clone(), id.clone())).map(Vec::as_slice) {
-                    Some([one]) => ensure!(*one == json!(arg), "{id} {jid}: {one}, not {arg}"),
-                    other => missing.push(format!("{id} {jid} {arg}: {other:?}")),
-                }
-            }
-        }
-        if missing.is_empty() {
-            return Ok(());
-        }
-        missing.truncate(9);
-        ensure!(
-            begun.elapsed() < Duration::from_secs(120),
-            "lost: {missing:?}"
-        );
-        std::thread::sleep(Duration::from_secs(1));
-    }
 }

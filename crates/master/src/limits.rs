@@ -393,6 +393,9 @@ pub const RESEND_BEFORE: Duration = Duration::from_secs(2);
 /// How long a new publish key is told to the peers before it is used in any case.
 pub const PUBLISH_KEY_TOLD_MAX: Duration = Duration::from_secs(1);
 
+/// Largest file with the secret of a cluster, in bytes.
+pub const SECRET_FILE_BYTES_MAX: u64 = 4096;
+
 /// How long the first master of a cluster looks for others that have it already,
 /// before it makes the cluster's keys.
 pub const FOUND_AFTER: Duration = Duration::from_millis(300);

@@ -2,6 +2,7 @@
 //! at one of them is so at all.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
@@ -86,6 +87,22 @@ impl IsolatedCluster {
         let shown = tools.runner(&["cluster.members", "--out=json"])?.ok()?;
         let shown: Value = serde_json::from_str(&shown.stdout)?;
         Ok(shown["members"].clone())
+    }
+
+    /// Waits until the masters have one secret that was made at the running cluster, and
+    /// not the one before.
+    fn wait_secret(&self, masters: &[usize], before: Option<&str>) -> Result<String> {
+        let read = |n: &usize| {
+            let text = fs::read_to_string(self.pki(*n).join("cluster_secret")).unwrap_or_default();
+            let mut lines = text.lines().map(str::to_owned);
+            lines.find_map(|line| line.strip_prefix("cluster_secret: ").map(str::to_owned))
+        };
+        until("one new secret", START, || {
+            let all: Vec<Option<String>> = masters.iter().map(read).collect();
+            let is_one = all.windows(2).all(|two| two[0] == two[1]);
+            let secret = all.into_iter().next().flatten();
+            Ok(secret.filter(|secret| is_one && Some(secret.as_str()) != before))
+        })
     }
 
     /// Waits until the masters say the same about a file below their directories.
@@ -227,5 +244,57 @@ fn a_wrong_secret_is_refused_and_a_removed_master_is_cut_off() -> Result<()> {
         fs::read(isolated.pki(2).join(".aes"))? == before,
         "the removed master has the new publish key"
     );
+    // Nor does it know by what masters join from now on.
+    isolated.wait_secret(&[0, 1], None)?;
+    ensure!(
+        !isolated.pki(2).join("cluster_secret").exists(),
+        "the removed master has the new secret"
+    );
     Ok(())
+}
+
+#[test]
+fn a_new_secret_reaches_all_members_and_those_with_the_old_one_are_refused() -> Result<()> {
+    let mut isolated = IsolatedCluster::lay(3)?;
+    isolated.start(2)?;
+    // One is away when it is made.
+    isolated.masters[1].kill9()?;
+    let tools = isolated.masters[0].tools(Kind::Ours);
+    let said = tools.runner(&["cluster.rotate_secret"])?.ok()?;
+    let first = isolated.wait_secret(&[0], None)?;
+    ensure!(!format!("{said}").contains(&first), "the secret is shown");
+    let file = isolated.pki(0).join("cluster_secret");
+    ensure!(said.stdout.contains(&file.display().to_string()), "{said}");
+    let mode = fs::metadata(&file)?.permissions().mode() & 0o777;
+    ensure!(mode == 0o600, "{mode:o}");
+    isolated.masters[1].start()?;
+    isolated.wait_secret(&[0, 1], None)?;
+    // Made by the other one, it is later all the same.
+    let tools = isolated.masters[1].tools(Kind::Ours);
+    tools.runner(&["cluster.rotate_secret"])?.ok()?;
+    let secret = isolated.wait_secret(&[0, 1], Some(&first))?;
+    for n in [0, 1] {
+        isolated.masters[n].kill9()?;
+    }
+    for n in [0, 1] {
+        isolated.masters[n].start()?;
+    }
+    isolated.masters[2].daemon().start()?;
+    let log = isolated.masters[2].dir().join("log");
+    until("the refusal", START, || {
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        Ok(said.contains("`cluster_secret` differs").then_some(()))
+    })?;
+    isolated.masters[2].stop()?;
+    let file = format!("peers/{}.pub", isolated.ip(2));
+    ensure!(!isolated.pki(0).join(&file).exists(), "it was taken in");
+    isolated.configure(2, &secret)?;
+    isolated.masters[2].start()?;
+    isolated.wait_file(&[0, 1], &file, true)?;
+    let status = isolated.masters[2].tools(Kind::Ours);
+    until("the joiner to hear when it was made", START, || {
+        let shown = status.runner(&["cluster.status", "--out=json"])?.ok()?;
+        let shown: Value = serde_json::from_str(&shown.stdout)?;
+        Ok((shown["secret"]["by"] == isolated.ip(1)).then_some(()))
+    })
 }

@@ -23,6 +23,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
+use super::secret::ClusterSecret;
 use super::settings::ClusterSettings;
 use crate::error::{StartError, chain};
 use crate::limits::{FOUND_AFTER, JOIN_PAUSE_MAX, JOIN_PAUSE_MIN, JOIN_SAID_EVERY};
@@ -32,15 +33,6 @@ pub(crate) const REGISTERS_DIR: &str = "registers";
 
 /// The file there with what a joiner was given, until it has what the others have.
 pub(crate) const GIVEN: &str = "given";
-
-/// What secrets of clusters are for.
-const PURPOSE: &str = "halite: secret of a cluster: ";
-
-/// The secret of a cluster, ready to be proven; `None` if it is empty.
-pub(crate) fn shared_secret(settings: &ClusterSettings) -> Option<SharedSecret> {
-    let purpose = format!("{PURPOSE}{}", settings.id);
-    SharedSecret::new(settings.secret.as_ref()?, &purpose)
-}
 
 /// What members give to those who join.
 pub(crate) struct Admission {
@@ -92,7 +84,7 @@ pub(super) fn join_if_new(
     if dir.has_identity() || settings.peers.is_empty() {
         return Ok(());
     }
-    let Some(secret) = shared_secret(settings) else {
+    let Some(secret) = ClusterSecret::open(settings)?.proofs() else {
         return Err(StartError::Option {
             option: "cluster_secret",
             why: "it is empty: with it masters prove to each other that they may join".to_owned(),
@@ -343,7 +335,7 @@ mod tests {
         let asks = Asks {
             me: PeerId::parse("first").unwrap(),
             key: PrivateKey::generate(2048).unwrap(),
-            secret: shared_secret(&settings).unwrap(),
+            secret: ClusterSecret::open(&settings).unwrap().proofs().unwrap(),
             settings: &settings,
             founds: true,
         };

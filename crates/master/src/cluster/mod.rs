@@ -9,6 +9,7 @@ pub(crate) mod drain;
 pub(crate) mod grants;
 pub(crate) mod joining;
 pub(crate) mod message;
+pub(crate) mod secret;
 pub(crate) mod settings;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use self::drain::Drain;
 use self::grants::{Grant, Grants};
 use self::joining::join_if_new;
 use self::message::Message;
+use self::secret::ClusterSecret;
 use self::settings::ClusterSettings;
 use crate::clock::now_s;
 use crate::core::lead::{Lead, Met};
@@ -69,6 +71,8 @@ pub(crate) struct Cluster {
     pub(crate) mesh: Mesh,
     /// The shared files.
     pub(crate) dir: ClusterDir,
+    /// By which masters join.
+    pub(crate) secret: ClusterSecret,
     /// Session keys.
     pub(crate) grants: Grants,
     /// The keys that minions see.
@@ -155,6 +159,7 @@ impl Cluster {
             heard: own_dir.join("heard"),
         })
         .map_err(StartError::Mesh)?;
+        let secret = ClusterSecret::open(&settings)?;
         let root = DerivationRoot::of_key(identity.private(), SESSIONS)?;
         Ok(Self {
             grants: Grants::begin(root, (own.clone(), life), settings.session_s, now_s()),
@@ -166,6 +171,7 @@ impl Cluster {
             own,
             mesh,
             dir,
+            secret,
             identity,
             own_key: own_keys.private().public()?.to_pem()?,
             own_dir,

@@ -5,6 +5,7 @@ pub mod auth;
 pub mod budget;
 pub mod cached_ids;
 pub mod clones;
+pub(crate) mod cluster_secret;
 pub mod complaints;
 pub(crate) mod copies;
 pub mod counters;

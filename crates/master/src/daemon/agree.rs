@@ -5,8 +5,21 @@ use std::sync::Arc;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::cluster::Channel;
+use crate::cluster::secret::SecretChannel;
 use crate::limits::REGISTERS_EVERY;
+use crate::master::Master;
 use crate::registers::{JoinAcceptor, KeyRegisters};
+
+/// What masters without shared files talk about beside their minions.
+pub(super) fn channels(master: &Master) -> Vec<Arc<dyn Channel>> {
+    let mut channels: Vec<Arc<dyn Channel>> = Vec::new();
+    if let (Some(registers), Some(cluster)) = (&master.registers, &master.cluster) {
+        channels.push(Arc::clone(registers) as Arc<dyn Channel>);
+        channels.push(Arc::new(SecretChannel(Arc::clone(cluster))));
+    }
+    channels
+}
 
 /// Looks for decisions and tells the others, and takes masters in, until it is
 /// aborted.

@@ -30,7 +30,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
-use self::agree::agree;
+use self::agree::{agree, channels};
 use self::assemble::{Opened, assemble, ext_jobs, local_keys, make_dirs, places};
 use self::event_returns::{Plan, return_events};
 use self::hand_over::HandOver;
@@ -39,7 +39,7 @@ use self::scheduler::keep_schedule;
 use self::settings::{Settings, TaskSettings};
 use self::upkeep::Upkeep;
 use crate::batches::adopt;
-use crate::cluster::{Channel, Cluster};
+use crate::cluster::Cluster;
 use crate::error::StartError;
 use crate::files::remotes::FilesRemote;
 use crate::fleet::attendance::Attendance;
@@ -235,9 +235,7 @@ impl Daemon {
             tokio::spawn(fire_presence(fleet, bus, every, master.cluster.clone()))
         });
         let registers = master.registers.clone().map(agree);
-        let channels = master.registers.iter();
-        let channels = channels.map(|registers| Arc::clone(registers) as Arc<dyn Channel>);
-        let relay = relay::start(&master, channels.collect());
+        let relay = relay::start(&master, channels(&master));
         let reactor = tokio::spawn(react(Arc::clone(&master.reactor)));
         let returners = EventReturns::start(tasks.event_returns, &master);
         let adopter = tokio::spawn(adopt(Arc::clone(&master.batches)));

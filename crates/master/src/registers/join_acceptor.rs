@@ -5,18 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use halite_cluster::join::{Asks, Gate, Heard, Link, Member, Refusal};
-use halite_crypto::SharedSecret;
 use halite_mesh::{Conversation, JoinLink, Joins, Turn};
 use halite_proto::msgpack::unpack_modern;
 
 use super::KeyRegisters;
-use crate::cluster::joining::{packed, shared_secret};
+use crate::cluster::joining::packed;
 use crate::error::chain;
 
 /// Hears those who want to join.
 pub(crate) struct JoinAcceptor {
     registers: Arc<KeyRegisters>,
-    secret: Option<SharedSecret>,
     gate: Arc<Mutex<Gate>>,
 }
 
@@ -24,8 +22,8 @@ impl JoinAcceptor {
     /// One for the cluster of these registers. Making its secret ready takes a
     /// tenth of a second.
     pub(crate) fn new(registers: Arc<KeyRegisters>) -> Self {
+        registers.parts.cluster.secret.proofs();
         Self {
-            secret: shared_secret(&registers.parts.cluster.settings),
             registers,
             gate: Arc::new(Mutex::new(Gate::new(Instant::now()))),
         }
@@ -49,7 +47,7 @@ impl Joins for JoinAcceptor {
             self.registers.me.clone(),
             cluster.identity.private().clone(),
             key_text,
-            self.secret.clone(),
+            cluster.secret.proofs(),
             cluster.settings.id.clone(),
             link,
         );
@@ -146,7 +144,7 @@ fn lock(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
 mod tests {
     use halite_cluster::PeerId;
     use halite_cluster::join::{JoinError, Joiner};
-    use halite_crypto::{PrivateKey, Secret};
+    use halite_crypto::{PrivateKey, Secret, SharedSecret};
 
     use super::*;
 

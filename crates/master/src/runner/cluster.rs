@@ -5,7 +5,7 @@
 
 use halite_cluster::PeerId;
 use halite_mesh::PeerStatus;
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Value, time};
 
 use super::Call;
 use super::error::{Ran, RunnerError};
@@ -35,15 +35,22 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "(peer)",
         remove,
         "Takes a master out of the cluster: the others cut it off at once and have a new\n\
-         publish key.\n\n\
-         Change `cluster_secret` in the configuration of the others, as the removed\n\
-         master knows it.",
+         publish key and, where they share no files, a new secret as by\n\
+         `cluster.rotate_secret`.",
     ),
     Function::new(
         "cluster.rotate_keys",
         "()",
         rotate_keys,
         "Makes a new publish key for the whole cluster.",
+    ),
+    Function::new(
+        "cluster.rotate_secret",
+        "()",
+        rotate_secret,
+        "Makes a new secret for masters that join, in place of `cluster_secret` in the\n\
+         configuration of each member. Members that are away hear of it when they are back.\n\n\
+         The file on this master that holds it.",
     ),
     Function::new(
         "cluster.status",
@@ -133,6 +140,12 @@ fn status(call: &Call<'_>) -> Ran {
             ("trouble", of.trouble.into()),
         ]);
         status.insert("registers", registers);
+        let made = cluster.secret.made();
+        let secret = made.map(|(made_us, by)| {
+            let made = time::jid_to_text(&time::jid_from_micros(made_us));
+            Map::from([("made", Value::from(made)), ("by", by.as_str().into())])
+        });
+        status.insert("secret", secret);
     }
     Ok(status.into())
 }
@@ -183,6 +196,12 @@ fn remove(call: &Call<'_>) -> Ran {
             removed
         }
     };
+    if is_removed && cluster.settings.isolated && cluster.secret.proofs().is_some() {
+        // It knows that too.
+        cluster
+            .rotate_secret()
+            .map_err(|error| failed(chain(&error)))?;
+    }
     match is_removed {
         true => Ok(true.into()),
         false => Err(failed(format!("there is no member {peer}"))),
@@ -193,4 +212,18 @@ fn rotate_keys(call: &Call<'_>) -> Ran {
     of(call)?;
     call.runners.publishing.rotate();
     Ok(true.into())
+}
+
+fn rotate_secret(call: &Call<'_>) -> Ran {
+    let cluster = of(call)?;
+    if !cluster.settings.isolated {
+        return Err(RunnerError::Failed(
+            "these masters share `cluster_pki_dir`: nobody joins them by a secret \
+             (cluster_isolated_filesystem)"
+                .to_owned(),
+        ));
+    }
+    let rotated = cluster.rotate_secret();
+    rotated.map_err(|error| RunnerError::Failed(chain(&error)))?;
+    Ok(cluster.secret.path().display().to_string().into())
 }

@@ -1,0 +1,211 @@
+//! The secret by which masters join: the one that is configured, or the one that was made
+//! at the running cluster, which each master keeps in a file.
+//!
+//! Invariant: what is told to a joiner's proof is what the file says; a secret is in the
+//! file before it counts.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use halite_crypto::files::{FileError, MODE_SECRET, WriteOptions, read_limited, write_atomic};
+use halite_crypto::{Secret, SharedSecret};
+use halite_mesh::PeerId;
+use halite_proto::Value;
+
+use super::message::Message;
+use super::settings::ClusterSettings;
+use super::{Channel, Cluster};
+use crate::clock::now_micros;
+use crate::core::cluster_secret::{KeptSecret, Made, MadeSecret};
+use crate::error::{StartError, chain};
+use crate::limits::SECRET_FILE_BYTES_MAX;
+
+/// The file in `cluster_pki_dir`.
+const FILE: &str = "cluster_secret";
+
+/// The name under which masters talk about it.
+const CHANNEL: &str = "secret";
+
+/// What secrets of clusters are for.
+const PURPOSE: &str = "halite: secret of a cluster: ";
+
+/// The secret of this master's cluster.
+pub(crate) struct ClusterSecret {
+    path: PathBuf,
+    purpose: String,
+    configured: Option<Secret<String>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// What was made at the running cluster.
+    kept: Option<KeptSecret>,
+    /// What holds, ready to be proven, once that was asked for.
+    proofs: Option<Option<SharedSecret>>,
+}
+
+impl ClusterSecret {
+    /// Reads what was made at the running cluster before.
+    ///
+    /// # Errors
+    /// When its file cannot be read, or holds something else.
+    pub(crate) fn open(settings: &ClusterSettings) -> Result<Self, StartError> {
+        let path = settings.pki_dir.join(FILE);
+        let read = |source| StartError::File {
+            what: "the secret of the cluster",
+            source,
+        };
+        let kept = match read_limited(&path, SECRET_FILE_BYTES_MAX) {
+            Ok(bytes) => {
+                let text = Secret::new(String::from_utf8(bytes).unwrap_or_default());
+                let kept = KeptSecret::parse(text.expose());
+                Some(kept.ok_or_else(|| StartError::Option {
+                    option: "cluster_secret",
+                    why: format!(
+                        "{} is damaged: remove it, and the other masters tell the secret again",
+                        path.display()
+                    ),
+                })?)
+            }
+            Err(error) if error.kind() == Some(ErrorKind::NotFound) => None,
+            Err(error) => return Err(read(error)),
+        };
+        let configured = settings.secret.clone();
+        if let Some(kept) = &kept
+            && !kept.holds_over(configured.as_ref())
+        {
+            tracing::warn!(
+                "`cluster_secret` was changed here after `cluster.rotate_secret`: at this master \
+                 the configured one holds, and not that in {}",
+                path.display()
+            );
+        }
+        Ok(Self {
+            path,
+            purpose: format!("{PURPOSE}{}", settings.id),
+            configured,
+            state: Mutex::new(State { kept, proofs: None }),
+        })
+    }
+
+    /// What holds, ready to be proven; `None` if it is empty. The first time after a
+    /// change this takes a tenth of a second.
+    pub(crate) fn proofs(&self) -> Option<SharedSecret> {
+        let mut state = self.state();
+        let State { kept, proofs } = &mut *state;
+        let make = || {
+            let configured = self.configured.as_ref();
+            let kept = kept.as_ref().filter(|kept| kept.holds_over(configured));
+            let secret = kept.map(|kept| &kept.made.secret).or(configured)?;
+            SharedSecret::new(secret, &self.purpose)
+        };
+        proofs.get_or_insert_with(make).clone()
+    }
+
+    /// When the secret was made at the running cluster, and by which master.
+    pub(crate) fn made(&self) -> Option<Made> {
+        self.kept().map(|made| made.made)
+    }
+
+    /// The file with the secret that was made at the running cluster.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
+    /// Makes another secret.
+    ///
+    /// # Errors
+    /// When it cannot be written down; the one before then holds.
+    fn rotate(&self, me: &PeerId) -> Result<MadeSecret, FileError> {
+        let mut state = self.state();
+        let before = state.kept.as_ref().map(|kept| &kept.made);
+        let made = MadeSecret::make(now_micros(), me, before);
+        self.keep(&mut state, made.clone())?;
+        Ok(made)
+    }
+
+    /// Takes a secret that a peer tells, if it is later than the own one; whether it is.
+    fn adopt(&self, made: MadeSecret) -> Result<bool, FileError> {
+        let mut state = self.state();
+        let before = state.kept.as_ref().map(|kept| &kept.made.made);
+        if before.is_some_and(|before| *before >= made.made) {
+            return Ok(false);
+        }
+        self.keep(&mut state, made)?;
+        Ok(true)
+    }
+
+    fn keep(&self, state: &mut State, made: MadeSecret) -> Result<(), FileError> {
+        let kept = KeptSecret::new(made, self.configured.as_ref());
+        let options = WriteOptions::new(MODE_SECRET);
+        write_atomic(&self.path, options, kept.to_text().expose().as_bytes())?;
+        *state = State {
+            kept: Some(kept),
+            proofs: None,
+        };
+        Ok(())
+    }
+
+    fn kept(&self) -> Option<MadeSecret> {
+        self.state().kept.as_ref().map(|kept| kept.made.clone())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Cluster {
+    /// Makes another secret for those who join, and tells the members.
+    ///
+    /// # Errors
+    /// When it cannot be written down.
+    pub(crate) fn rotate_secret(&self) -> Result<(), FileError> {
+        let made = self.secret.rotate(&self.own)?;
+        tracing::info!("the secret of the cluster was changed");
+        // Those alone whose keys are there: the others may have been removed just now.
+        for (peer, _) in self.living() {
+            self.tell_secret(&peer, &made);
+        }
+        self.secret.proofs();
+        Ok(())
+    }
+
+    fn tell_secret(&self, peer: &PeerId, made: &MadeSecret) {
+        self.tell_one(peer, &Message::Channel(CHANNEL.to_owned(), made.to_value()));
+    }
+}
+
+/// What masters tell each other about the secret.
+pub(crate) struct SecretChannel(pub(crate) Arc<Cluster>);
+
+impl Channel for SecretChannel {
+    fn name(&self) -> &'static str {
+        CHANNEL
+    }
+
+    fn peer_is_up(&self, peer: &PeerId) {
+        if let Some(made) = self.0.secret.kept() {
+            self.0.tell_secret(peer, &made);
+        }
+    }
+
+    fn peer_is_down(&self, _: &PeerId) {}
+
+    fn told(&self, peer: &PeerId, body: Value) {
+        let Some(made) = MadeSecret::from_value(body) else {
+            return tracing::warn!(%peer, "what it says about the secret is not understood");
+        };
+        match self.0.secret.adopt(made) {
+            Ok(true) => {
+                tracing::info!(%peer, "the secret of the cluster was changed");
+                self.0.secret.proofs();
+            }
+            Ok(false) => {}
+            Err(error) => {
+                tracing::error!(%peer, "could not keep the new secret: {}", chain(&error));
+            }
+        }
+    }
+}

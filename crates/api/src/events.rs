@@ -2,7 +2,8 @@
 //!
 //! Each event is put into words once; streams share the text. What slow streams
 //! have not taken yet is bounded in number and bytes for all of them together:
-//! a stream that is slower loses the oldest events and is told how many.
+//! a stream that is slower loses the oldest events and is told how many. Of a large
+//! event a stream holds one piece, so that the bound is one of memory.
 //! Invariant: no stream waits for another, and an event is one record, whatever
 //! stands in its tag and data.
 
@@ -11,14 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
-use axum::extract::ws::Utf8Bytes;
 use halite_client::LocalClient;
 use halite_proto::event::Event;
 use halite_proto::{Map, Value};
 use tokio::sync::watch;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::encode::to_json;
-use crate::limits::{BUS_PAUSE, EVENT_BYTES_KEPT_MAX, EVENTS_KEPT_MAX};
+use crate::limits::{BUS_PAUSE, EVENT_BYTES_KEPT_MAX, EVENT_PIECE_BYTES, EVENTS_KEPT_MAX};
 
 /// The events of the master, for streams.
 #[derive(Clone, Debug)]
@@ -41,6 +42,23 @@ struct Kept {
     bytes: usize,
     /// The number of the first of them.
     first: u64,
+    /// Streams that there are.
+    streams: usize,
+}
+
+impl Kept {
+    /// The number of the next event.
+    fn next(&self) -> u64 {
+        self.first + self.texts.len() as u64
+    }
+
+    /// Forgets so many of the oldest events, or all; later ones keep their numbers.
+    fn forget(&mut self, count: usize) {
+        for text in self.texts.drain(..count.min(self.texts.len())) {
+            self.bytes -= text.record.len();
+            self.first += 1;
+        }
+    }
 }
 
 /// An event in words.
@@ -70,8 +88,15 @@ impl Text {
 
     /// The same from its tag, and tag and data as JSON on one line.
     pub(crate) fn from_record(tag: &str, json: &str) -> Option<Self> {
+        const DATA: &str = "data: ";
+        const END: &str = "\n\n";
         let head = format!("tag: {}\n", one_line(tag));
-        let record = Bytes::from(format!("{head}data: {json}\n\n"));
+        // No larger than it has to be: it may be kept for long.
+        let mut record = String::with_capacity(head.len() + DATA.len() + json.len() + END.len());
+        for part in [&head, DATA, json, END] {
+            record.push_str(part);
+        }
+        let record = Bytes::from(record);
         let message = Utf8Bytes::try_from(record.slice(head.len()..)).ok()?;
         Some(Self {
             record,
@@ -93,6 +118,11 @@ impl Text {
     /// Whether it is news for somebody who hears some masters.
     pub(crate) fn is_for(&self, masters: u64) -> bool {
         masters & self.from != 0 && masters & self.told_by == 0
+    }
+
+    /// Bytes of its record.
+    pub(crate) fn len(&self) -> usize {
+        self.record.len()
     }
 
     /// Its tag.
@@ -221,7 +251,10 @@ impl Events {
     /// A stream of what is fired from now on.
     pub(crate) fn stream(&self) -> Stream {
         let news = self.0.next.subscribe();
-        let at = *news.borrow();
+        let mut kept = self.0.lock();
+        kept.streams += 1;
+        let at = kept.next();
+        drop(kept);
         Stream {
             shared: Arc::clone(&self.0),
             at,
@@ -242,16 +275,16 @@ impl Shared {
 
     fn push(&self, text: Text) {
         let mut kept = self.lock();
+        // The last stream may just have ended; a new one begins with what comes later.
+        if kept.streams == 0 {
+            return;
+        }
         kept.bytes += text.record.len();
         kept.texts.push_back(text);
         while kept.texts.len() > EVENTS_KEPT_MAX || kept.bytes > EVENT_BYTES_KEPT_MAX {
-            let Some(oldest) = kept.texts.pop_front() else {
-                break;
-            };
-            kept.bytes -= oldest.record.len();
-            kept.first += 1;
+            kept.forget(1);
         }
-        let next = kept.first + kept.texts.len() as u64;
+        let next = kept.next();
         drop(kept);
         self.next.send_replace(next);
     }
@@ -273,6 +306,18 @@ impl Stream {
         }
     }
 
+    /// A part of the record that [`next`](Self::next) has given last, from this byte on;
+    /// `None` when it is kept no longer.
+    ///
+    /// It is a copy: who is slow to take it holds no more of the event than that.
+    pub(crate) fn piece(&self, from: usize) -> Option<Bytes> {
+        let kept = self.shared.lock();
+        let index = self.at.checked_sub(1)?.checked_sub(kept.first)?;
+        let record = &kept.texts.get(usize::try_from(index).ok()?)?.record;
+        let end = record.len().min(from.saturating_add(EVENT_PIECE_BYTES));
+        record.get(from..end).map(Bytes::copy_from_slice)
+    }
+
     fn poll(&mut self) -> Option<Next> {
         let lost = self.shared.lost.load(Relaxed);
         if lost != self.lost {
@@ -280,7 +325,7 @@ impl Stream {
             self.lost = lost;
             return Some(Next::Lost(more));
         }
-        let kept = self.shared.lock();
+        let mut kept = self.shared.lock();
         if self.at < kept.first {
             let lost = kept.first - self.at;
             self.at = kept.first;
@@ -288,8 +333,23 @@ impl Stream {
         }
         let index = usize::try_from(self.at - kept.first).ok()?;
         let text = kept.texts.get(index)?.clone();
+        // What the only stream has taken is nobody's any more.
+        if kept.streams == 1 {
+            kept.forget(index);
+        }
         self.at += 1;
         Some(Next::Event(text))
+    }
+}
+
+impl Drop for Stream {
+    /// Nobody takes what was kept for the last stream.
+    fn drop(&mut self) {
+        let mut kept = self.shared.lock();
+        kept.streams -= 1;
+        if kept.streams == 0 {
+            kept.forget(usize::MAX);
+        }
     }
 }
 
@@ -354,5 +414,33 @@ mod tests {
                 .take(&event("t", Map::from([("x", large.as_str())])));
         }
         assert!(events.0.lock().bytes <= EVENT_BYTES_KEPT_MAX);
+        drop((slow, fast));
+        assert_eq!(events.kept_bytes(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_large_event_is_given_in_pieces_for_as_long_as_it_is_kept() {
+        let events = Events::empty();
+        let mut stream = events.stream();
+        let large = "x".repeat(3 * EVENT_PIECE_BYTES);
+        let data = Map::from([("x", large.as_str())]);
+        events.0.take(&event("t", data.clone()));
+        let Some(Next::Event(text)) = stream.next().await else {
+            panic!("no event");
+        };
+        let (mut given, mut all) = (0, Vec::new());
+        while given < text.len() {
+            let piece = stream.piece(given).unwrap();
+            assert!(piece.len() <= EVENT_PIECE_BYTES);
+            given += piece.len();
+            all.extend_from_slice(&piece);
+        }
+        assert_eq!(all, text.record());
+        // What is kept is no larger than it is counted.
+        assert_eq!(events.kept_bytes(), text.len());
+        for _ in 0..EVENTS_KEPT_MAX {
+            events.0.take(&event("t", Map::new()));
+        }
+        assert_eq!(stream.piece(EVENT_PIECE_BYTES), None);
     }
 }

@@ -73,6 +73,11 @@ pub const EVENTS_KEPT_MAX: usize = 4096;
 /// See [`EVENTS_KEPT_MAX`].
 pub const EVENT_BYTES_KEPT_MAX: usize = 32 * 1024 * 1024;
 
+/// Bytes of an event that a stream is given at once. A stream whose other end takes
+/// nothing holds at most so many beyond [`HEAD_BYTES_MAX`]; one that has not taken all
+/// of a larger event when that is kept no longer is cut.
+pub const EVENT_PIECE_BYTES: usize = 16 * 1024;
+
 /// A stream that has nothing to say says so this often, so that one whose other
 /// end is gone is noticed.
 pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);

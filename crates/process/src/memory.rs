@@ -16,6 +16,13 @@ pub fn share_heap() {
     sys::share_heap();
 }
 
+/// Gives each large piece back to the system as soon as it is free, for a program that
+/// keeps large pieces for a while: the C library would take them from its heaps once it
+/// has seen some go, and there the gaps between them add up to as much again.
+pub fn keep_large_apart() {
+    sys::keep_large_apart();
+}
+
 /// Has the heap grow in large steps and keep what it has: for a program that
 /// does one thing and ends. To be called before there are threads.
 pub fn grow_in_steps() {

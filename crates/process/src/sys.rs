@@ -114,6 +114,16 @@ pub(crate) fn grow_in_steps() {
     }
 }
 
+/// Keeps pieces from this size on out of the heap.
+pub(crate) fn keep_large_apart() {
+    const LARGE: i32 = 128 << 10;
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the call takes no pointers and sets a number of the allocator.
+    unsafe {
+        nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE);
+    }
+}
+
 /// Has programs started from now on inherit none of the descriptors that are
 /// open now, except the standard three. Every library opens some, and not all
 /// of them say so to the system: libzmq's epoll descriptors hold pointers of

@@ -16,6 +16,7 @@ mod served;
 mod stage;
 mod streams;
 mod table;
+mod unread;
 
 use std::path::{Path, PathBuf};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use halite_integration_tests::{
-    Daemon, Fleet, Kind, Master, Minion, Ports, Program, Programs, START, until,
+    Daemon, Fleet, Kind, Master, Minion, Ports, Program, Programs, START, own_kib, until,
 };
 use serde_json::{Value, json};
 
@@ -135,6 +135,11 @@ impl Served {
         });
         // A counter without a line has counted nothing.
         Ok(value.map_or(Ok(0.0), str::parse)?)
+    }
+
+    /// What the API has written of its memory itself, in KiB.
+    pub(crate) fn own_kib(&self) -> Result<u64> {
+        own_kib(&self.api.processes()?)
     }
 
     /// The master behind it.

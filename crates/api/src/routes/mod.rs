@@ -18,6 +18,7 @@ mod paths;
 mod peer;
 mod stats;
 mod streams;
+mod websocket;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -176,7 +177,7 @@ impl App {
             Page::Jobs => collections::jobs(self, asked).await,
             Page::Keys => collections::keys(self, asked).await,
             Page::Events => streams::events(self, asked).await,
-            Page::WebSocket => streams::websocket(self, asked, request).await,
+            Page::WebSocket => websocket::websocket(self, asked, request).await,
             Page::Stats => stats::page(self, asked),
             Page::Health => stats::health(self, asked).await,
             Page::App => {

@@ -1,16 +1,13 @@
-//! The master's events, live: `/events` and `/ws`.
+//! The master's events, live: `/events`, and what it has in common with `/ws`.
 //!
-//! Invariant: a stream ends with its session, its token, or the API, whichever
-//! comes first.
+//! Invariants: a stream ends with its session, its token, or the API, whichever
+//! comes first; one whose other end takes nothing holds one piece of an event.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::{Body, Bytes};
-use axum::extract::FromRequestParts;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-use axum::http::{HeaderValue, Method, Request, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::BoxFuture;
 use futures_util::stream;
@@ -21,7 +18,7 @@ use super::paths::Page;
 use super::{App, Asked, Peer};
 use crate::events::{Next, Stream};
 use crate::fault::Fault;
-use crate::limits::{HEARTBEAT_EVERY, TOKEN_CHECKED_EVERY, WS_MESSAGE_BYTES_MAX};
+use crate::limits::{EVENT_PIECE_BYTES, HEARTBEAT_EVERY, TOKEN_CHECKED_EVERY};
 use crate::low::is_hex;
 use crate::masters::Watching;
 
@@ -29,7 +26,7 @@ use crate::masters::Watching;
 const RETRY: &[u8] = b"retry: 400\n";
 
 /// A stream of a person's.
-struct Watched {
+pub(super) struct Watched {
     app: Arc<App>,
     /// The session, or the token itself.
     proof: String,
@@ -54,7 +51,7 @@ struct Proven {
 }
 
 /// What a stream has to say.
-enum News {
+pub(super) enum News {
     Events(Next),
     Heartbeat,
 }
@@ -76,7 +73,7 @@ pub(super) async fn events(app: &Arc<App>, asked: &Asked) -> Result<Response, Fa
     let watched = Watched::begin(app, proof, asked).await?;
     let body = match asked.method {
         Method::HEAD => Body::empty(),
-        _ => Body::from_stream(stream::unfold((watched, true), records)),
+        _ => Body::from_stream(stream::unfold((watched, Step::Begin), records)),
     };
     let mut response = body.into_response();
     let headers = response.headers_mut();
@@ -88,81 +85,56 @@ pub(super) async fn events(app: &Arc<App>, asked: &Asked) -> Result<Response, Fa
     Ok(response)
 }
 
-type Slot = (Watched, bool);
-
-async fn records((mut watched, is_first): Slot) -> Option<(Result<Bytes, Infallible>, Slot)> {
-    if is_first {
-        return Some((Ok(Bytes::from_static(RETRY)), (watched, false)));
-    }
-    let record = match watched.next().await? {
-        News::Events(Next::Event(text)) => text.record(),
-        News::Events(Next::Lost(count)) => {
-            format!(": {count} events were dropped: this stream is too slow\n\n").into()
-        }
-        News::Heartbeat => Bytes::from_static(b":\n\n"),
-    };
-    Some((Ok(record), (watched, false)))
+/// Where a stream is.
+enum Step {
+    Begin,
+    Next,
+    /// So many bytes of the record of the last event are sent, of so many.
+    Within(usize, usize),
+    End,
 }
 
-/// `GET /ws`, `GET /ws/SESSION`
-pub(super) async fn websocket(
-    app: &Arc<App>,
-    asked: &Asked,
-    request: Request<Body>,
-) -> Result<Response, Fault> {
-    if asked.query.iter().any(|(name, _)| name == "format_events") {
-        return Err(Fault::bad(
-            "format_events is not here: the events come as they are fired",
-        ));
-    }
-    let named = match asked.rest.as_slice() {
-        [] => asked.session.clone(),
-        [session] => Some(session.clone()),
-        _ => return Err(Fault::no_match()),
+/// Why a stream ends in the middle of an event.
+#[derive(Debug, thiserror::Error)]
+#[error("an event was dropped before all of it was sent: the stream is too slow")]
+pub(super) struct Cut;
+
+type Slot = (Watched, Step);
+
+async fn records((mut watched, step): Slot) -> Option<(Result<Bytes, Cut>, Slot)> {
+    let (record, step) = match step {
+        Step::Begin => (Ok(Bytes::from_static(RETRY)), Step::Next),
+        Step::Within(sent, length) => piece(&mut watched, sent, length),
+        Step::Next => match watched.next().await? {
+            News::Events(Next::Event(text)) if text.len() > EVENT_PIECE_BYTES => {
+                piece(&mut watched, 0, text.len())
+            }
+            News::Events(Next::Event(text)) => (Ok(text.record()), Step::Next),
+            News::Events(Next::Lost(count)) => {
+                let comment = format!(": {count} events were dropped: this stream is too slow\n\n");
+                (Ok(comment.into()), Step::Next)
+            }
+            News::Heartbeat => (Ok(Bytes::from_static(b":\n\n")), Step::Next),
+        },
+        Step::End => return None,
     };
-    let named = named.filter(|id| app.sessions.token(id, Instant::now()).is_some());
-    let proof = named.ok_or_else(Fault::no_session)?;
-    let watched = Watched::begin(app, proof, asked).await?;
-    let (mut parts, _) = request.into_parts();
-    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &()).await;
-    let upgrade = upgrade.map_err(|refused| Fault::bad(refused.to_string()))?;
-    Ok(upgrade
-        .max_message_size(WS_MESSAGE_BYTES_MAX)
-        .max_frame_size(WS_MESSAGE_BYTES_MAX)
-        .on_upgrade(move |socket| messages(socket, watched)))
+    Some((record, (watched, step)))
 }
 
-/// Sends events once the client has said anything, as those of Salt expect.
-async fn messages(mut socket: WebSocket, mut watched: Watched) {
-    let mut is_ready = false;
-    loop {
-        let news = tokio::select! {
-            news = watched.next() => news,
-            heard = socket.recv() => match heard {
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
-                Some(Ok(Message::Text(_) | Message::Binary(_))) => {
-                    is_ready = true;
-                    continue;
-                }
-                Some(Ok(_)) => continue,
-            },
-        };
-        let message = match news {
-            None => break,
-            Some(News::Events(Next::Event(text))) if is_ready => Message::Text(text.message()),
-            Some(News::Events(_)) => continue,
-            Some(News::Heartbeat) => Message::Ping(Bytes::new()),
-        };
-        if socket.send(message).await.is_err() {
-            return;
+/// What comes next of a large event, and where the stream is then.
+fn piece(watched: &mut Watched, sent: usize, length: usize) -> (Result<Bytes, Cut>, Step) {
+    match watched.piece(sent) {
+        Ok(piece) if sent + piece.len() < length => {
+            let sent = sent + piece.len();
+            (Ok(piece), Step::Within(sent, length))
         }
+        Ok(piece) => (Ok(piece), Step::Next),
+        Err(cut) => (Err(cut), Step::End),
     }
-    // The other end may be gone already.
-    let _ = socket.send(Message::Close(None)).await;
 }
 
 impl Watched {
-    async fn begin(app: &Arc<App>, proof: String, asked: &Asked) -> Result<Self, Fault> {
+    pub(super) async fn begin(app: &Arc<App>, proof: String, asked: &Asked) -> Result<Self, Fault> {
         let peer = asked.peer;
         let Proven { token, is_session } = proven(app, &proof, peer).await?;
         let place = Arc::clone(&app.streams).try_acquire_owned().map_err(|_| {
@@ -198,8 +170,20 @@ impl Watched {
         })
     }
 
+    /// A piece of the last event, from this byte on.
+    ///
+    /// # Errors
+    /// When the event is kept no longer, or the API ends.
+    pub(super) fn piece(&self, from: usize) -> Result<Bytes, Cut> {
+        let piece = self.stream.piece(from).filter(|_| !*self.ending.borrow());
+        if let (None, Some(meters)) = (&piece, &self.app.meters) {
+            meters.events_dropped(self.page.name(), 1);
+        }
+        piece.ok_or(Cut)
+    }
+
     /// What is to be said next; `None` at the end.
-    async fn next(&mut self) -> Option<News> {
+    pub(super) async fn next(&mut self) -> Option<News> {
         loop {
             tokio::select! {
                 biased;

@@ -12,6 +12,7 @@ use halite_cli::options::{ApiOptions, DaemonOptions};
 use halite_config::{
     ConfigError, Draft, LoadOptions, MasterConfig, SourceLocation, Warning, draft_client,
 };
+use halite_process::memory;
 
 /// Threads for what blocks: files, and the names of users.
 const BLOCKING_THREADS_MAX: usize = 8;
@@ -92,5 +93,7 @@ impl Daemon for Api {
 }
 
 fn main() -> ExitCode {
+    // Events are kept for those who are slow to take them.
+    memory::keep_large_apart();
     ExitCode::from(daemon::run::<Api>())
 }

@@ -46,7 +46,7 @@ pub use logging::{LineForm, Logging};
 pub use master::MasterConfig;
 pub use minion::MinionConfig;
 pub use setting::{
-    AnyValue, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode, JobCacheName,
-    LevelName, LoginWays, MasterTops, MasterType, Masters, OneOrMany, Port, PortSetting, Reactions,
-    Rule, Schedule, Seconds, UriFormat,
+    AnyValue, ApiHost, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode,
+    JobCacheName, LevelName, LoginWays, MasterTops, MasterType, Masters, OneOrMany, Port,
+    PortSetting, Reactions, Rule, Schedule, Seconds, UriFormat,
 };

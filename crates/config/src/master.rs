@@ -12,8 +12,8 @@ use halite_proto::{Map, Transport, Value};
 
 use crate::options::options;
 use crate::setting::{
-    AnyValue, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode, JobCacheName,
-    LevelName, LoginWays, MasterTops, OneOrMany, Port, Reactions, Schedule, Seconds,
+    AnyValue, ApiHost, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode,
+    JobCacheName, LevelName, LoginWays, MasterTops, OneOrMany, Port, Reactions, Schedule, Seconds,
 };
 
 options! {
@@ -91,6 +91,9 @@ options! {
         api_pidfile: PathBuf = "/var/run/salt-api.pid".into(),
         /// Where the log of `salt-api` goes.
         api_logfile: PathBuf = "/var/log/salt/api".into(),
+        /// Where the API runs: in `salt-api`, or within the master; not an option of
+        /// Salt's.
+        api: ApiHost = ApiHost::Separate,
         /// What `salt-api` is to do, by the options of `rest_cherrypy`.
         rest_cherrypy: Map = Map::new(),
         /// What may be asked of `salt-api`: `local`, `runner` and so on.

@@ -3,5 +3,6 @@
 
 pub mod addresses;
 pub mod daemon;
+pub mod embedded_api;
 mod master_function;
 pub mod minion;

@@ -9,6 +9,7 @@
 mod answer;
 mod browser;
 mod clients;
+mod embedded;
 mod http;
 mod masters;
 mod page;

@@ -72,6 +72,17 @@ words! {
 }
 
 words! {
+    /// `api`, an option of our own.
+    ApiHost {
+        /// In `salt-api`, where that is started.
+        Separate = "separate",
+        /// Within the master, which starts and ends it.
+        Embedded = "embedded",
+    }
+    "separate (what salt-api serves) or embedded (what the master serves itself)"
+}
+
+words! {
     /// `event_bus_framing`, an option of our own.
     BusFraming {
         /// What the program at the other end wants, as far as can be told.

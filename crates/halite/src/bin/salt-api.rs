@@ -45,7 +45,9 @@ impl Daemon for Api {
     }
 
     fn faults(config: &MasterConfig) -> Vec<ConfigError> {
-        halite_api::faults(config)
+        let mut faults = halite_api::faults(config);
+        faults.extend(halite::embedded_api::faults_beside(config));
+        faults
     }
 
     fn check(_: &MasterConfig) -> Vec<anyhow::Error> {

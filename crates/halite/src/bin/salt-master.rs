@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use halite::daemon::{self, Daemon, Directory, Process};
+use halite::embedded_api::{self, EmbeddedApi};
 use halite_cli::Environment;
 use halite_cli::options::{DaemonOptions, MasterOptions};
 use halite_config::{
@@ -36,6 +37,7 @@ impl Daemon for Master {
         let mut faults = halite_master::unknown_external_pillars(config);
         faults.extend(halite_master::unusable_remotes(config));
         faults.extend(halite_master::unusable_places(config));
+        faults.extend(embedded_api::faults(config));
         faults
     }
 
@@ -51,6 +53,7 @@ impl Daemon for Master {
     fn doubts(config: &MasterConfig) -> Vec<Warning> {
         let mut doubts = config.doubts();
         doubts.extend(halite_master::odd_ids(config));
+        doubts.extend(embedded_api::doubts(config));
         doubts.extend(daemon::schedule_doubts(&config.schedule.0, |path, text| {
             config.odd_within("schedule", path, text)
         }));
@@ -90,9 +93,20 @@ impl Daemon for Master {
         stop: impl Future<Output = ()> + Send,
     ) -> Result<u8> {
         let master = halite_master::Daemon::start(&config)?;
+        let mut api = EmbeddedApi::start(&config)?;
         drop(config);
         ready();
+        // Commands of the API's callers need the master: it ends later.
+        let stop = async {
+            stop.await;
+            if let Some(api) = api.take() {
+                api.stop().await;
+            }
+        };
         master.run(stop).await;
+        if let Some(api) = api {
+            api.stop().await;
+        }
         Ok(0)
     }
 }

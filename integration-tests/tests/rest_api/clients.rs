@@ -17,19 +17,26 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// The directory beside the peers with pepper.
 const PEPPER: &str = "pepper";
 
-struct Pepper<'s> {
-    served: &'s Served,
+struct Pepper {
+    url: String,
     home: PathBuf,
+    /// Who has signed the certificate of that address.
+    ca: Option<PathBuf>,
 }
 
-impl Pepper<'_> {
+impl Pepper {
+    fn new(served: &Served, url: String, ca: Option<PathBuf>) -> Result<Self> {
+        let home = served.master().dir().join("pepper-home");
+        fs::create_dir_all(&home)?;
+        Ok(Self { url, home, ca })
+    }
+
     fn ask(&self, password: &str, args: &[&str]) -> Result<Output> {
         let place = Programs::peers_dir()?.join(PEPPER);
         let program = place.join("bin/pepper").display().to_string();
-        let url = format!("http://{}", self.served.address());
         let login = [
             "-u",
-            &url,
+            &self.url,
             "-a",
             "file",
             "--username",
@@ -38,43 +45,116 @@ impl Pepper<'_> {
             password,
         ];
         let python = Programs::from_env()?.path(Kind::Salt3008, Program::Python)?;
-        let recipe = Recipe::new("pepper", python, &self.home)
-            .env("PYTHONPATH", &place.display().to_string())
-            .args(&[program.as_str()])
-            .args(&login)
-            .args(args);
+        let mut recipe = Recipe::new("pepper", python, &self.home)
+            .env("PYTHONPATH", &place.display().to_string());
+        if let Some(ca) = &self.ca {
+            recipe = recipe.env("SSL_CERT_FILE", &ca.display().to_string());
+        }
+        let recipe = recipe.args(&[program.as_str()]).args(&login).args(args);
         run(&recipe, DEADLINE)
+    }
+
+    fn check(&self) -> Result<()> {
+        let pong = "web1:\n    True";
+        let asked: [(&[&str], &str); 10] = [
+            (&["*", "test.ping"], pong),
+            (&["-L", "web1", "test.ping"], pong),
+            (&["-E", "web.*", "test.ping"], pong),
+            (&["-G", "kernel:Linux", "test.ping"], pong),
+            (&["-C", "G@kernel:Linux and web1", "test.ping"], pong),
+            (&["-r", "*", "test.ping"], pong),
+            (&["*", "test.kwarg", "a=one"], "a:\n        one"),
+            (&["--client=runner", "manage.up"], "web1"),
+            (&["--client=wheel", "key.list_all"], "- web1"),
+            (&["--client=local_async", "*", "test.ping"], "minions:"),
+        ];
+        for (args, wanted) in asked {
+            let output = self.ask("secret1", args)?.ok()?;
+            ensure!(output.stdout.contains(wanted), "{output}");
+        }
+        let refused = self.ask("wrong", &["*", "test.ping"])?;
+        ensure!(refused.code != 0, "{refused}");
+        Ok(())
     }
 }
 
 #[test]
 fn pepper_works_unmodified() -> Result<()> {
     let served = Served::start(Kind::Ours)?;
-    let home = served.master().dir().join("pepper-home");
-    fs::create_dir_all(&home)?;
-    let pepper = Pepper {
-        served: &served,
-        home,
+    let url = format!("http://{}", served.address());
+    Pepper::new(&served, url, None)?.check()
+}
+
+#[test]
+fn pepper_works_through_nginx_with_tls() -> Result<()> {
+    let served = Served::start(Kind::Ours)?;
+    let Some(nginx) = Nginx::for_test(served.address(), &lines_for_nginx()?) else {
+        return Ok(());
     };
-    let pong = "web1:\n    True";
-    let asked: [(&[&str], &str); 10] = [
-        (&["*", "test.ping"], pong),
-        (&["-L", "web1", "test.ping"], pong),
-        (&["-E", "web.*", "test.ping"], pong),
-        (&["-G", "kernel:Linux", "test.ping"], pong),
-        (&["-C", "G@kernel:Linux and web1", "test.ping"], pong),
-        (&["-r", "*", "test.ping"], pong),
-        (&["*", "test.kwarg", "a=one"], "a:\n        one"),
-        (&["--client=runner", "manage.up"], "web1"),
-        (&["--client=wheel", "key.list_all"], "- web1"),
-        (&["--client=local_async", "*", "test.ping"], "minions:"),
-    ];
-    for (args, wanted) in asked {
-        let output = pepper.ask("secret1", args)?.ok()?;
-        ensure!(output.stdout.contains(wanted), "{output}");
-    }
-    let refused = pepper.ask("wrong", &["*", "test.ping"])?;
-    ensure!(refused.code != 0, "{refused}");
+    let tls = nginx.tls.as_ref().context("no certificates")?;
+    let url = format!("https://{}", nginx.address);
+    Pepper::new(&served, url, Some(tls.ca.clone()))?.check()
+}
+
+/// Opens a websocket over TLS by the standard library alone, says that it is ready, and
+/// prints what it hears until a message has the wanted text.
+const WEBSOCKET: &str = r#"
+import socket, ssl, sys
+host, port, ca, session, wanted = sys.argv[1:]
+context = ssl.create_default_context(cafile=ca)
+raw = socket.create_connection((host, int(port)), timeout=30)
+line = context.wrap_socket(raw, server_hostname=host)
+line.sendall((f"GET /ws/{session} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: Upgrade\r\n"
+    "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n").encode())
+heard = line.makefile("rb")
+status = heard.readline()
+assert b" 101 " in status, status
+while heard.readline().strip():
+    pass
+line.sendall(b"\x81\x85\0\0\0\0ready")
+print("ready", flush=True)
+while True:
+    first, length = heard.read(2)
+    if length > 125:
+        length = int.from_bytes(heard.read(2 if length == 126 else 8), "big")
+    text = heard.read(length).decode()
+    if wanted in text:
+        print(text, flush=True)
+        break
+"#;
+
+#[test]
+fn a_websocket_works_through_nginx_with_tls() -> Result<()> {
+    let served = Served::start(Kind::Ours)?;
+    let Some(nginx) = Nginx::for_test(served.address(), &lines_for_nginx()?) else {
+        return Ok(());
+    };
+    let ca = &nginx.tls.as_ref().context("no certificates")?.ca;
+    let session = served.session("alice")?;
+    let tag = "salt/netapi/hook/through/tls";
+    let python = Programs::from_env()?.path(Kind::Salt3008, Program::Python)?;
+    let recipe = Recipe::new("websocket", python, served.master().dir()).args(&[
+        "-c",
+        WEBSOCKET,
+        &nginx.address.ip().to_string(),
+        &nginx.address.port().to_string(),
+        &ca.display().to_string(),
+        session,
+        tag,
+    ]);
+    let begun = Instant::now();
+    let heard = std::thread::scope(|scope| -> Result<Output> {
+        let socket = scope.spawn(|| run(&recipe, DEADLINE));
+        while !socket.is_finished() && begun.elapsed() < DEADLINE {
+            let said = served.post("/hook/through/tls", session, &serde_json::json!({}))?;
+            ensure!(said.starts_with("HTTP/1.1 200"), "{said}");
+        }
+        socket
+            .join()
+            .map_err(|_| anyhow::anyhow!("the websocket failed"))?
+    })?;
+    ensure!(heard.ok()?.stdout.contains(tag));
     Ok(())
 }
 

@@ -78,9 +78,31 @@ impl LocalFs {
         id: &MinionId,
         pem: &str,
     ) -> Result<(), KeyStoreError> {
+        // A key that is pending or denied comes again with the next try.
+        let durable = matches!(state, KeyState::Accepted | KeyState::Rejected);
+        self.write_file(state, id, pem, durable)
+    }
+
+    /// Writes the copy of a key that is kept elsewhere. Of ten thousand accepted ones
+    /// none waits for the disk: after a power cut one that is empty counts as none.
+    pub(crate) fn write_copy(
+        &self,
+        state: KeyState,
+        id: &MinionId,
+        pem: &str,
+    ) -> Result<(), KeyStoreError> {
+        self.write_file(state, id, pem, state == KeyState::Rejected)
+    }
+
+    fn write_file(
+        &self,
+        state: KeyState,
+        id: &MinionId,
+        pem: &str,
+        durable: bool,
+    ) -> Result<(), KeyStoreError> {
         let options = WriteOptions {
-            // A key that is pending or denied comes again with the next try.
-            durable: matches!(state, KeyState::Accepted | KeyState::Rejected),
+            durable,
             ..WriteOptions::new(MODE_SECRET).owned_by(self.owner)
         };
         write_atomic(&self.path(state, id)?, options, pem.as_bytes())?;

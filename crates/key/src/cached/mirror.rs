@@ -120,7 +120,11 @@ fn put(mirror: &LocalFs, id: &MinionId, record: Option<&Record>) -> Result<(), K
         mirror.remove(KeyState::Accepted, id)?;
     }
     if let Some(record) = record {
-        mirror.write(record.state, id, &record.pem)?;
+        // A copy that an earlier process has made is left as it is.
+        let known = mirror.read(record.state, id).ok().flatten();
+        if known.as_ref() != Some(&record.pem) {
+            mirror.write_copy(record.state, id, &record.pem)?;
+        }
     }
     for state in KeyState::LOOKUP {
         if record.is_none_or(|record| record.state != state) {
@@ -145,6 +149,25 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn a_copy_that_is_there_is_not_written_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let mirror = LocalFs::in_dir(dir.path(), None);
+        mirror.make().unwrap();
+        let web = MinionId::parse("web1").unwrap();
+        let write = |pem: &str| {
+            put(&mirror, &web, Some(&Record::new(KeyState::Accepted, pem))).unwrap();
+            mirror.version(KeyState::Accepted, &web).unwrap()
+        };
+        let first = write("key");
+        assert_eq!(write("key"), first);
+        assert_ne!(write("another key"), first);
+        assert_eq!(
+            mirror.read(KeyState::Accepted, &web).unwrap().as_deref(),
+            Some("another key")
+        );
+    }
 
     #[test]
     fn who_is_rejected_is_not_accepted_even_if_that_cannot_be_written() {

@@ -23,6 +23,10 @@ pub const REFUSALS_INTERVAL_S: i64 = 60;
 /// come from whoever may ask anything.
 pub const TARGET_TIME_MAX: Duration = Duration::from_millis(500);
 
+/// Processor time that reading grains, pillars and ids of all minions for one target
+/// may take: some 0.1 ms for each minion, once. Beyond it the target is an error, too.
+pub const TARGET_READ_TIME_MAX: Duration = Duration::from_secs(20);
+
 /// The newest highstates that `minions.status` looks through for the last one of
 /// each minion. Of a minion that ran its last one earlier none is shown.
 pub const HIGHSTATES_LOOKED_AT_MAX: usize = 20;

@@ -4,7 +4,7 @@
 //! Invariant: this is a prediction. The minion decides for itself; the master
 //! only refuses to publish to nobody.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use halite_proto::{Map, MinionId, Value};
 use halite_store::Parts;
 use halite_target::{Names, Ranges, Reading, Subject, Target, TargetError, glob};
 
-use crate::limits::TARGET_TIME_MAX;
+use crate::limits::{TARGET_READ_TIME_MAX, TARGET_TIME_MAX};
 
 /// What the master knows of its minions.
 pub trait Minions {
@@ -78,11 +78,11 @@ pub struct Resolved {
 /// Resolves a target.
 ///
 /// # Errors
-/// When the target cannot be understood, or takes more than `TARGET_TIME_MAX`.
+/// When the target cannot be understood, or takes more than `TARGET_TIME_MAX`, or what
+/// is known of the minions more than `TARGET_READ_TIME_MAX` to read.
 pub fn resolve(asked: Asked<'_>, minions: &dyn Minions) -> Result<Resolved, TargetError> {
-    let begun = minions.processor_time();
-    let is_late = || minions.processor_time().saturating_sub(begun) > TARGET_TIME_MAX;
-    let mut accepted = minions.accepted();
+    let spent = Spent::new(minions);
+    let mut accepted = spent.reading(|| minions.accepted());
     if let ("glob", Value::Str(globs)) = (asked.tgt_type, asked.tgt) {
         retain_by_globs(globs, &mut accepted);
         return Ok(Resolved {
@@ -110,22 +110,25 @@ pub fn resolve(asked: Asked<'_>, minions: &dyn Minions) -> Result<Resolved, Targ
     if minions.keeps_data() || !by_data {
         let wanted = target.data_needed();
         let grains = match &wanted.grains {
-            Names::These(names) => minions.grains_of(&accepted, names),
+            Names::These(names) => spent.reading(|| minions.grains_of(&accepted, names)),
             Names::None | Names::All => None,
         };
         let pillars = match &wanted.pillar {
-            Names::These(names) => minions.pillars_of(&accepted, names),
+            Names::These(names) => spent.reading(|| minions.pillars_of(&accepted, names)),
             Names::None | Names::All => None,
         };
         let data = Data {
-            minions,
+            spent: &spent,
             grains,
             pillars,
             with_unknown: asked.with_unknown,
         };
-        accepted.retain(|id| !is_late() && target.matches(&Known::new(id, &data)));
-        if is_late() {
-            let message = format!("it takes more than {TARGET_TIME_MAX:?} to tell whom it means");
+        accepted.retain(|id| !spent.is_too_much() && target.matches(&Known::new(id, &data)));
+        if spent.is_too_much() {
+            let message = format!(
+                "it takes more than {TARGET_TIME_MAX:?} to tell whom it means, or more than \
+                 {TARGET_READ_TIME_MAX:?} to read what is known of the minions"
+            );
             return Err(TargetError::new(0, message));
         }
     }
@@ -145,9 +148,42 @@ fn retain_by_globs(globs: &str, accepted: &mut Vec<MinionId>) {
     });
 }
 
+/// The processor time that a target has cost. Reading what is known of ten thousand
+/// minions takes a second where it was not read before, whatever the target is: it has
+/// a limit of its own.
+struct Spent<'a> {
+    minions: &'a dyn Minions,
+    begun: Duration,
+    read: Cell<Duration>,
+}
+
+impl<'a> Spent<'a> {
+    fn new(minions: &'a dyn Minions) -> Self {
+        Self {
+            minions,
+            begun: minions.processor_time(),
+            read: Cell::new(Duration::ZERO),
+        }
+    }
+
+    fn reading<T>(&self, read: impl FnOnce() -> T) -> T {
+        let begun = self.minions.processor_time();
+        let found = read();
+        let took = self.minions.processor_time().saturating_sub(begun);
+        self.read.set(self.read.get().saturating_add(took));
+        found
+    }
+
+    fn is_too_much(&self) -> bool {
+        let all = self.minions.processor_time().saturating_sub(self.begun);
+        let read = self.read.get();
+        read > TARGET_READ_TIME_MAX || all.saturating_sub(read) > TARGET_TIME_MAX
+    }
+}
+
 /// What is known of all minions, as far as it was asked for at once.
 struct Data<'a> {
-    minions: &'a dyn Minions,
+    spent: &'a Spent<'a>,
     grains: Option<Parts>,
     pillars: Option<Parts>,
     with_unknown: bool,
@@ -182,7 +218,10 @@ impl Subject for Known<'_> {
             return all.get(self.id);
         }
         self.grains
-            .get_or_init(|| self.data.minions.grains(self.id))
+            .get_or_init(|| {
+                let spent = self.data.spent;
+                spent.reading(|| spent.minions.grains(self.id))
+            })
             .as_ref()
     }
 
@@ -191,7 +230,10 @@ impl Subject for Known<'_> {
             return all.get(self.id);
         }
         self.pillar
-            .get_or_init(|| self.data.minions.pillar(self.id))
+            .get_or_init(|| {
+                let spent = self.data.spent;
+                spent.reading(|| spent.minions.pillar(self.id))
+            })
             .as_ref()
     }
 
@@ -211,6 +253,8 @@ mod tests {
         groups: Map,
         /// What each look at the clock costs.
         pace: Duration,
+        /// What it costs to read the grains of a minion.
+        read: Duration,
         spent: Cell<Duration>,
     }
 
@@ -222,6 +266,7 @@ mod tests {
         }
 
         fn grains(&self, id: &MinionId) -> Option<Map> {
+            self.spent.set(self.spent.get() + self.read);
             let os = match id.as_str() {
                 "web1" => "Debian",
                 "db1" => "Alpine",
@@ -253,6 +298,7 @@ mod tests {
             keeps_data,
             groups: Map::from([("all_web", "web*")]),
             pace: Duration::ZERO,
+            read: Duration::ZERO,
             spent: Cell::default(),
         }
     }
@@ -350,13 +396,36 @@ mod tests {
             with_unknown: false,
             ranges: None,
         };
-        // The clock is looked at when it begins, for each of three, at the end.
-        for (pace, is_told) in [(TARGET_TIME_MAX / 4, true), (TARGET_TIME_MAX / 3, false)] {
+        // The clock is looked at when it begins, before and after reading the ids, for
+        // each of three, at the end.
+        for (pace, is_told) in [(TARGET_TIME_MAX / 5, true), (TARGET_TIME_MAX / 4, false)] {
             let fleet = Fleet {
                 pace,
                 ..fleet(true)
             };
             assert_eq!(resolve(asked, &fleet).is_ok(), is_told, "{pace:?}");
+        }
+    }
+
+    #[test]
+    fn what_must_be_read_of_the_minions_is_not_the_fault_of_the_target() {
+        let tgt = "G@os:Debian".into();
+        let asked = Asked {
+            tgt: &tgt,
+            tgt_type: "compound",
+            delimiter: ":",
+            with_unknown: false,
+            ranges: None,
+        };
+        for (read, is_told) in [
+            (TARGET_TIME_MAX * 2, true),
+            (TARGET_READ_TIME_MAX / 2, false),
+        ] {
+            let fleet = Fleet {
+                read,
+                ..fleet(true)
+            };
+            assert_eq!(resolve(asked, &fleet).is_ok(), is_told, "{read:?}");
         }
     }
 

@@ -12,8 +12,12 @@ use crate::job_filter::JobFilter;
 use crate::kept::StoredReturn;
 use crate::limits::FILE_BYTES_MAX;
 
-/// Jobs that are asked for at once.
-pub(crate) const PAGE: usize = 500;
+/// Jobs that are asked for first.
+const PAGE_FIRST: usize = 500;
+
+/// Jobs that are asked for at once when there are many: each question costs the
+/// database as much as some hundred rows.
+const PAGE_MAX: usize = 4000;
 
 /// Ids with their loads: packed by us, or as JSON.
 pub(crate) type Page = Vec<(String, Option<Vec<u8>>, Option<String>)>;
@@ -45,20 +49,22 @@ pub(crate) fn returns_of(jid: &Jid, found: Vec<Found>) -> Vec<(MinionId, StoredR
     returns
 }
 
-/// What `pick` makes of the newest jobs that fit. `page` gives those after an id that
-/// the filter may find, the newest first; what fits is decided here, so that all
+/// What `pick` makes of the newest jobs that fit. `page` gives so many of those after an
+/// id that the filter may find, the newest first; what fits is decided here, so that all
 /// databases find the same.
 pub(crate) fn search<T>(
     max: usize,
     filter: &JobFilter,
     mut pick: impl FnMut(Jid, Map) -> Option<T>,
-    page: impl Fn(Option<String>) -> Result<Page, StoreError>,
+    page: impl Fn(Option<String>, usize) -> Result<Page, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
     let mut found = Vec::new();
     let mut before: Option<String> = None;
+    let mut size = PAGE_FIRST;
     while found.len() < max {
-        let page = page(before.take())?;
-        let is_last = page.len() < PAGE;
+        let page = page(before.take(), size)?;
+        let is_last = page.len() < size;
+        size = (size * 2).min(PAGE_MAX);
         before = page.last().map(|(jid, ..)| jid.clone());
         for (jid, packed, json) in page {
             if found.len() == max {

@@ -7,7 +7,7 @@ use halite_proto::{Jid, Map};
 use super::jobs::Jobs;
 use crate::error::StoreError;
 use crate::job_filter::JobFilter;
-use crate::stored_jobs::{PAGE, Page, like, search};
+use crate::stored_jobs::{Page, like, search};
 
 const SEARCH: &str = "
 select jids.jid, job.`load`, jids.`load`
@@ -26,14 +26,21 @@ impl Jobs {
         filter: &JobFilter,
         pick: impl FnMut(Jid, Map) -> Option<T>,
     ) -> Result<Vec<T>, StoreError> {
-        search(max, filter, pick, |before| self.page(filter, before))
+        search(max, filter, pick, |before, rows| {
+            self.page(filter, before, rows)
+        })
     }
 
-    fn page(&self, filter: &JobFilter, before: Option<String>) -> Result<Page, StoreError> {
+    fn page(
+        &self,
+        filter: &JobFilter,
+        before: Option<String>,
+        rows: usize,
+    ) -> Result<Page, StoreError> {
         let statement = SEARCH
             .replace("{FUNCTIONS}", &any_like("fun", filter.functions.len()))
             .replace("{TARGETS}", &any_like("tgt", filter.targets.len()))
-            .replace("{PAGE}", &PAGE.to_string());
+            .replace("{PAGE}", &rows.to_string());
         let mut arguments = Vec::new();
         for text in [&filter.since, &filter.until, &before, &filter.user] {
             arguments.extend([text.into(), text.into()]);

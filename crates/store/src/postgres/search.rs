@@ -6,7 +6,7 @@ use halite_store_servers::{Failure, PostgresRow};
 use super::jobs::Jobs;
 use crate::error::StoreError;
 use crate::job_filter::JobFilter;
-use crate::stored_jobs::{PAGE, Page, like, search};
+use crate::stored_jobs::{Page, like, search};
 
 /// `$1` and `$2` are the ids from when to when, `$3` the id that the page comes
 /// after, `$4` a user, `$5` and `$6` patterns of functions and targets, `$7` a
@@ -35,14 +35,21 @@ impl Jobs {
         filter: &JobFilter,
         pick: impl FnMut(Jid, Map) -> Option<T>,
     ) -> Result<Vec<T>, StoreError> {
-        search(max, filter, pick, |before| self.page(filter, before))
+        search(max, filter, pick, |before, rows| {
+            self.page(filter, before, rows)
+        })
     }
 
-    fn page(&self, filter: &JobFilter, before: Option<String>) -> Result<Page, StoreError> {
+    fn page(
+        &self,
+        filter: &JobFilter,
+        before: Option<String>,
+        rows: usize,
+    ) -> Result<Page, StoreError> {
         let (since, until) = (filter.since.clone(), filter.until.clone());
         let (user, not) = (filter.user.clone(), filter.not_function.clone());
         let (functions, targets) = (likes(&filter.functions), likes(&filter.targets));
-        let max = i64::try_from(PAGE).unwrap_or(i64::MAX);
+        let max = i64::try_from(rows).unwrap_or(i64::MAX);
         self.run(async move |postgres| {
             let rows = postgres
                 .rows(

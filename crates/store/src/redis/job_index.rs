@@ -55,12 +55,11 @@ impl Jobs {
         mut pick: impl FnMut(Jid, Map) -> Option<T>,
     ) -> Result<Vec<T>, StoreError> {
         let mut entries = self.complete_index()?;
+        let words = Words::of(filter);
+        entries.retain(|entry| words.may_be_in(entry));
         entries.sort_unstable_by(|a, b| b.cmp(a));
-        let user = filter.user.as_deref().and_then(quoted);
-        let may_fit = |entry: &&String| user.as_ref().is_none_or(|user| entry.contains(user));
         let candidates: Vec<Jid> = entries
             .iter()
-            .filter(may_fit)
             .filter_map(|entry| read(entry))
             .filter(|(jid, parts)| filter.fits_time(jid) && filter.fits_load(parts))
             .map(|(jid, _)| jid)
@@ -148,6 +147,46 @@ impl Jobs {
     }
 }
 
+/// What must stand in the entry of a job that fits: to read all entries takes ten
+/// times as long.
+struct Words {
+    user: Option<String>,
+    /// One of these.
+    functions: Vec<String>,
+    /// One of these.
+    targets: Vec<String>,
+}
+
+impl Words {
+    fn of(filter: &JobFilter) -> Self {
+        let literals = |globs: &[String]| {
+            let literals = globs.iter().map(|glob| quoted(literal(glob)));
+            literals.collect::<Option<_>>().unwrap_or_default()
+        };
+        Self {
+            user: filter.user.as_deref().and_then(quoted),
+            functions: literals(&filter.functions),
+            targets: literals(&filter.targets),
+        }
+    }
+
+    fn may_be_in(&self, entry: &str) -> bool {
+        let has_one = |words: &[String]| {
+            words.is_empty() || words.iter().any(|word| entry.contains(word.as_str()))
+        };
+        self.user.as_ref().is_none_or(|user| entry.contains(user))
+            && has_one(&self.functions)
+            && has_one(&self.targets)
+    }
+}
+
+/// The longest text that is in all that a glob fits, before any set of characters.
+fn literal(glob: &str) -> &str {
+    let plain = glob.split('[').next().unwrap_or_default();
+    let parts = plain.split(['*', '?']);
+    parts.max_by_key(|part| part.len()).unwrap_or_default()
+}
+
 /// A text as it stands in an entry, without its quotes: a number has none.
 fn quoted(text: &str) -> Option<String> {
     let quoted = json::write(&text.into(), Style::default()).ok()?;
@@ -181,5 +220,35 @@ async fn scan_loads(
         if cursor == 0 {
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_read_if_a_word_of_each_condition_is_in_it() {
+        assert_eq!(literal("state.*"), "state.");
+        assert_eq!(literal("*.apply[ed]x"), ".apply");
+        assert_eq!(literal("*"), "");
+        let load = Map::from([("fun", "state.apply"), ("tgt", "wéb\"1"), ("user", "eve")]);
+        let jid = Jid::parse("20260102030405000001").unwrap();
+        let entry = entry(&jid, &load);
+        let fits = |functions: &[&str], targets: &[&str], user: &str| {
+            let globs = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect();
+            let filter = JobFilter {
+                functions: globs(functions),
+                targets: globs(targets),
+                user: Some(user.to_owned()),
+                ..JobFilter::default()
+            };
+            Words::of(&filter).may_be_in(&entry)
+        };
+        assert!(fits(&["test.*", "state.*"], &["wéb\"?"], "eve"));
+        assert!(fits(&["[st]*"], &["*"], "eve"));
+        assert!(!fits(&["test.*"], &["*"], "eve"));
+        assert!(!fits(&["*"], &["db*"], "eve"));
+        assert!(!fits(&["*"], &["*"], "adam"));
     }
 }

@@ -22,6 +22,12 @@ const LARGE: usize = 1024 * 1024;
 
 const AGAIN: usize = 300;
 
+/// Takes a second or so on a slow link.
+const SOME: usize = 30 * 1024;
+
+/// The pairs that the first master belongs to.
+const LINKS_OF_FIRST: [usize; 2] = [0, 1];
+
 /// How often a master is killed right after it has acknowledged a return.
 const KILLS: usize = 4;
 
@@ -152,9 +158,16 @@ fn a_return_that_was_acknowledged_outlives_the_master_that_is_killed_then() -> R
     for n in 0..KILLS {
         let id = format!("{MINION}-{n}");
         let mut minion = AtFirst::sign_in_as(&id, &cabled)?;
-        let result = format!("acknowledged {n}");
+        // It takes its time to a second master.
+        for pair in LINKS_OF_FIRST {
+            cabled.set_slow(pair, true);
+        }
+        let result = format!("{n}").repeat(SOME);
         minion.give(&jid(n), &result)?;
         cabled.masters[0].kill9()?;
+        for pair in LINKS_OF_FIRST {
+            cabled.set_slow(pair, false);
+        }
         let mut results = Results::new();
         for master in &cabled.masters[1..] {
             read_cache(master, &mut results)?;
@@ -162,7 +175,8 @@ fn a_return_that_was_acknowledged_outlives_the_master_that_is_killed_then() -> R
         let found = results.get(&(jid(n), id));
         ensure!(
             found.is_some_and(|found| found.iter().all(|one| *one == result)),
-            "the other masters have {found:?} of {result:?}"
+            "the other masters have {} results of {n}",
+            found.map_or(0, Vec::len)
         );
         cabled.masters[0].start()?;
         cabled.wait_of_one_mind()?;

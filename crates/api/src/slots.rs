@@ -19,6 +19,7 @@ pub(crate) struct Slots {
     /// Those that run or wait.
     taken: Semaphore,
     running: Semaphore,
+    taken_max: usize,
 }
 
 /// A place, until dropped.
@@ -33,10 +34,18 @@ impl Slots {
     /// what waits.
     pub(crate) fn new(running_max: usize) -> Self {
         let running_max = running_max.max(1);
+        let taken_max = running_max.saturating_mul(1 + WAITING_PER_PLACE);
         Self {
-            taken: Semaphore::new(running_max.saturating_mul(1 + WAITING_PER_PLACE)),
+            taken: Semaphore::new(taken_max),
             running: Semaphore::new(running_max),
+            taken_max,
         }
+    }
+
+    /// How many run or wait.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken_max
+            .saturating_sub(self.taken.available_permits())
     }
 
     /// Waits for a place.

@@ -75,6 +75,22 @@ impl StoreHealth {
         report
     }
 
+    /// Whether the place of each role is there, as far as is known. Nothing is asked.
+    pub(crate) fn are_there(&self) -> Vec<(&'static str, bool)> {
+        let roles = self.roles.iter();
+        roles
+            .map(|(role, place)| (*role, place.status().away_since.is_none()))
+            .collect()
+    }
+
+    /// What waits for the place of the jobs, and for the databases that get events.
+    pub(crate) fn waits(&self) -> Vec<(&'static str, Waits)> {
+        let jobs = self.jobs.waits().map(|waits| ("jobs", waits));
+        let events = self.events();
+        let events = events.iter().map(|events| ("events", events.waits()));
+        jobs.into_iter().chain(events).collect()
+    }
+
     /// What somebody who commands should know; `None` if all is well. Nothing is
     /// asked.
     pub(crate) fn trouble(&self) -> Option<String> {

@@ -139,6 +139,11 @@ impl<W: Work> Workers<W> {
         Ok(given_up.len())
     }
 
+    /// How much waits.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.lock().waiting.len()
+    }
+
     /// Takes no more work and waits until what is queued is done and all
     /// threads have let go of what they hold; false if that is not so by
     /// `deadline`.

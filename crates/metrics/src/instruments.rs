@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::limits::SERIES_MAX;
 use crate::names::{Names, Word};
 use crate::process::Process;
 use crate::settings::MetricsSettings;
@@ -80,6 +81,38 @@ impl Instruments {
         read: impl Fn() -> f64 + Send + Sync + 'static,
     ) {
         self.registry.register_collector(Box::new(Read {
+            name: shown(name),
+            help,
+            read: Box::new(read),
+        }));
+    }
+
+    /// The same with one label: a value for each of the label's, at most
+    /// [`SERIES_MAX`] of them.
+    pub fn gauges(
+        &mut self,
+        name: &str,
+        help: &'static str,
+        label: &'static str,
+        read: impl Fn() -> Vec<(String, f64)> + Send + Sync + 'static,
+    ) {
+        self.registry.register_collector(Box::new(ReadSeveral {
+            name: shown(name),
+            help,
+            label,
+            read: Box::new(read),
+        }));
+    }
+
+    /// A number that only grows, counted elsewhere and read whenever the page is asked
+    /// for.
+    pub fn total(
+        &mut self,
+        name: &str,
+        help: &'static str,
+        read: impl Fn() -> u64 + Send + Sync + 'static,
+    ) {
+        self.registry.register_collector(Box::new(ReadTotal {
             name: shown(name),
             help,
             read: Box::new(read),
@@ -208,9 +241,72 @@ impl Collector for Read {
     }
 }
 
+struct ReadSeveral {
+    name: String,
+    help: &'static str,
+    label: &'static str,
+    read: Box<dyn Fn() -> Vec<(String, f64)> + Send + Sync>,
+}
+
+impl fmt::Debug for ReadSeveral {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ReadSeveral").field(&self.name).finish()
+    }
+}
+
+impl Collector for ReadSeveral {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let kind = ConstGauge::new(0.0).metric_type();
+        let mut all = encoder.encode_descriptor(&self.name, self.help, None, kind)?;
+        for (value, number) in (self.read)().into_iter().take(SERIES_MAX) {
+            let labels: Labels = vec![(self.label, value)];
+            ConstGauge::new(number).encode(all.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+struct ReadTotal {
+    name: String,
+    help: &'static str,
+    read: Box<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl fmt::Debug for ReadTotal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ReadTotal").field(&self.name).finish()
+    }
+}
+
+impl Collector for ReadTotal {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let total = ConstCounter::new((self.read)());
+        let kind = total.metric_type();
+        total.encode(encoder.encode_descriptor(&self.name, self.help, None, kind)?)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_counted_elsewhere_is_read_when_the_page_is() {
+        let mut instruments = Instruments::new(&MetricsSettings::for_test());
+        instruments.total("halite.lost", "Lost", || 7);
+        instruments.gauges("halite.there", "There", "role", || {
+            let roles = (0..2 * SERIES_MAX).map(|number| (format!("r\"{number}"), 1.0));
+            roles.collect()
+        });
+        let page = instruments.page().unwrap();
+        assert!(page.contains("# TYPE halite_lost counter\n"), "{page}");
+        assert!(page.contains("\nhalite_lost_total 7\n"), "{page}");
+        assert!(
+            page.contains("halite_there{role=\"r\\\"0\"} 1.0\n"),
+            "{page}"
+        );
+        assert_eq!(page.matches("halite_there{").count(), SERIES_MAX);
+    }
 
     #[test]
     fn minions_do_not_crowd_out_what_was_commanded() {

@@ -13,4 +13,5 @@ mod process;
 mod settings;
 
 pub use instruments::{Count, Instruments, Timing};
+pub use limits::SERIES_MAX;
 pub use settings::{MetricsSettings, Mistake};

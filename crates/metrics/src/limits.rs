@@ -12,6 +12,10 @@ pub(crate) const HEARD_NAMES_MAX: usize = 128;
 /// Characters of a label's value; a longer one counts as `other`.
 pub(crate) const NAME_CHARS_MAX: usize = 80;
 
+/// Values of the label of a gauge that is read from elsewhere; further ones are left
+/// out.
+pub const SERIES_MAX: usize = 1000;
+
 /// Boundaries of one histogram.
 pub(crate) const BOUNDARIES_MAX: usize = 64;
 

@@ -138,6 +138,16 @@ impl App {
                 Self::event_bytes_kept,
             ),
             gauge(
+                "halite.api.bus.connected",
+                "Whether the event bus of the master is heard",
+                |app| usize::from(app.events.are_heard()),
+            ),
+            gauge(
+                "halite.api.commands.running",
+                "Commands that run, or wait for a place",
+                |app| app.commands.taken(),
+            ),
+            gauge(
                 "halite.api.masters.away",
                 "Masters that cannot be reached",
                 Self::masters_away,

@@ -15,6 +15,7 @@ pub mod fair_queue;
 pub mod gate;
 pub mod gathering;
 pub mod held_by_others;
+pub mod highstates;
 pub mod jobs;
 pub mod lane;
 pub(crate) mod lead;

@@ -157,11 +157,17 @@ impl Daemon {
         };
         let (serving, tasks) = assemble(settings, opened)?;
         let master = Arc::clone(&serving.master);
-        if let Some((settings, instruments)) = metrics.zip(instruments) {
-            pages.push(metrics_page::open(&settings, instruments, &master.fleet)?);
-        }
         let server =
             Server::start(serving, &request_port.replies()).map_err(StartError::Threads)?;
+        let server = Arc::new(server);
+        if let Some((settings, instruments)) = metrics.zip(instruments) {
+            pages.push(metrics_page::open(
+                &settings,
+                instruments,
+                &master,
+                &server,
+            )?);
+        }
         health.ready();
         for endpoint in request_port.endpoints() {
             tracing::info!("taking requests at {endpoint}");
@@ -173,7 +179,7 @@ impl Daemon {
             master,
             request_port,
             local_publish,
-            server: Arc::new(server),
+            server,
             health,
             tasks,
             publish_port,

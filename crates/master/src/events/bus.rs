@@ -138,6 +138,18 @@ impl Bus {
         }
     }
 
+    /// Subscribers, and the events that wait for all of them together.
+    pub(crate) fn depth(&self) -> (usize, usize) {
+        self.bus.depth()
+    }
+
+    /// Events that subscribers did not take in time: of programs of this master's own
+    /// the event is lost, and others are given up.
+    pub(crate) fn lost(&self) -> u64 {
+        let counters = self.bus.counters();
+        counters.dropped() + counters.closed()
+    }
+
     /// The events from now on whose tag begins with `prefix`.
     pub(crate) fn subscribe(&self, prefix: String) -> LocalEvents {
         self.bus.subscribe_to(vec![prefix])

@@ -93,6 +93,15 @@ impl Returns<'_> {
         if !matches!(stored, Some(Ok(true))) {
             room.release(jobs, sender);
         }
+        let meters = caller.telemetry.meters.as_ref();
+        if let Some(meters) = meters {
+            meters.stored(match stored {
+                Some(Ok(true)) => "stored",
+                Some(Ok(false)) => "again",
+                Some(Err(_)) => "failed",
+                None => "no_room",
+            });
+        }
         let first_seen = match (&stored, job.jid.jid()) {
             (Some(Ok(false)), _) => false,
             (Some(stored), Some(jid)) => {
@@ -105,8 +114,8 @@ impl Returns<'_> {
             _ => true,
         };
         if first_seen {
-            if let Some(meters) = &caller.telemetry.meters {
-                meters.completed(job.fun.names(), job.success);
+            if let Some(meters) = meters {
+                meters.returned(id, job);
             }
             fire(bus, id, &request, is_own);
         }

@@ -11,6 +11,7 @@ use super::Call;
 use super::error::{Ran, RunnerError};
 use super::job_source::Source;
 use super::table::Function;
+use crate::core::highstates::{self, Outcome};
 use crate::limits::{HIGHSTATES_LOOKED_AT_MAX, SINGLE_RETURNS_MAX};
 
 pub(super) const FUNCTIONS: &[Function] = &[Function::new(
@@ -29,9 +30,6 @@ const SHOWN_GRAINS: [(&str, &str); 3] = [
     ("system", "osfinger"),
     ("addresses", "ipv4"),
 ];
-
-const HIGHSTATE: &str = "state.highstate";
-const APPLY: &str = "state.apply";
 
 fn status(call: &Call<'_>) -> Ran {
     let ids = call.targets()?;
@@ -88,11 +86,13 @@ fn connection_row(connection: Connection) -> Map {
 fn last_highstates(call: &Call<'_>, ids: &[MinionId]) -> Result<HashMap<String, Map>, RunnerError> {
     let source = Source::of(call)?;
     let filter = JobFilter {
-        functions: vec![HIGHSTATE.to_owned(), APPLY.to_owned()],
+        functions: highstates::FUNCTIONS.map(str::to_owned).into(),
         ..JobFilter::default()
     };
     let newest = source.newest(HIGHSTATES_LOOKED_AT_MAX, &filter, |jid, load| {
-        is_highstate(&load).then_some((jid, load))
+        let fun = load.get("fun").and_then(Value::as_str);
+        let is_one = highstates::is_highstate(fun.unwrap_or_default(), arguments(&load));
+        is_one.then_some((jid, load))
     })?;
     let mut missing: HashSet<&MinionId> = ids.iter().collect();
     let mut found: HashMap<String, Map> = HashMap::new();
@@ -104,7 +104,7 @@ fn last_highstates(call: &Call<'_>, ids: &[MinionId]) -> Result<HashMap<String, 
             missing.remove(&id);
             let mut row = counted(&stored);
             row.insert("jid", &jid);
-            row.insert("test", is_test(&load));
+            row.insert("test", highstates::is_test(arguments(&load)));
             found.insert(id.to_string(), row);
         }
     }
@@ -139,100 +139,21 @@ fn arguments(load: &Map) -> &[Value] {
     list.unwrap_or_default()
 }
 
-/// The arguments by name.
-fn named(load: &Map) -> impl Iterator<Item = &Map> {
-    arguments(load).iter().filter_map(Value::as_map)
-}
-
-/// Whether a job was a highstate: `state.apply` is one unless it names files.
-fn is_highstate(load: &Map) -> bool {
-    let has_files = || {
-        let by_place = arguments(load).iter().any(|arg| arg.as_map().is_none());
-        by_place || named(load).any(|named| named.contains_key("mods"))
-    };
-    match load.get("fun").and_then(Value::as_str) {
-        Some(HIGHSTATE) => true,
-        Some(APPLY) => !has_files(),
-        _ => false,
-    }
-}
-
-fn is_test(load: &Map) -> bool {
-    named(load).any(|named| named.get("test").is_some_and(Value::is_true))
-}
-
-/// How many states succeeded, changed something and failed. A return that is no
-/// run of states, such as errors of rendering, has failed.
+/// How many states succeeded, changed something and failed.
 fn counted(stored: &StoredReturn) -> Map {
-    let (mut succeeded, mut changed, mut failed) = (0_i64, 0_i64, 0_i64);
-    let states = stored.ret().as_map();
-    for state in states.into_iter().flat_map(Map::values) {
-        match state.get("result") {
-            Some(Value::Bool(false)) => failed += 1,
-            _ => succeeded += 1,
-        }
-        let changes = state.get("changes");
-        changed += i64::from(changes.is_some_and(Value::is_true));
-    }
-    let said = stored.data.get("success");
-    let is_failed = states.is_none() || failed > 0 || said == Some(&Value::Bool(false));
+    let said = stored.data.get("success").and_then(Value::as_bool);
+    let outcome = Outcome::of(Some(stored.ret()), said);
     Map::from([
-        ("ok", Value::from(!is_failed)),
-        ("succeeded", succeeded.into()),
-        ("changed", changed.into()),
-        ("failed", failed.into()),
+        ("ok", Value::from(outcome.is_ok)),
+        ("succeeded", i64::from(outcome.succeeded).into()),
+        ("changed", i64::from(outcome.changed).into()),
+        ("failed", i64::from(outcome.failed).into()),
     ])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn load(fun: &str, args: Vec<Value>) -> Map {
-        Map::from([("fun", Value::from(fun)), ("arg", Value::List(args))])
-    }
-
-    #[test]
-    fn a_state_apply_of_files_is_no_highstate() {
-        let test: Value = Map::from([("__kwarg__", true), ("test", true)]).into();
-        let files: Value = Map::from([("mods", "web")]).into();
-        assert!(is_highstate(&load(HIGHSTATE, vec![])));
-        assert!(is_highstate(&load(APPLY, vec![])));
-        assert!(is_highstate(&load(APPLY, vec![test.clone()])));
-        assert!(!is_highstate(&load(APPLY, vec!["web".into()])));
-        assert!(!is_highstate(&load(APPLY, vec![files])));
-        assert!(!is_highstate(&load("state.single", vec![])));
-        assert!(is_test(&load(HIGHSTATE, vec![test])));
-        assert!(!is_test(&load(HIGHSTATE, vec![])));
-    }
-
-    #[test]
-    fn states_are_counted_and_errors_of_rendering_have_failed() {
-        let state = |result: bool, changes: Map| {
-            Value::from(Map::from([
-                ("result", Value::from(result)),
-                ("changes", changes.into()),
-            ]))
-        };
-        let run = Map::from([
-            ("a", state(true, Map::new())),
-            ("b", state(true, Map::from([("new", 1)]))),
-            ("c", state(false, Map::new())),
-        ]);
-        let stored = |ret: Value| StoredReturn {
-            data: Map::from([("return", ret)]),
-            out: None,
-        };
-        let row = counted(&stored(run.into()));
-        for (name, count) in [("succeeded", 2), ("changed", 1), ("failed", 1)] {
-            assert_eq!(row.get(name), Some(&Value::from(count)), "{name}");
-        }
-        assert_eq!(row.get("ok"), Some(&Value::from(false)));
-        let broken = counted(&stored(Value::List(vec!["Rendering failed".into()])));
-        assert_eq!(broken.get("ok"), Some(&Value::from(false)));
-        let nothing = counted(&stored(Map::new().into()));
-        assert_eq!(nothing.get("ok"), Some(&Value::from(true)));
-    }
 
     #[test]
     fn what_is_guessed_is_not_called_proven() {

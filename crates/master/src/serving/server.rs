@@ -107,6 +107,17 @@ impl Server {
         }
     }
 
+    /// How many requests wait in each lane.
+    pub(crate) fn waiting(&self) -> Vec<(&'static str, usize)> {
+        let lanes = [
+            ("sign_ins", Lane::SignIn),
+            ("logins", Lane::Logins),
+            ("general", Lane::General),
+        ];
+        let waiting = |lane| self.lanes.slot(lane).get().map_or(0, Workers::waiting);
+        lanes.map(|(name, lane)| (name, waiting(lane))).into()
+    }
+
     /// Finishes what is queued; false if that is not done by `deadline`.
     pub(crate) fn drain(&self, deadline: Instant) -> bool {
         // All lanes are drained, whatever comes of the first; logins last, which

@@ -1,10 +1,16 @@
 //! What monitoring reads (`metrics`), under Salt's names where it has them.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use halite_metrics::{Count, Instruments, MetricsSettings, Timing};
+use halite_proto::MinionId;
+use halite_proto::returns::JobReturn;
 
+use crate::clock::now_s;
 use crate::core::gate::Cause;
+use crate::core::highstates::{LastHighstates, Outcome, is_highstate, is_test};
+use crate::limits::HIGHSTATES_SHOWN_MAX;
 
 /// The first parts of the tags that masters fire; minions choose others.
 const TAG_PREFIXES: [&str; 16] = [
@@ -31,6 +37,8 @@ const TAG_PREFIXES: [&str; 16] = [
 pub(crate) struct Meters {
     published: Count,
     completed: Count,
+    stored: Count,
+    highstates: Arc<Mutex<LastHighstates>>,
     sign_ins: Count,
     refused: Count,
     handled: Count,
@@ -52,6 +60,12 @@ impl Meters {
         let meters = Self {
             completed: completed.naming_as(&published).reserving(&["several"]),
             published,
+            stored: on.count(
+                "halite.returns.stored",
+                "Returns, by whether they were stored",
+                &["result"],
+            ),
+            highstates: Arc::new(Mutex::new(LastHighstates::new(HIGHSTATES_SHOWN_MAX))),
             sign_ins: on.count("salt.auth.attempts", "Sign-ins of minions", &["result"]),
             refused: on.count(
                 "halite.requests.refused",
@@ -68,7 +82,38 @@ impl Meters {
                 .count("salt.events.fired", "Events on the bus", &["tag_prefix"])
                 .reserving(&TAG_PREFIXES),
         };
+        meters.show_highstates(&mut on);
         (meters, on)
+    }
+
+    fn show_highstates(&self, on: &mut Instruments) {
+        type Read = fn(i64, Outcome) -> f64;
+        let shown: [(&str, &str, Read); 3] = [
+            (
+                "halite.highstate.last_timestamp_seconds",
+                "When the last highstate of a minion was returned",
+                |at_s, _| f64::from(u32::try_from(at_s).unwrap_or(u32::MAX)),
+            ),
+            (
+                "halite.highstate.last_success",
+                "Whether the last highstate of a minion went well",
+                |_, outcome| f64::from(u8::from(outcome.is_ok)),
+            ),
+            (
+                "halite.highstate.last_changed",
+                "States that changed something in the last highstate of a minion",
+                |_, outcome| f64::from(outcome.changed),
+            ),
+        ];
+        for (name, help, read) in shown {
+            let highstates = Arc::clone(&self.highstates);
+            on.gauges(name, help, "minion", move || {
+                let last = lock(&highstates);
+                let all = last.all();
+                all.map(|(id, at_s, outcome)| (id.to_string(), read(at_s, outcome)))
+                    .collect()
+            });
+        }
     }
 
     /// A job has left.
@@ -76,10 +121,26 @@ impl Meters {
         self.published.add(&[function(functions)]);
     }
 
-    /// A minion's result has come.
-    pub(crate) fn completed(&self, functions: &[String], success: bool) {
+    fn completed(&self, functions: &[String], success: bool) {
         let success = if success { "true" } else { "false" };
         self.completed.add_heard(&[function(functions), success]);
+    }
+
+    /// What became of a return at the place of the jobs.
+    pub(crate) fn stored(&self, result: &str) {
+        self.stored.add(&[result]);
+    }
+
+    /// A minion's result has come; if it is one of a highstate, it is its last one.
+    pub(crate) fn returned(&self, id: &MinionId, job: &JobReturn) {
+        self.completed(job.fun.names(), job.success);
+        if let [fun] = job.fun.names()
+            && is_highstate(fun, &job.fun_args)
+            && !is_test(&job.fun_args)
+        {
+            let outcome = Outcome::of(Some(&job.ret), Some(job.success));
+            lock(&self.highstates).record(id, now_s(), outcome);
+        }
     }
 
     /// A sign-in was answered.
@@ -97,6 +158,10 @@ impl Meters {
         self.handled.add(&[cmd]);
         self.durations.add(cmd, took);
     }
+}
+
+fn lock(highstates: &Mutex<LastHighstates>) -> MutexGuard<'_, LastHighstates> {
+    highstates.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A job of several functions counts as one.

@@ -200,6 +200,13 @@ impl EventBus {
         self.0.remove_files();
     }
 
+    /// Those that subscribe now, and the events that wait for all of them together.
+    pub fn depth(&self) -> (usize, usize) {
+        let listeners = self.0.hub.lock();
+        let waiting = listeners.queues.iter().map(|queue| queue.waiting());
+        (listeners.queues.len(), waiting.sum())
+    }
+
     /// Closes the bus if this is the last handle, and waits until connected
     /// subscribers have read what is queued, for `linger` at most.
     pub async fn close(self) {

@@ -166,6 +166,10 @@ impl Queue {
         self.lock().lost
     }
 
+    pub(super) fn waiting(&self) -> usize {
+        self.lock().events.len()
+    }
+
     fn end(&self, end: End) {
         let mut state = self.lock();
         if state.end == End::Open || end == End::Cut {

@@ -20,6 +20,7 @@ use std::time::SystemTime;
 use nix::unistd::{User, geteuid};
 
 use self::processes::process_began;
+pub(crate) use self::processes::{gits_of_others, processes};
 pub use self::processes::{running_gits, wait_until_ended};
 use self::repository::Repository;
 pub(crate) use self::repository::remove_all_locks;

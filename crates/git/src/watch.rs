@@ -13,6 +13,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::GitError;
+use crate::interrupted::processes;
 use crate::limits::{FETCH_WATCH, LOCK_RENEWED_EVERY, Limits};
 use crate::lock::Lock;
 
@@ -136,21 +137,15 @@ impl Seen {
 
 /// A number that changes when a process of the group reads or computes.
 fn activity(group: i32) -> u64 {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let of_group = processes.filter_map(|process| {
-        let stat = fs::read_to_string(process.path().join("stat")).ok()?;
-        let (_, rest) = stat.rsplit_once(')')?;
-        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        if fields.get(2)?.parse::<i32>().ok()? != group {
-            return None;
-        }
-        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
-        let io = fs::read_to_string(process.path().join("io")).unwrap_or_default();
+    let all = processes();
+    let of_group = all.iter().filter(|process| process.group == group);
+    let of_each = of_group.map(|process| {
+        let io = fs::read_to_string(process.dir().join("io")).unwrap_or_default();
         let read = io.lines().find_map(|line| line.strip_prefix("rchar: "));
         let read: u64 = read.and_then(|read| read.parse().ok()).unwrap_or_default();
-        Some(read.wrapping_add(ticks(11)?).wrapping_add(ticks(12)?))
+        read.wrapping_add(process.ticks)
     });
-    of_group.fold(0, u64::wrapping_add)
+    of_each.fold(0, u64::wrapping_add)
 }
 
 /// The bytes of the files in a directory.

@@ -66,7 +66,7 @@ impl Repository {
     /// Whether a git is at work here: it changes to the top of the work tree
     /// that it works in.
     pub(super) fn is_at_work(&self) -> bool {
-        running_gits().any(|process| {
+        running_gits().into_iter().any(|process| {
             fs::read_link(process.join("cwd"))
                 .is_ok_and(|cwd| cwd.starts_with(&self.work_tree) || cwd.starts_with(&self.git_dir))
         })
@@ -111,10 +111,14 @@ impl Repository {
 /// at work there. Only for who holds the lock of its remote: those of another
 /// machine that is gone are of no recorded run.
 pub(crate) fn remove_all_locks(git_dir: &Path) {
-    let repository = Repository::at(git_dir, geteuid().as_raw());
-    let Some(mut repository) = repository.filter(Repository::is_left_alone) else {
+    let Some(mut repository) = Repository::at(git_dir, geteuid().as_raw()) else {
         return;
     };
+    // Mostly there is none, and looking for gits that are at work costs more.
+    let found = locks_below(&mut repository.opened, &mut |_, _, _| Ok(1), DEPTH_MAX);
+    if found == Ok(0) || !repository.is_left_alone() {
+        return;
+    }
     let mut remove = |dir: &Dir, name: &CStr, _| {
         unlinkat(dir.as_fd(), name, UnlinkatFlags::NoRemoveDir).map(|()| 1)
     };

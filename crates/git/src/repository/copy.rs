@@ -19,14 +19,14 @@ use nix::unistd::Pid;
 use tracing::warn;
 
 use super::Repository;
-use crate::interrupted::remove_all_locks;
+use crate::GitError;
+use crate::interrupted::{gits_of_others, remove_all_locks};
 use crate::limits::{KEPT_FOR, KEPT_MAX};
 use crate::objects::{Id, Objects};
 use crate::program::{bare_git, local, remove_secrets};
 use crate::promotion::Promotions;
 use crate::snapshot::Refs;
 use crate::watch::Watch;
-use crate::{GitError, running_gits};
 
 /// Where the commits of earlier snapshots are kept: below this there is the time
 /// in seconds since 1970, and the id.
@@ -224,13 +224,12 @@ impl Repository {
     fn end_survivors(&self) {
         let mut home = b"HOME=".to_vec();
         home.extend(self.places.run.as_os_str().as_bytes());
-        for process in running_gits() {
-            let is_here = fs::read(process.join("environ"))
+        // This process has none at work here.
+        for process in gits_of_others() {
+            let is_here = fs::read(process.dir().join("environ"))
                 .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == home));
-            let pid = process
-                .file_name()
-                .and_then(|pid| pid.to_str()?.parse().ok());
-            if let (true, Some(pid)) = (is_here, pid) {
+            if is_here {
+                let pid = process.pid;
                 warn!(remote = %self.remote, pid, "a git of a killed update is still at work");
                 kill(Pid::from_raw(pid), Signal::SIGKILL).ok();
             }

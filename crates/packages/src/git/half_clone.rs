@@ -252,7 +252,7 @@ fn is_cloning(target: &Path) -> bool {
     let Ok(real) = target.canonicalize() else {
         return false;
     };
-    running_gits().any(|process| {
+    running_gits().into_iter().any(|process| {
         let cwd = fs::read_link(process.join("cwd")).unwrap_or_default();
         let line = fs::read(process.join("cmdline")).unwrap_or_default();
         line.split(|byte| *byte == 0).any(|word| {

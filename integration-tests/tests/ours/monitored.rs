@@ -101,10 +101,10 @@ fn page_with(at: SocketAddr, wanted: &[&str]) -> Result<()> {
 }
 
 #[test]
-fn a_minion_and_an_api_count_what_they_do() -> Result<()> {
+fn a_master_a_minion_and_an_api_count_what_they_do() -> Result<()> {
     let fleet = Fleet::new("monitored")?;
-    let ports = Ports::<3>::claim()?;
-    let [of_minion, of_api, api_port] = ports.numbers;
+    let ports = Ports::<4>::claim()?;
+    let [of_master, of_minion, of_api, api_port] = ports.numbers;
     let on = |port: u16| json!({ "enabled": true, "exporter": "prometheus", "prometheus": { "port": port } });
     let users = fleet.path().join("users");
     fs::write(&users, "alice:secret1\n")?;
@@ -122,6 +122,9 @@ fn a_minion_and_an_api_count_what_they_do() -> Result<()> {
             "rest_cherrypy",
             json!({ "port": api_port, "disable_ssl": true, "metrics": on(of_api) }),
         )
+        .set("metrics", on(of_master))
+        .file("top.sls", "base:\n  '*':\n    - web\n")
+        .file("web.sls", "changes:\n  test.succeed_with_changes\n")
         .start()?;
     let minion = fleet
         .minion("web1", Kind::Ours)
@@ -148,6 +151,21 @@ fn a_minion_and_an_api_count_what_they_do() -> Result<()> {
     ensure!(said.contains("{\"web1\": \"x\"}"), "{said}");
     ensure!(echo("wrong")?.starts_with("HTTP/1.1 401"));
 
+    master.salt(&["web1", "state.highstate"])?.ok()?;
+    page_with(
+        at(of_master),
+        &[
+            "halite_highstate_last_success{minion=\"web1\"} 1.0\n",
+            "halite_highstate_last_changed{minion=\"web1\"} 1.0\n",
+            "halite_highstate_last_timestamp_seconds{minion=\"web1\"} ",
+            "halite_returns_stored_total{result=\"stored\"} ",
+            "halite_store_available{role=\"jobs\"} 1.0\n",
+            "halite_requests_waiting{lane=\"general\"} 0.0\n",
+            "halite_bus_events_waiting 0.0\n",
+            "halite_bus_events_dropped_total 0\n",
+            "halite_bus_subscribers ",
+        ],
+    )?;
     page_with(
         at(of_minion),
         &[
@@ -169,6 +187,8 @@ fn a_minion_and_an_api_count_what_they_do() -> Result<()> {
             "halite_api_commands_total{client=\"local\",result=\"success\"} 1\n",
             "halite_api_commands_total{client=\"local\",result=\"failure\"} 1\n",
             "halite_api_event_streams 0.0\n",
+            "halite_api_bus_connected 1.0\n",
+            "halite_api_commands_running 0.0\n",
             "halite_api_masters_away 0.0\n",
             "halite_api_sessions 0.0\n",
             "target_info{service_name=\"salt-api\"",

@@ -35,6 +35,11 @@ const CLIENTS: [&str; 4] = ["psycopg2-binary", "PyMySQL", "python-etcd", "redis"
 /// The directory with the web server that Salt's API is a part of.
 const WEB_SERVER: &str = "rest-server";
 
+/// A client of that API in browsers: its repository, and the commit of its release
+/// 1.34.0, which is also the name of its directory.
+const SALTGUI: &str = "https://github.com/erwindon/SaltGUI";
+const SALTGUI_COMMIT: &str = "8796c46a2834abe60d33414b19367237af8c140f";
+
 /// The directory with a client of that API.
 const PEPPER: &str = "pepper";
 
@@ -82,7 +87,37 @@ pub(crate) fn provide(kinds: &[Kind]) -> Result<()> {
     }
     provide_beside(&dir, halite_test_services::CLIENTS, &CLIENTS)?;
     provide_beside(&dir, WEB_SERVER, &["cherrypy"])?;
-    provide_beside(&dir, PEPPER, &["salt-pepper"])
+    provide_beside(&dir, PEPPER, &["salt-pepper"])?;
+    // Its repository is not an index of packages: not every machine reaches it, and its
+    // test says so.
+    if let Err(error) = provide_saltgui(&dir) {
+        println!("SaltGUI could not be had: {error:#}");
+    }
+    Ok(())
+}
+
+/// Takes SaltGUI out of its repository, at its commit.
+fn provide_saltgui(dir: &Path) -> Result<()> {
+    let place = dir.join(format!("saltgui-{SALTGUI_COMMIT}"));
+    let lock = File::create(place.with_extension("lock"))?;
+    lock.lock().context("could not lock the directory")?;
+    if place.exists() {
+        return Ok(());
+    }
+    // Complete when it has its name.
+    let new = place.with_extension("new");
+    let _ = fs::remove_dir_all(&new);
+    fs::create_dir(&new)?;
+    let git = |args: &[&str]| {
+        let mut git = Command::new("git");
+        git.current_dir(&new).env("GIT_TERMINAL_PROMPT", "0");
+        said_by(git.args(args)).map(drop)
+    };
+    git(&["init", "-q"])?;
+    git(&["fetch", "-q", "--depth=1", SALTGUI, SALTGUI_COMMIT])?;
+    git(&["checkout", "-q", "--detach", SALTGUI_COMMIT])?;
+    fs::rename(&new, &place)?;
+    Ok(())
 }
 
 /// Installs packages of Python beside all releases: those stay as their index
@@ -239,24 +274,30 @@ impl Environment {
         self.said(&self.python(), &args).map(drop)
     }
 
-    /// Runs a program; gives what it said, on failure as the error.
     fn said(&self, program: &Path, args: &[&str]) -> Result<String> {
-        let output = Command::new(program)
-            .args(args)
-            .stdin(Stdio::null())
-            .output()
-            .with_context(|| format!("could not run {}", program.display()))?;
-        if !output.status.success() {
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            bail!(
-                "{} {}: {}",
-                program.display(),
-                args.join(" "),
-                stderr.trim()
-            );
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        said_by(Command::new(program).args(args))
     }
+}
+
+/// Runs a program; gives what it said, on failure as the error.
+fn said_by(command: &mut Command) -> Result<String> {
+    let program = command.get_program().to_owned();
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("could not run {}", program.display()))?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let args: Vec<_> = command
+            .get_args()
+            .map(|arg| arg.to_string_lossy())
+            .collect();
+        bail!(
+            "{} {}: {}",
+            program.display(),
+            args.join(" "),
+            stderr.trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The name that pip could not find in the wanted version.

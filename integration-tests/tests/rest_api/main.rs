@@ -13,6 +13,7 @@ mod embedded;
 mod http;
 mod masters;
 mod page;
+mod saltgui;
 mod served;
 mod stage;
 mod streams;

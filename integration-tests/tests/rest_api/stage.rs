@@ -9,7 +9,7 @@ use anyhow::Result;
 use halite_integration_tests::{
     Daemon, Fleet, KeyState, Kind, Master, Minion, Ports, Program, START, until,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::browser::Browser;
 
@@ -52,6 +52,14 @@ impl Stage {
     /// A master with two minions, one more that waits for its key to be accepted,
     /// and an API. `alice` may do everything, `bob` only ping.
     pub(crate) fn start() -> Result<Self> {
+        Self::start_with(&[], &[])
+    }
+
+    /// The same with more options of the master, and of the API.
+    pub(crate) fn start_with(
+        of_master: &[(&str, Value)],
+        of_api: &[(&str, Value)],
+    ) -> Result<Self> {
         let fleet = Fleet::new("page")?;
         let ports = Ports::<1>::claim()?;
         let at = SocketAddr::from(([127, 0, 0, 1], ports.numbers[0]));
@@ -61,9 +69,16 @@ impl Stage {
             "^filename": users, "^hashtype": "plaintext",
             "alice": [".*", "@runner", "@wheel"], "bob": ["test.ping"],
         }});
+        let mut api = json!({ "port": at.port(), "host": "127.0.0.1", "disable_ssl": true });
+        for (option, value) in of_api {
+            api[*option] = value.clone();
+        }
         let state = WEB_SLS.replace("{dir}", &fleet.path().display().to_string());
-        let master = fleet
-            .master("m1", Kind::Ours)
+        let mut plan = fleet.master("m1", Kind::Ours);
+        for (option, value) in of_master {
+            plan = plan.set(option, value.clone());
+        }
+        let master = plan
             .set("presence_events", true)
             .set("loop_interval", 1)
             .set("external_auth", logins)
@@ -71,10 +86,7 @@ impl Stage {
                 "netapi_enable_clients",
                 json!(["local", "local_async", "runner", "wheel"]),
             )
-            .set(
-                "rest_cherrypy",
-                json!({ "port": at.port(), "host": "127.0.0.1", "disable_ssl": true }),
-            )
+            .set("rest_cherrypy", api)
             .file("top.sls", "base:\n  '*':\n    - web\n")
             .file("web.sls", &state)
             .start()?;
@@ -112,19 +124,28 @@ impl Stage {
         })
     }
 
-    fn url(&self) -> String {
-        format!("http://{}/fleet", self.at)
+    /// The address of a page of the API.
+    pub(crate) fn url(&self, page: &str) -> String {
+        format!("http://{}/{page}", self.at)
+    }
+
+    /// A browser of a user's, which shows nothing yet.
+    pub(crate) fn browser(&self, user: &str) -> Result<Option<Browser>> {
+        let home = self.fleet.path().join(format!("browser-{user}"));
+        fs::create_dir_all(&home)?;
+        let browser = Browser::start(&home)?;
+        if let Some(browser) = &browser {
+            browser.look(DESK, false)?;
+        }
+        Ok(browser)
     }
 
     /// A browser at the page, where a user has logged in.
     pub(crate) fn logged_in(&self, user: &str, password: &str) -> Result<Option<Browser>> {
-        let home = self.fleet.path().join(format!("browser-{user}"));
-        fs::create_dir_all(&home)?;
-        let Some(browser) = Browser::start(&home)? else {
+        let Some(browser) = self.browser(user)? else {
             return Ok(None);
         };
-        browser.look(DESK, false)?;
-        browser.open(&self.url())?;
+        browser.open(&self.url("fleet"))?;
         browser.wait("the login", "document.querySelector('form.login')")?;
         picture(&browser, "login")?;
         browser.type_into("input[name=username]", user)?;

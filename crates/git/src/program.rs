@@ -158,6 +158,7 @@ pub(crate) fn local(
 ) -> Result<Vec<u8>, GitError> {
     let options = RunOptions {
         own_session: true,
+        ends_with_us: true,
         stdin: input.map(String::into_bytes),
         timeout: Some(LOCAL_TIME_MAX),
         ..RunOptions::default()

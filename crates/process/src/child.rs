@@ -46,7 +46,8 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 
 /// Prepares `command` so that it runs as `run_as` says, as the leader of a
 /// process group.
-fn prepare(command: &mut Command, run_as: &RunAs, own_session: bool) {
+fn prepare(command: &mut Command, options: &RunOptions) {
+    let run_as = &options.run_as;
     let identity = match (&run_as.user, run_as.group) {
         (Some(user), group) => Some((user.groups.clone(), group.unwrap_or(user.gid), user.uid)),
         // Only the group changes: what else the process is in stays.
@@ -57,12 +58,14 @@ fn prepare(command: &mut Command, run_as: &RunAs, own_session: bool) {
         (None, None) => None,
     };
     let umask = run_as.umask.map(Mode::from_bits_truncate);
-    let session = own_session || run_as.user.is_some();
-    if session || identity.is_some() || umask.is_some() {
+    let session = options.own_session || run_as.user.is_some();
+    let ends_with = options.ends_with_us.then(Pid::this);
+    if session || identity.is_some() || umask.is_some() || ends_with.is_some() {
         let who = Become {
             session,
             identity,
             umask,
+            ends_with,
         };
         before_exec(command, who);
     }
@@ -81,6 +84,9 @@ pub struct RunOptions {
     /// It runs in a session of its own, without a terminal, whoever runs it:
     /// for programs that become another user by themselves.
     pub own_session: bool,
+    /// It is killed when this process is, or the thread that runs it: nothing is to go on
+    /// that the next process cannot find yet. Its own children are not.
+    pub ends_with_us: bool,
     /// What it reads; nothing means `/dev/null`.
     pub stdin: Option<Vec<u8>>,
     /// Its standard error goes where its standard output goes.
@@ -130,7 +136,7 @@ pub fn run<Guard>(
         Some(_) => Stdio::piped(),
         None => Stdio::null(),
     });
-    prepare(&mut command, &options.run_as, options.own_session);
+    prepare(&mut command, &options);
     let mut child = command.spawn()?;
     // It holds the writing ends of the pipes: reading would never end.
     drop(command);
@@ -187,7 +193,11 @@ pub fn spawn_detached<Keep: Send + 'static>(
     run_as: &RunAs,
     keep: Keep,
 ) -> io::Result<u32> {
-    prepare(&mut command, run_as, false);
+    let options = RunOptions {
+        run_as: run_as.clone(),
+        ..RunOptions::default()
+    };
+    prepare(&mut command, &options);
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())

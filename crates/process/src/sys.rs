@@ -11,9 +11,11 @@ use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use nix::errno::Errno;
+use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::sys::stat::{Mode, umask};
-use nix::unistd::{ForkResult, Gid, Uid, setgid, setgroups, setsid, setuid};
+use nix::unistd::{ForkResult, Gid, Pid, Uid, getppid, setgid, setgroups, setsid, setuid};
 
 fn check_single_threaded() -> io::Result<()> {
     match std::fs::read_dir("/proc/self/task")?.count() {
@@ -195,6 +197,8 @@ pub(crate) struct Become {
     pub(crate) identity: Option<(Vec<Gid>, Gid, Uid)>,
     /// The mask of new files' modes.
     pub(crate) umask: Option<Mode>,
+    /// It is killed when the thread that starts it ends, which is one of this process.
+    pub(crate) ends_with: Option<Pid>,
 }
 
 /// Has the child of `command` become `who` before it runs its program.
@@ -211,10 +215,17 @@ pub(crate) fn before_exec(command: &mut Command, who: Become) {
         if let Some(mask) = who.umask {
             umask(mask);
         }
+        if let Some(parent) = who.ends_with {
+            set_pdeathsig(Signal::SIGKILL)?;
+            // It may have ended before.
+            if getppid() != parent {
+                return Err(Errno::ESRCH.into());
+            }
+        }
         Ok(())
     };
     // SAFETY: the closure runs in the child after `fork`, where only
-    // async-signal-safe work is allowed. It makes five system calls and
+    // async-signal-safe work is allowed. It makes seven system calls and
     // converts their error numbers; it allocates nothing, takes no lock and
     // reads no file: groups and ids were looked up before the fork, and the
     // memory they lie in is not freed there, since the child either runs

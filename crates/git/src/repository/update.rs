@@ -193,6 +193,7 @@ impl Repository {
         copy.remove_unfinished();
         let options = RunOptions {
             own_session: true,
+            ends_with_us: true,
             timeout: Some(self.limits.time),
             ..RunOptions::default()
         };

@@ -1,6 +1,6 @@
 //! Commands that are really run.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::sync::mpsc;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -69,7 +69,7 @@ fn time_runs_out_for_the_whole_group() {
     assert!(!grandchild.is_empty(), "the shell did not begin");
     let stat = format!("/proc/{}/stat", grandchild.trim());
     // It may be a zombie until whoever inherited it takes note.
-    let alive = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+    let alive = || fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
     let until = Instant::now() + Duration::from_secs(60);
     while alive() && Instant::now() < until {
         thread::yield_now();
@@ -176,4 +176,45 @@ fn another_users_program_has_no_terminal() {
         },
         false
     ));
+}
+
+/// The variable with which this test starts itself.
+const VICTIM: &str = "HALITE_TEST_VICTIM";
+
+#[test]
+fn a_program_that_ends_with_us_does_not_outlive_a_kill() {
+    use std::io::{BufRead, BufReader, Write};
+
+    if std::env::var_os(VICTIM).is_some() {
+        let options = RunOptions {
+            own_session: true,
+            ends_with_us: true,
+            ..RunOptions::default()
+        };
+        let mut long = command("sleep");
+        long.arg("600");
+        let started = |group| writeln!(io::stderr(), "group {group}").unwrap();
+        run(long, options, started).unwrap();
+        return;
+    }
+    let name = "child::tests::a_program_that_ends_with_us_does_not_outlive_a_kill";
+    let mut victim = Command::new(std::env::current_exe().unwrap());
+    victim
+        .args(["--exact", name, "--nocapture"])
+        .env(VICTIM, "1");
+    let mut victim = victim.stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(victim.stderr.take().unwrap()).lines();
+    let group = lines
+        .map_while(Result::ok)
+        .find_map(|line| line.strip_prefix("group ")?.parse::<i32>().ok());
+    let stat = format!("/proc/{}/stat", group.expect("it has begun"));
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    // Nobody may have asked how it ended.
+    let is_at_work = || fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+    let give_up = Instant::now() + Duration::from_secs(30);
+    while is_at_work() {
+        assert!(Instant::now() < give_up, "it is still at work");
+        thread::yield_now();
+    }
 }

@@ -40,6 +40,9 @@ const WEB_SERVER: &str = "rest-server";
 const SALTGUI: &str = "https://github.com/erwindon/SaltGUI";
 const SALTGUI_COMMIT: &str = "8796c46a2834abe60d33414b19367237af8c140f";
 
+/// How long git may take for it.
+const SALTGUI_TIME: &str = "60s";
+
 /// The directory with a client of that API.
 const PEPPER: &str = "pepper";
 
@@ -109,7 +112,9 @@ fn provide_saltgui(dir: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(&new);
     fs::create_dir(&new)?;
     let git = |args: &[&str]| {
-        let mut git = Command::new("git");
+        // A network that lets nothing through would hold git for minutes.
+        let mut git = Command::new("timeout");
+        git.arg(SALTGUI_TIME).arg("git");
         git.current_dir(&new).env("GIT_TERMINAL_PROMPT", "0");
         said_by(git.args(args)).map(drop)
     };

@@ -20,6 +20,12 @@ const SHOWN: Duration = Duration::from_secs(60);
 /// How WebDriver calls a reference to an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
+/// How it calls an element that was drawn anew.
+const STALE: &str = "stale element reference";
+
+/// How often an element is looked for that is drawn anew each time.
+const CLICKS_MAX: u32 = 5;
+
 /// What Chromium is told. There is no user whom its sandbox could protect, and
 /// nothing of it is to leave this machine.
 const ARGUMENTS: [&str; 8] = [
@@ -131,11 +137,19 @@ impl Browser {
         Ok(id.to_owned())
     }
 
-    /// Clicks where the element is.
+    /// Clicks where the element is. A page that is alive may draw it anew between the
+    /// look for it and the click.
     pub(crate) fn click(&self, selector: &str) -> Result<()> {
-        let element = self.element(selector)?;
-        self.command(&format!("element/{element}/click"), &json!({}))
-            .map(drop)
+        let mut tries = 0;
+        loop {
+            let element = self.element(selector)?;
+            let clicked = self.command(&format!("element/{element}/click"), &json!({}));
+            tries += 1;
+            match clicked {
+                Err(error) if tries < CLICKS_MAX && error.to_string().contains(STALE) => {}
+                clicked => return clicked.map(drop),
+            }
+        }
     }
 
     /// Types into a field, in place of what is there.

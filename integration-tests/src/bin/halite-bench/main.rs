@@ -11,6 +11,7 @@ mod calls;
 mod daemons;
 mod disk;
 mod git;
+mod job_lists;
 mod load;
 mod measure;
 mod runs;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use halite_integration_tests::Kind;
 
-use crate::{admin, calls, daemons, disk, git, runs, silence, stores};
+use crate::{admin, calls, daemons, disk, git, job_lists, runs, silence, stores};
 
 /// How often and how long each number is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,10 @@ impl Part {
             Self::Admin => admin::admin(kind, effort, numbers),
             Self::Disk => disk::disk(kind, effort, numbers),
             Self::Git => git::git(kind, effort, numbers),
-            Self::Stores => stores::stores(kind, effort, numbers),
+            Self::Stores => {
+                stores::stores(kind, effort, numbers)?;
+                job_lists::job_lists(kind, effort, numbers)
+            }
             Self::GitLong => git::long_history(kind, numbers),
         }
     }

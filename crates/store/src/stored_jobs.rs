@@ -19,6 +19,13 @@ const PAGE_FIRST: usize = 500;
 /// database as much as some hundred rows.
 const PAGE_MAX: usize = 4000;
 
+/// The fewest.
+const PAGE_MIN: usize = 16;
+
+/// Bytes of loads that are asked for at once, as far as those before foretell it: all of
+/// them are in memory.
+const PAGE_BYTES: usize = 8 * 1024 * 1024;
+
 /// Ids with their loads: packed by us, or as JSON.
 pub(crate) type Page = Vec<(String, Option<Vec<u8>>, Option<String>)>;
 
@@ -64,7 +71,7 @@ pub(crate) fn search<T>(
     while found.len() < max {
         let page = page(before.take(), size)?;
         let is_last = page.len() < size;
-        size = (size * 2).min(PAGE_MAX);
+        size = next_size(size, &page);
         before = page.last().map(|(jid, ..)| jid.clone());
         for (jid, packed, json) in page {
             if found.len() == max {
@@ -83,6 +90,20 @@ pub(crate) fn search<T>(
         }
     }
     Ok(found)
+}
+
+/// How many jobs are asked for after these.
+fn next_size(size: usize, page: &Page) -> usize {
+    let length = |(_, packed, json): &(String, Option<Vec<u8>>, Option<String>)| {
+        packed.as_ref().map_or(0, Vec::len) + json.as_ref().map_or(0, String::len)
+    };
+    let bytes: usize = page.iter().map(length).sum();
+    match bytes {
+        _ if bytes > PAGE_BYTES => (size / 2).max(PAGE_MIN),
+        // Twice as many would be too much.
+        _ if bytes > PAGE_BYTES / 2 => size,
+        _ => (size * 2).min(PAGE_MAX),
+    }
 }
 
 /// A pattern of SQL's LIKE that finds at least what a glob finds.
@@ -148,7 +169,19 @@ fn stored_return(jid: &Jid, (_, packed, out, json): Found) -> Option<StoredRetur
 
 #[cfg(test)]
 mod tests {
-    use super::like;
+    use super::*;
+
+    #[test]
+    fn pages_grow_while_they_are_small() {
+        let page = |bytes: usize| vec![("jid".to_owned(), Some(vec![0; bytes]), None)];
+        assert_eq!(next_size(PAGE_FIRST, &page(1)), PAGE_FIRST * 2);
+        assert_eq!(next_size(PAGE_MAX, &page(1)), PAGE_MAX);
+        assert_eq!(next_size(PAGE_FIRST, &page(PAGE_BYTES)), PAGE_FIRST);
+        assert_eq!(next_size(PAGE_FIRST, &page(PAGE_BYTES + 1)), PAGE_FIRST / 2);
+        assert_eq!(next_size(PAGE_MIN, &page(PAGE_BYTES + 1)), PAGE_MIN);
+        let of_salt = vec![("jid".to_owned(), None, Some("x".repeat(PAGE_BYTES + 1)))];
+        assert_eq!(next_size(PAGE_FIRST, &of_salt), PAGE_FIRST / 2);
+    }
 
     #[test]
     fn a_pattern_finds_what_its_glob_finds() {

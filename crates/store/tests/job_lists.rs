@@ -210,3 +210,23 @@ fn a_load_that_another_program_writes_anew_is_seen_after_a_long_time() {
     cache.expected.insert(jid(1), Some(load(8, 3)));
     cache.check(&lists, "what another program has written anew");
 }
+
+/// A Python master says nothing of it.
+#[test]
+fn a_load_that_nobody_speaks_of_is_seen_after_old_jobs_were_removed() {
+    let mut cache = Cache::new();
+    let lists = open(cache.dir.path());
+    let long_ago = SystemTime::now() - Duration::from_secs(3600);
+    cache.make(&jid(1));
+    cache.write_load(&jid(1), load(1, 3));
+    let path = cache.job_dir(&jid(1)).join(".load.p");
+    let set_back = |time| File::open(&path).unwrap().set_modified(time).unwrap();
+    set_back(long_ago);
+    lists.prepare_lists().unwrap();
+    cache.check(&lists, "what was read before");
+    cache.write_load(&jid(1), load(2, 3));
+    set_back(long_ago + Duration::from_secs(1));
+    let day = Duration::from_secs(24 * 3600);
+    lists.clean(day, SystemTime::now()).unwrap();
+    cache.check(&lists, "what was written anew");
+}

@@ -42,6 +42,7 @@ impl Jobs {
         if cleaned.removed > 0 {
             self.forget_recent();
         }
+        self.index.unsettle();
         // Last: on a full disk there is room for it now.
         self.write_all_seen();
         Ok(cleaned)

@@ -1,11 +1,13 @@
 //! The jobs of a cache directory in memory, for those who list them.
 //!
 //! A list of 100,000 jobs would open 200,000 small files each time. Invariant: a
-//! list shows what is on disk when it is asked for, whoever wrote it: a directory of
-//! jobs that has changed is read again, and so is each load that was missing or has
-//! not long been there, or that a program of ours has written anew, as for each part of
-//! a batch ([`Rewrites`]). Only a load that a Python master writes anew [`SETTLED_LOAD`]
-//! after the first is not seen before this program starts again.
+//! list shows which jobs are on disk when it is asked for, whoever wrote them: a
+//! directory of jobs that has changed is read again, and so is each load that was
+//! missing or has not long been there, or of which a program of ours has said that it is
+//! written anew, as for each part of a batch ([`Rewrites`]). A load that is written anew
+//! [`SETTLED_LOAD`] after the first, and of which nobody says so (a Python master, or a
+//! program that was killed before it did), is seen after this program has removed old
+//! jobs the next time, or has started again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -142,6 +144,12 @@ impl JobIndex {
             let error = chain(&error);
             tracing::warn!(%jid, error, "lists may show what was published before");
         }
+    }
+
+    /// Has all loads compared with their files once more.
+    pub(super) fn unsettle(&self) {
+        let mut state = self.lock();
+        state.jobs.values_mut().for_each(Load::unsettle);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,8 +1,9 @@
 //! Which loads have been written anew, for all programs that list jobs.
 //!
 //! A list does not look again at a load that has been there for long. Who writes
-//! one anew says so afterwards in a file, a line each. When that is full it begins
-//! again, and who has not read it to its end looks at all loads once more.
+//! one anew says so afterwards in a file, a line each. When that is full another one
+//! takes its place, and who sees that looks at all loads once more. Who is killed before
+//! the line is written has said nothing.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -73,7 +74,7 @@ impl Rewrites {
         if file == seen.file {
             return Rewritten::Loads(Vec::new());
         }
-        let lines = match read(&self.path) {
+        let mut lines = match read(&self.path) {
             Ok(lines) => lines.unwrap_or_default(),
             Err(error) => {
                 tracing::warn!(%error, "all loads of jobs are looked at again");
@@ -81,16 +82,25 @@ impl Rewrites {
                 return Rewritten::Any;
             }
         };
-        let new = lines.strip_prefix(seen.lines.as_slice()).map(jids);
+        // The end of a line may still be written.
+        let whole = lines.iter().rposition(|byte| *byte == b'\n');
+        lines.truncate(whole.map_or(0, |end| end + 1));
+        let inode = |file: Option<(Stamp, u64)>| file.map(|(stamp, _)| stamp.inode());
+        let is_same = file.is_some() && inode(file) == inode(seen.file);
+        let new = lines.strip_prefix(seen.lines.as_slice());
+        let new = new.filter(|_| is_same).and_then(jids);
         *seen = Seen { file, lines };
         new.map_or(Rewritten::Any, Rewritten::Loads)
     }
 }
 
-fn jids(lines: &[u8]) -> Vec<Jid> {
+/// `None` if one of them cannot be read: a line whose end was never written.
+fn jids(lines: &[u8]) -> Option<Vec<Jid>> {
     let lines = lines.split(|byte| *byte == b'\n');
-    let texts = lines.filter_map(|line| std::str::from_utf8(line).ok());
-    texts.filter_map(|jid| Jid::parse(jid).ok()).collect()
+    let lines = lines.filter(|line| !line.is_empty());
+    lines
+        .map(|line| Jid::parse(std::str::from_utf8(line).ok()?).ok())
+        .collect()
 }
 
 #[cfg(test)]
@@ -109,12 +119,47 @@ mod tests {
         let loads =
             |numbers: &[usize]| Rewritten::Loads(numbers.iter().copied().map(jid).collect());
         assert_eq!(rewrites.since(&mut one), loads(&[]));
+        // What was said in a file that is new may have been said in one before it, too.
         rewrites.note(&jid(1)).unwrap();
-        assert_eq!(rewrites.since(&mut one), loads(&[1]));
+        assert_eq!(rewrites.since(&mut one), Rewritten::Any);
+        assert_eq!(rewrites.since(&mut other), Rewritten::Any);
         rewrites.note(&jid(2)).unwrap();
         assert_eq!(rewrites.since(&mut one), loads(&[2]));
         assert_eq!(rewrites.since(&mut one), loads(&[]));
-        assert_eq!(rewrites.since(&mut other), loads(&[1, 2]));
+        rewrites.note(&jid(3)).unwrap();
+        assert_eq!(rewrites.since(&mut one), loads(&[3]));
+        assert_eq!(rewrites.since(&mut other), loads(&[2, 3]));
+    }
+
+    #[test]
+    fn a_line_is_heard_when_it_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let rewrites = Rewrites::new(dir.path().join("rewrites"));
+        let mut seen = Seen::default();
+        rewrites.note(&jid(1)).unwrap();
+        rewrites.since(&mut seen);
+        let line = format!("{}\n", jid(2));
+        let (first, rest) = line.split_at(7);
+        rewrites.append(first.as_bytes()).unwrap();
+        assert_eq!(rewrites.since(&mut seen), Rewritten::Loads(Vec::new()));
+        rewrites.append(rest.as_bytes()).unwrap();
+        assert_eq!(rewrites.since(&mut seen), Rewritten::Loads(vec![jid(2)]));
+        // One that never gets its end spoils the next.
+        rewrites.append(first.as_bytes()).unwrap();
+        rewrites.note(&jid(3)).unwrap();
+        assert_eq!(rewrites.since(&mut seen), Rewritten::Any);
+    }
+
+    #[test]
+    fn a_file_in_its_place_that_begins_alike_is_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("rewrites");
+        let rewrites = Rewrites::new(path.clone());
+        let mut seen = Seen::default();
+        rewrites.note(&jid(1)).unwrap();
+        rewrites.since(&mut seen);
+        put(&path, format!("{}\n", jid(1)).as_bytes()).unwrap();
+        assert_eq!(rewrites.since(&mut seen), Rewritten::Any);
     }
 
     #[test]

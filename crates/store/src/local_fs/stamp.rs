@@ -26,6 +26,11 @@ impl Stamp {
         })
     }
 
+    /// The file, whatever has been written to it.
+    pub(super) fn inode(self) -> u64 {
+        self.inode
+    }
+
     /// Whether a further change would show.
     pub(super) fn is_settled(self) -> bool {
         self.is_older_than(SETTLED, SystemTime::now())

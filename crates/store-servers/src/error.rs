@@ -68,6 +68,10 @@ pub enum Failure {
     /// There is no connection, or it broke.
     #[error("cannot be reached")]
     Broken(#[source] Box<dyn Error + Send + Sync>),
+    /// A cluster is there, but not that of its servers which has what this is about, or
+    /// that is on its way to another one. It may take others.
+    #[error("cannot do this now: {0}")]
+    Unserved(String),
     /// The server answered that it does not do it: a wrong password, a full or
     /// read-only server.
     #[error("refused: {0}")]
@@ -108,6 +112,7 @@ impl Failure {
             Self::TimedOut { limit } => Self::TimedOut { limit: *limit },
             Self::Unreached { limit } => Self::Unreached { limit: *limit },
             Self::Broken(source) => Self::broken(with_causes(&**source)),
+            Self::Unserved(text) => Self::Unserved(text.clone()),
             Self::Refused(text) => Self::Refused(text.clone()),
             Self::OtherTables(text) => Self::OtherTables(text.clone()),
             Self::Answer(text) => Self::Answer(text.clone()),
@@ -158,5 +163,12 @@ mod tests {
         let broken = of(Failure::broken("it hung up"));
         assert_eq!(broken.to_string(), "redis://one:6379 cannot be reached");
         assert_eq!(broken.source().unwrap().to_string(), "it hung up");
+    }
+
+    #[test]
+    fn a_part_that_is_missing_is_neither_an_answer_nor_the_end_of_a_connection() {
+        let failure = Failure::Unserved("its slot moves".to_owned());
+        assert!(!failure.breaks() && !failure.is_answer());
+        assert_eq!(failure.to_string(), "cannot do this now: its slot moves");
     }
 }

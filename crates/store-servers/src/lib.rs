@@ -16,6 +16,8 @@ mod etcd;
 mod health;
 mod io;
 pub mod limits;
+#[cfg(any(feature = "etcd", feature = "redis"))]
+mod members;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod open;
@@ -44,6 +46,6 @@ pub use postgres::{
     PostgresConnection, PostgresDriver, PostgresRow, PostgresServer, postgres_server,
 };
 #[cfg(feature = "redis")]
-pub use redis::{RedisConnection, RedisDriver, RedisServer, redis_server};
+pub use redis::{ReachedServers, RedisConnection, RedisDriver, RedisServer, redis_server};
 pub use server::{Driver, Server};
 pub use tls::{Wire, connect};

@@ -48,9 +48,9 @@ pub const SENTINEL_TIME: Duration = Duration::from_secs(1);
 /// Most servers of a Redis cluster that take writes.
 pub const CLUSTER_NODES_MAX: usize = 256;
 
-/// How long one server of a Redis cluster may take to connect and to say where the
-/// slots are: then the next one is asked.
-pub const CLUSTER_NODE_TIME: Duration = Duration::from_secs(1);
+/// How long a server of a Redis cluster that could not be connected to is not tried
+/// again, where the others are used without it.
+pub const ABSENT_PAUSE: Duration = Duration::from_secs(5);
 
 /// How often one command is sent again because its slot is on another server, or on
 /// its way there.
@@ -63,8 +63,8 @@ pub const MOVING_PAUSE: Duration = Duration::from_millis(50);
 /// Further members of an etcd or a Redis cluster that can be named.
 pub const MEMBERS_MAX: usize = 16;
 
-/// How long one of several members of an etcd may take to connect and to answer at
-/// least, before the next one is tried: they share the time for connecting.
+/// How long one of several members of an etcd or a Redis cluster may take to connect and
+/// to answer at least, before the next one is tried: they share the time for connecting.
 pub const MEMBER_TIME: Duration = Duration::from_secs(1);
 
 /// Most bytes of an answer of an etcd: a group of values of the largest size that it

@@ -1,5 +1,6 @@
 //! Redis and Valkey: one server, the one that Sentinels name, or a cluster.
 
+mod answers;
 mod cluster;
 mod sentinel;
 mod single;
@@ -10,22 +11,34 @@ use std::sync::Arc;
 use redis::aio::ConnectionLike;
 use redis::{ErrorKind, RedisError};
 
+use self::answers::UNSERVED;
 use self::cluster::Cluster;
 use self::single::Single;
 use crate::address::Address;
 use crate::error::Failure;
+use crate::members::Members;
 use crate::open::OpenServers;
 use crate::server::{Driver, Server};
 
 /// Speaks to a Redis.
-#[derive(Debug)]
-pub struct RedisDriver;
+#[derive(Debug, Default)]
+pub struct RedisDriver {
+    members: Members,
+}
 
 /// A Redis.
 pub type RedisServer = Server<RedisDriver>;
 
 /// A connection to a Redis.
 pub struct RedisConnection(Link);
+
+/// The servers of a Redis, for what is asked of all keys.
+pub struct ReachedServers {
+    /// A connection to each.
+    pub each: Vec<RedisConnection>,
+    /// Whether they have all keys: none is missing.
+    pub are_all: bool,
+}
 
 enum Link {
     Single(Single),
@@ -35,7 +48,7 @@ enum Link {
 /// The Redis of an address.
 pub fn redis_server(address: &Address) -> Arc<RedisServer> {
     static OPEN: OpenServers<RedisDriver> = OpenServers::new();
-    OPEN.open(address, || RedisDriver)
+    OPEN.open(address, RedisDriver::default)
 }
 
 impl Driver for RedisDriver {
@@ -43,7 +56,7 @@ impl Driver for RedisDriver {
 
     async fn connect(&self, address: &Address) -> Result<RedisConnection, Failure> {
         if address.cluster.is_some() {
-            let cluster = Cluster::connect(address).await?;
+            let cluster = Cluster::connect(address, &self.members).await?;
             return Ok(RedisConnection(Link::Cluster(Box::new(cluster))));
         }
         let connected = match &address.sentinel {
@@ -62,14 +75,19 @@ impl Driver for RedisDriver {
 }
 
 impl RedisConnection {
-    /// A connection to each server that has keys, for what is asked of all keys.
-    pub fn servers(&self) -> Vec<Self> {
-        let servers = match &self.0 {
-            Link::Single(one) => vec![one.clone()],
-            Link::Cluster(all) => all.servers(),
+    /// A connection to each server that has keys now, for what is asked of all keys.
+    ///
+    /// # Errors
+    /// When nobody says who has which keys, or one of these cannot be connected to and
+    /// all are needed.
+    pub async fn servers(&mut self) -> Result<ReachedServers, Failure> {
+        let (each, are_all) = match &mut self.0 {
+            Link::Single(one) => (vec![one.clone()], true),
+            Link::Cluster(all) => all.servers().await?,
         };
-        let servers = servers.into_iter().map(Link::Single);
-        servers.map(Self).collect()
+        let each = each.into_iter().map(|one| Self(Link::Single(one)));
+        let each = each.collect();
+        Ok(ReachedServers { each, are_all })
     }
 
     fn link(&mut self) -> &mut dyn ConnectionLike {
@@ -122,10 +140,19 @@ impl From<RedisError> for Failure {
             ErrorKind::Io => Self::broken(error),
             ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Self::Answer(error.to_string()),
             _ if error.is_io_error() || error.is_connection_dropped() => Self::broken(error),
-            _ if error.code().is_some_and(|code| TOO_EARLY.contains(&code)) => Self::broken(error),
+            _ if error.code() == Some(UNSERVED) => {
+                Self::Unserved(error.detail().unwrap_or_default().to_owned())
+            }
+            _ if says_one_of(&error, &TOO_EARLY) => Self::broken(error),
             _ => Self::Refused(error.to_string()),
         }
     }
+}
+
+/// Whether a server says one of these, to a transaction or to one of several commands too.
+fn says_one_of(error: &RedisError, codes: &[&str]) -> bool {
+    let said = error.clone().into_server_errors().unwrap_or_default();
+    said.iter().any(|(_, error)| codes.contains(&error.code()))
 }
 
 #[cfg(test)]
@@ -140,6 +167,8 @@ mod tests {
         for early in ["LOADING", "MASTERDOWN", "CLUSTERDOWN"] {
             assert!(matches!(said(early), Failure::Broken(_)), "{early}");
         }
+        let gone = Failure::from(answers::unserved("its slot moves"));
+        assert!(matches!(&gone, Failure::Unserved(why) if why == "its slot moves"));
         for refusal in ["OOM", "READONLY", "NOPERM"] {
             assert!(matches!(said(refusal), Failure::Refused(_)), "{refusal}");
         }

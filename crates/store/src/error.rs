@@ -120,12 +120,12 @@ impl StoreError {
         !matches!(self, Self::File(_)) && self.is_answer()
     }
 
-    /// Whether what was asked may be to blame, and not the server: it was there, and
-    /// has answered that it does not do this, or nothing at all.
+    /// Whether what was asked may be to blame, and not the server as a whole: it was
+    /// there, and has answered that it does not do this, or not now, or nothing at all.
     pub(crate) fn may_be_its_own_fault(&self) -> bool {
-        let is_slow = matches!(self, Self::Server(error)
-            if matches!(error.failure, Failure::TimedOut { .. }));
-        is_slow || self.is_answer()
+        let is_of_this = matches!(self, Self::Server(error)
+            if matches!(error.failure, Failure::TimedOut { .. } | Failure::Unserved(_)));
+        is_of_this || self.is_answer()
     }
 
     pub(crate) fn pack(place: impl Display, source: PackError) -> Self {

@@ -22,8 +22,14 @@ const WHOLE_WITHIN: Duration = Duration::from_secs(60);
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Three servers that share the slots, and one replica of each where that is wanted. A
-/// server that does not answer for a second is missed by the others.
+/// For how long a server may be silent before the others miss it, in milliseconds: where
+/// one is killed.
+const MISSED_AFTER_MS: u32 = 1000;
+
+/// The same where none is: on a busy machine one may be silent for long.
+const NEVER_MISSED_AFTER_MS: u32 = 15_000;
+
+/// Three servers that share the slots, and one replica of each where that is wanted.
 #[derive(Debug)]
 pub struct RedisCluster {
     /// Those that take writes, with the same number of slots each.
@@ -42,7 +48,10 @@ impl RedisCluster {
     pub fn shared() -> Option<MutexGuard<'static, Self>> {
         static SHARED: OnceLock<Mutex<RedisCluster>> = OnceLock::new();
         find_for_test(&["redis-server", "redis-cli"])?;
-        let start = || Mutex::new(Self::start(&Wanted::default(), false).unwrap());
+        let start = || {
+            let wanted = Wanted::default();
+            Mutex::new(Self::start(&wanted, false, NEVER_MISSED_AFTER_MS).unwrap())
+        };
         let shared = SHARED.get_or_init(start);
         let cluster = shared.lock().unwrap_or_else(PoisonError::into_inner);
         for main in &cluster.mains {
@@ -51,26 +60,21 @@ impl RedisCluster {
         Some(cluster)
     }
 
-    /// Starts one for a test; `None`, and reported, if Redis is not installed.
+    /// Starts one for a test that may kill its servers; `None`, and reported, if Redis is not installed.
     ///
     /// # Panics
     /// When it does not start.
     #[allow(clippy::unwrap_used)]
     pub fn for_test(wanted: &Wanted, with_replicas: bool) -> Option<Self> {
         find_for_test(&["redis-server", "redis-cli"])?;
-        Some(Self::start(wanted, with_replicas).unwrap())
+        Some(Self::start(wanted, with_replicas, MISSED_AFTER_MS).unwrap())
     }
 
-    /// Starts one.
-    ///
-    /// # Errors
-    /// When Redis is not installed or does not start, or the servers do not find each
-    /// other.
-    pub fn start(wanted: &Wanted, with_replicas: bool) -> Result<Self> {
+    fn start(wanted: &Wanted, with_replicas: bool, missed_after_ms: u32) -> Result<Self> {
         let servers = if with_replicas { 2 * MAINS } else { MAINS };
         let mut nodes = Vec::new();
         for _ in 0..servers {
-            nodes.push(start_node(wanted)?);
+            nodes.push(start_node(wanted, missed_after_ms)?);
         }
         for (number, (node, _)) in nodes.iter().take(MAINS).enumerate() {
             let first = number * SLOTS / MAINS;
@@ -126,9 +130,10 @@ impl RedisCluster {
 }
 
 /// A server with the port where the others reach it.
-fn start_node(wanted: &Wanted) -> Result<(Redis, u16)> {
+fn start_node(wanted: &Wanted, missed_after_ms: u32) -> Result<(Redis, u16)> {
     let bus = free_port()?.port();
     let (ip, text) = (address().to_string(), bus.to_string());
+    let missed_after = missed_after_ms.to_string();
     // By themselves they take the address that the other end connects from.
     let args = [
         "--cluster-announce-ip",
@@ -138,7 +143,7 @@ fn start_node(wanted: &Wanted) -> Result<(Redis, u16)> {
         "--cluster-port",
         &text,
         "--cluster-node-timeout",
-        "1000",
+        &missed_after,
     ];
     let wanted = wanted.clone().args(&args).args(&LOGS_FIRST);
     Ok((Redis::start(&wanted)?, bus))

@@ -11,90 +11,154 @@
 use std::collections::BTreeMap;
 
 use redis::aio::ConnectionLike;
-use redis::{
-    Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, ServerErrorKind, Value,
-};
-use tokio::time::{sleep, timeout};
+use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
 
+use super::answers::{
+    Redirect, fill, first_error, pick, redirect, says_down, unserved, unwrapped, wrapped,
+};
 use super::single::Single;
-use super::slots::{Node, Place, SlotMap, named_node, place_of};
+use super::slots::{Node, Place, SlotMap, place_of};
 use crate::address::{Address, Coverage};
-use crate::error::Failure;
-use crate::limits::{CLUSTER_NODE_TIME, MOVING_PAUSE, REDIRECTS_MAX};
+use crate::error::{Failure, with_causes};
+use crate::limits::{ABSENT_PAUSE, CLUSTER_NODES_MAX, MOVING_PAUSE, REDIRECTS_MAX};
+use crate::members::Members;
 
 /// A connection to a cluster.
 pub(super) struct Cluster {
     address: Address,
     slots: SlotMap,
     links: BTreeMap<Node, Single>,
-}
-
-/// What a server says of a command that it does not do.
-enum Redirect {
-    /// Its slot is on another server from now on.
-    Moved { slot: u16, node: Node },
-    /// Its key is on another server already.
-    Ask(Node),
-    /// Its keys are on both.
-    TryAgain,
+    /// Servers that are done without until a time: they could not be connected to, and
+    /// not all slots need one.
+    absent: BTreeMap<Node, Instant>,
 }
 
 impl Cluster {
     /// Connects to each server that takes writes, which one of those that are named
     /// knows.
-    pub(super) async fn connect(address: &Address) -> Result<Self, Failure> {
-        let first = (address.host.clone(), address.port);
-        let mut failure = None;
-        for node in [first].iter().chain(&address.members) {
-            let asked = timeout(CLUSTER_NODE_TIME, slots_of(address, node)).await;
-            let limit = CLUSTER_NODE_TIME;
-            match asked.unwrap_or(Err(Failure::Unreached { limit })) {
-                Ok(slots) => return Self::connect_to_all(address, slots).await,
-                Err(why) => failure = Some(why),
-            }
-        }
-        Err(failure.unwrap_or_else(|| Failure::Refused("no server is named".to_owned())))
+    pub(super) async fn connect(address: &Address, members: &Members) -> Result<Self, Failure> {
+        let question = async |member: Address| {
+            let node = (member.host.clone(), member.port);
+            let mut link = Single::connect(&member).await?;
+            slots_of(&mut link, &node, member.cluster).await
+        };
+        let mut cluster = Self {
+            address: address.clone(),
+            slots: members.ask(address, question).await?,
+            links: BTreeMap::new(),
+            absent: BTreeMap::new(),
+        };
+        cluster.connect_to_all().await?;
+        Ok(cluster)
     }
 
     /// A server that is gone and not yet missed by the others is found now, and not by
-    /// some commands alone.
-    async fn connect_to_all(address: &Address, slots: SlotMap) -> Result<Self, Failure> {
-        let mut links = BTreeMap::new();
-        for node in slots.nodes() {
-            let limit = CLUSTER_NODE_TIME;
-            let connected = timeout(limit, link_to(address, node)).await;
-            let link = connected.unwrap_or(Err(Failure::Unreached { limit }))?;
-            links.insert(node.clone(), link);
+    /// some commands alone. Where not all slots need a server, one that is there will do.
+    async fn connect_to_all(&mut self) -> Result<(), Failure> {
+        let nodes = self.slots.nodes().into_iter().cloned();
+        let nodes: Vec<Node> = nodes
+            .filter(|node| !self.links.contains_key(node) && !self.is_absent(node))
+            .collect();
+        let mut connecting = JoinSet::new();
+        for node in nodes {
+            let address = self.address.clone();
+            connecting.spawn_local(async move {
+                let linked = link_to(&address, &node).await;
+                (node, linked)
+            });
         }
-        Ok(Self {
-            address: address.clone(),
-            slots,
-            links,
-        })
+        let mut failure = Failure::broken("no server of the cluster is known");
+        while let Some(joined) = connecting.join_next().await {
+            let (node, linked) = joined.map_err(Failure::broken)?;
+            match linked {
+                Ok(link) => drop(self.links.insert(node, link)),
+                Err(why) if self.is_partial() => {
+                    self.do_without(node);
+                    failure = why;
+                }
+                Err(why) => return Err(why),
+            }
+        }
+        match self.links.is_empty() {
+            true => Err(failure),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn is_open(&self) -> bool {
         self.links.values().all(Single::is_open)
     }
 
-    /// A connection to each server.
-    pub(super) fn servers(&self) -> Vec<Single> {
-        self.links.values().cloned().collect()
+    /// A connection to each server that has keys now, and whether these are all.
+    pub(super) async fn servers(&mut self) -> Result<(Vec<Single>, bool), Failure> {
+        let known = self.links.iter().next();
+        let (node, mut link) = known
+            .map(|(node, link)| (node.clone(), link.clone()))
+            .ok_or_else(no_server)?;
+        self.slots = slots_of(&mut link, &node, self.address.cluster).await?;
+        let nodes: Vec<Node> = self.slots.nodes().into_iter().cloned().collect();
+        self.links.retain(|node, _| nodes.contains(node));
+        self.connect_to_all().await?;
+        let is_complete = self.slots.is_whole() && self.links.len() == nodes.len();
+        Ok((self.links.values().cloned().collect(), is_complete))
+    }
+
+    fn is_partial(&self) -> bool {
+        self.address.cluster == Some(Coverage::Partial)
+    }
+
+    fn is_absent(&self, node: &Node) -> bool {
+        let until = self.absent.get(node);
+        until.is_some_and(|until| Instant::now() < *until)
+    }
+
+    fn do_without(&mut self, node: Node) {
+        let now = Instant::now();
+        self.absent.retain(|_, until| now < *until);
+        self.absent.insert(node, now + ABSENT_PAUSE);
+    }
+
+    /// The server that is asked for a slot. Where its own is missing another one is, which
+    /// may know of a new one.
+    fn node_of(&self, slot: u16) -> RedisResult<Node> {
+        let own = self.slots.node(slot).filter(|node| !self.is_absent(node));
+        let any = || self.links.keys().next();
+        own.or_else(any).cloned().ok_or_else(no_server)
     }
 
     async fn link(&mut self, node: &Node) -> RedisResult<&mut Single> {
         if !self.links.contains_key(node) {
-            let link = link_to(&self.address, node).await;
-            let link = link.map_err(std::io::Error::other)?;
-            self.links.insert(node.clone(), link);
+            if self.is_absent(node) {
+                return Err(no_server());
+            }
+            if self.links.len() >= CLUSTER_NODES_MAX {
+                return Err(std::io::Error::other("the cluster has too many servers").into());
+            }
+            match link_to(&self.address, node).await {
+                Ok(link) => drop(self.links.insert(node.clone(), link)),
+                Err(why) if self.is_partial() => {
+                    self.do_without(node.clone());
+                    return Err(unserved(with_causes(&why)));
+                }
+                Err(why) => return Err(std::io::Error::other(why).into()),
+            }
         }
         self.links.get_mut(node).ok_or_else(no_server)
     }
 
     /// Sends commands to one server; an error is an answer like others.
     async fn send(&mut self, node: &Node, commands: Pipeline) -> RedisResult<Vec<Value>> {
+        let is_partial = self.is_partial();
         let link = self.link(node).await?;
-        link.req_packed_commands(&commands, 0, commands.len()).await
+        let answers = link
+            .req_packed_commands(&commands, 0, commands.len())
+            .await?;
+        match says_down(&answers).filter(|_| is_partial) {
+            Some(down) => Err(unserved(down)),
+            None => Ok(answers),
+        }
     }
 
     async fn one(&mut self, command: &Cmd) -> RedisResult<Value> {
@@ -128,7 +192,7 @@ impl Cluster {
         commands: &[&Cmd],
         is_transaction: bool,
     ) -> RedisResult<Vec<Value>> {
-        let mut node = self.slots.node(slot).cloned().ok_or_else(no_server)?;
+        let mut node = self.node_of(slot)?;
         let mut is_asking = false;
         let mut refused = no_server();
         for _ in 0..REDIRECTS_MAX {
@@ -138,10 +202,10 @@ impl Cluster {
             let Some((redirect, error)) = redirected else {
                 return unwrapped(&mut answers, is_transaction);
             };
-            refused = error;
-            is_asking = false;
+            refused = unserved(error);
             match redirect {
                 Redirect::Moved { slot, node: now } => {
+                    is_asking = false;
                     self.slots.note_moved(slot, now.clone());
                     node = now;
                 }
@@ -149,13 +213,15 @@ impl Cluster {
                     is_asking = true;
                     node = now;
                 }
+                // To the same server, as before.
                 Redirect::TryAgain => sleep(MOVING_PAUSE).await,
             }
         }
         Err(refused)
     }
 
-    /// A transaction for each slot.
+    /// A transaction for each slot. None follows one that was refused, or in which
+    /// something was.
     async fn transactions(&mut self, pipeline: &Pipeline) -> RedisResult<Vec<Value>> {
         let commands: Vec<&Cmd> = pipeline.cmd_iter().collect();
         let mut slots: Vec<(u16, Vec<usize>)> = Vec::new();
@@ -171,6 +237,9 @@ impl Cluster {
             let picked: Vec<&Cmd> = pick(&commands, &numbers);
             let is_transaction = picked.len() > 1;
             let answers = self.at_slot(slot, &picked, is_transaction).await?;
+            if let Some(refused) = first_error(&answers) {
+                return Err(refused);
+            }
             fill(&mut all, &numbers, answers);
         }
         Ok(vec![Value::Array(all)])
@@ -181,8 +250,7 @@ impl Cluster {
         let commands: Vec<&Cmd> = pipeline.cmd_iter().collect();
         let mut nodes: BTreeMap<Node, Vec<usize>> = BTreeMap::new();
         for (number, command) in commands.iter().enumerate() {
-            let node = self.slots.node(slot_for(command));
-            let node = node.cloned().ok_or_else(no_server)?;
+            let node = self.node_of(slot_for(command))?;
             nodes.entry(node).or_default().push(number);
         }
         let mut all = vec![Value::Nil; commands.len()];
@@ -227,65 +295,6 @@ impl ConnectionLike for Cluster {
     }
 }
 
-/// The commands that are sent to one server.
-fn wrapped(commands: &[&Cmd], is_asking: bool, is_transaction: bool) -> Pipeline {
-    let mut sent = redis::pipe();
-    if is_asking {
-        sent.cmd("ASKING");
-    }
-    if is_transaction {
-        sent.cmd("MULTI");
-    }
-    for command in commands {
-        sent.add_command((*command).clone());
-    }
-    if is_transaction {
-        sent.cmd("EXEC");
-    }
-    sent
-}
-
-/// What the commands gave, of all that was answered.
-fn unwrapped(answers: &mut Vec<Value>, is_transaction: bool) -> RedisResult<Vec<Value>> {
-    let last = answers.pop().ok_or_else(no_server)?;
-    if !is_transaction {
-        return Ok(vec![last]);
-    }
-    // Why it was given up says more than that it was.
-    for answer in answers.drain(..) {
-        answer.extract_error()?;
-    }
-    match last {
-        Value::Array(answers) => Ok(answers),
-        other => {
-            other.extract_error()?;
-            Err((ErrorKind::UnexpectedReturnType, "EXEC gives no list").into())
-        }
-    }
-}
-
-fn redirect(answer: &Value, asked: &str) -> Option<(Redirect, RedisError)> {
-    let Value::ServerError(error) = answer else {
-        return None;
-    };
-    let kind = error.kind()?;
-    let error = RedisError::from(error.clone());
-    let to = || {
-        let (node, slot) = error.redirect_node()?;
-        Some((named_node(node, asked)?, slot))
-    };
-    let redirect = match kind {
-        ServerErrorKind::Moved => {
-            let (node, slot) = to()?;
-            Redirect::Moved { slot, node }
-        }
-        ServerErrorKind::Ask => Redirect::Ask(to()?.0),
-        ServerErrorKind::TryAgain => Redirect::TryAgain,
-        _ => return None,
-    };
-    Some((redirect, error))
-}
-
 /// A command without a key goes where the first slot is.
 fn slot_for(command: &Cmd) -> u16 {
     match place_of(command) {
@@ -294,45 +303,36 @@ fn slot_for(command: &Cmd) -> u16 {
     }
 }
 
-fn pick<'c>(commands: &[&'c Cmd], numbers: &[usize]) -> Vec<&'c Cmd> {
-    let picked = numbers.iter().filter_map(|number| commands.get(*number));
-    picked.copied().collect()
-}
-
-fn fill(all: &mut [Value], numbers: &[usize], answers: Vec<Value>) {
-    for (number, answer) in numbers.iter().zip(answers) {
-        if let Some(place) = all.get_mut(*number) {
-            *place = answer;
-        }
-    }
-}
-
-/// Nobody has the slot: the cluster is not whole.
 fn no_server() -> RedisError {
-    std::io::Error::other("no server of the cluster has the slot of the key").into()
+    unserved("no server that can be reached has the slot of the key")
 }
 
+/// One that does not answer must not take the time in which others would.
 async fn link_to(address: &Address, (host, port): &Node) -> Result<Single, Failure> {
     let mut node = address.clone();
     (node.host, node.port) = (host.clone(), *port);
-    Single::connect(&node).await
+    let limit = address.connect_limit / 2;
+    let connected = timeout(limit, Single::connect(&node)).await;
+    connected.unwrap_or(Err(Failure::Unreached { limit }))
 }
 
 /// Where a server says that the slots are, if it takes the cluster to be in order.
-async fn slots_of(address: &Address, node: &Node) -> Result<SlotMap, Failure> {
-    let mut link = link_to(address, node).await?;
+async fn slots_of(
+    link: &mut Single,
+    node: &Node,
+    coverage: Option<Coverage>,
+) -> Result<SlotMap, Failure> {
     let mut ask = redis::cmd("CLUSTER");
-    let state: String = ask.arg("INFO").query_async(&mut link).await?;
+    let state: String = ask.arg("INFO").query_async(link).await?;
     if !state.lines().any(|line| line.trim() == "cluster_state:ok") {
-        return Err(Failure::broken(format!(
-            "{}:{} says that the cluster is down",
-            node.0, node.1
-        )));
+        let (host, port) = node;
+        let why = format!("{host}:{port} says that the cluster is down");
+        return Err(Failure::broken(why));
     }
     let mut ask = redis::cmd("CLUSTER");
-    let answer: Value = ask.arg("SLOTS").query_async(&mut link).await?;
+    let answer: Value = ask.arg("SLOTS").query_async(link).await?;
     let slots = SlotMap::read(&answer, &node.0)?;
-    if address.cluster == Some(Coverage::Full) && !slots.is_whole() {
+    if coverage == Some(Coverage::Full) && !slots.is_whole() {
         return Err(Failure::broken("some slots of the cluster have no server"));
     }
     Ok(slots)

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisFuture, Value};
 
+use super::says_one_of;
 use crate::address::Address;
 use crate::error::Failure;
 use crate::{io, tls};
@@ -93,7 +94,7 @@ fn watched<'a, T: 'a>(is_closed: &'a AtomicBool, done: RedisFuture<'a, T>) -> Re
         let done = done.await;
         if done
             .as_ref()
-            .is_err_and(|error| error.code() == Some("READONLY"))
+            .is_err_and(|error| says_one_of(error, &["READONLY"]))
         {
             is_closed.store(true, Ordering::Relaxed);
         }

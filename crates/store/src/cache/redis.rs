@@ -193,15 +193,18 @@ impl RedisCache {
         let stamps = self.names.stamps.clone();
         let is_cluster = self.is_cluster();
         Ok(self.server.run(async move |redis| {
-            let banks: Vec<String> = below(&names).query_async(redis).await?;
+            let mut banks: Vec<String> = below(&names).query_async(redis).await?;
+            if is_cluster && !banks.contains(&names.bank) {
+                // Who stored its first value may have died before it was listed.
+                banks.push(names.bank);
+            }
             if banks.is_empty() {
                 return Ok(false);
             }
             let times = banks.iter().filter_map(|bank| bank.strip_prefix(&keys));
             let times: Vec<String> = times.map(|bank| format!("{stamps}{bank}")).collect();
             if is_cluster {
-                by_slot::flush_banks(redis, &names.all, &banks, &times).await?;
-                return Ok(true);
+                return Ok(by_slot::flush_banks(redis, &names.all, &banks, &times).await?);
             }
             let mut all = redis::pipe();
             all.atomic();

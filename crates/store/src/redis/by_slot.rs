@@ -88,6 +88,7 @@ pub(super) async fn save_return(
         return Ok(answer);
     }
     let is_known_by_returns = answer.remove(0) == b"1";
+    let is_known = answer.len() > 1;
     if is_known_by_returns && !has_load {
         save_load(redis, keys, &new).await?;
     }
@@ -95,6 +96,10 @@ pub(super) async fn save_return(
     all.cmd("SADD").arg(MINIONS).arg(&new.id).ignore();
     if let Some(last) = &new.last {
         let note = all.cmd("SET").arg(last).arg(&new.jid);
+        if is_known {
+            // A later job may have been noted since.
+            note.arg("NX");
+        }
         if new.ttl > 0 {
             note.arg("EX").arg(new.ttl);
         }

@@ -102,14 +102,15 @@ impl Jobs {
     /// Puts jobs into the index that others have stored, takes those out that are
     /// over, and gives the entries that are left.
     fn complete_index(&self) -> Result<Vec<String>, StoreError> {
-        let (stored, indexed) = self.server.run(async move |redis| {
+        let (stored, indexed, is_complete) = self.server.run(async move |redis| {
             let mut stored = HashSet::new();
-            for mut server in redis.servers() {
+            let servers = redis.servers().await?;
+            for mut server in servers.each {
                 scan_loads(&mut server, &mut stored).await?;
             }
             let mut ask = redis::cmd("ZRANGE");
             let indexed: Vec<String> = ask.arg(INDEX).arg(0).arg(-1).query_async(redis).await?;
-            Ok((stored, indexed))
+            Ok((stored, indexed, servers.are_all))
         })?;
         let id_of = |entry: &str| entry.split(SEPARATOR).next().map(str::to_owned);
         let known: HashSet<String> = indexed.iter().filter_map(|entry| id_of(entry)).collect();
@@ -119,7 +120,12 @@ impl Jobs {
             .filter_map(|jid| Jid::parse(jid.as_str()).ok())
             .collect();
         let is_stored = |entry: &String| id_of(entry).is_some_and(|jid| stored.contains(&jid));
-        let (mut left, over): (Vec<String>, Vec<String>) = indexed.into_iter().partition(is_stored);
+        let (mut left, mut over): (Vec<String>, Vec<String>) =
+            indexed.into_iter().partition(is_stored);
+        if !is_complete {
+            // They may be on a server that is missing.
+            over.clear();
+        }
         let mut added = Vec::new();
         for jids in missing.chunks(FETCHED_AT_ONCE_MAX) {
             let loads = self.loads(jids)?;

@@ -61,18 +61,20 @@ pub(super) async fn flush_key(
     Ok(was_there)
 }
 
+/// Whether there was anything.
 pub(super) async fn flush_banks(
     redis: &mut RedisConnection,
     all_banks: &str,
     banks: &[String],
     times: &[String],
-) -> RedisResult<()> {
+) -> RedisResult<bool> {
     let mut all = redis::pipe();
     for key in banks.iter().chain(times) {
-        all.cmd("UNLINK").arg(key).ignore();
+        all.cmd("UNLINK").arg(key);
     }
-    let () = all.query_async(redis).await?;
-    leave_list(redis, all_banks, banks).await
+    let gone: Vec<u64> = all.query_async(redis).await?;
+    leave_list(redis, all_banks, banks).await?;
+    Ok(gone.iter().any(|gone| *gone > 0))
 }
 
 /// Takes banks from the list, and puts those back that somebody has filled meanwhile.

@@ -33,7 +33,7 @@ pub(super) fn execute(call: &Call<'_>, options: &Options) -> Result<Ran, CallErr
         merge_stderr: options.merge_stderr,
         timeout: options.timeout.as_ref().map(|(duration, _)| *duration),
         run_as: run_as(options),
-        own_session: false,
+        ..RunOptions::default()
     };
     let done = child::run(command, run_options, |group| call.cancel().watch(group))
         .map_err(|error| not_started(options, &error))?;

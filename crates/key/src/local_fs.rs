@@ -83,7 +83,7 @@ impl LocalFs {
         self.write_file(state, id, pem, durable)
     }
 
-    /// Writes the copy of a key that is kept elsewhere. Of ten thousand accepted ones
+    /// Writes the first copy of a key that is kept elsewhere. Of ten thousand accepted ones
     /// none waits for the disk: after a power cut one that is empty counts as none.
     pub(crate) fn write_copy(
         &self,

@@ -120,10 +120,12 @@ fn put(mirror: &LocalFs, id: &MinionId, record: Option<&Record>) -> Result<(), K
         mirror.remove(KeyState::Accepted, id)?;
     }
     if let Some(record) = record {
-        // A copy that an earlier process has made is left as it is.
-        let known = mirror.read(record.state, id).ok().flatten();
-        if known.as_ref() != Some(&record.pem) {
-            mirror.write_copy(record.state, id, &record.pem)?;
+        // A copy that an earlier process has made is left as it is, and a key that was
+        // replaced does not come back with a power cut.
+        match mirror.read(record.state, id) {
+            Ok(Some(known)) if known == record.pem => {}
+            Ok(None) => mirror.write_copy(record.state, id, &record.pem)?,
+            Ok(Some(_)) | Err(_) => mirror.write(record.state, id, &record.pem)?,
         }
     }
     for state in KeyState::LOOKUP {

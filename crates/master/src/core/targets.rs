@@ -45,6 +45,11 @@ pub trait Minions {
     /// The processor time of this thread so far, by which a target that costs
     /// too much is given up.
     fn processor_time(&self) -> Duration;
+
+    /// How much of it may go into reading what is known of the minions.
+    fn read_time_max(&self) -> Duration {
+        TARGET_READ_TIME_MAX
+    }
 }
 
 /// A target as it is asked for.
@@ -125,9 +130,10 @@ pub fn resolve(asked: Asked<'_>, minions: &dyn Minions) -> Result<Resolved, Targ
         };
         accepted.retain(|id| !spent.is_too_much() && target.matches(&Known::new(id, &data)));
         if spent.is_too_much() {
+            let read_max = minions.read_time_max();
             let message = format!(
                 "it takes more than {TARGET_TIME_MAX:?} to tell whom it means, or more than \
-                 {TARGET_READ_TIME_MAX:?} to read what is known of the minions"
+                 {read_max:?} to read what is known of the minions"
             );
             return Err(TargetError::new(0, message));
         }
@@ -177,7 +183,7 @@ impl<'a> Spent<'a> {
     fn is_too_much(&self) -> bool {
         let all = self.minions.processor_time().saturating_sub(self.begun);
         let read = self.read.get();
-        read > TARGET_READ_TIME_MAX || all.saturating_sub(read) > TARGET_TIME_MAX
+        read > self.minions.read_time_max() || all.saturating_sub(read) > TARGET_TIME_MAX
     }
 }
 

@@ -15,7 +15,7 @@ use crate::core::targets::{Asked, Minions, Resolved, resolve};
 use crate::core::{jobs, mine};
 use crate::error::chain;
 use crate::fleet::Fleet;
-use crate::limits::{MINE_FUNCTIONS_ASKED_MAX, MINION_TARGET_BYTES_MAX};
+use crate::limits::{MINE_FUNCTIONS_ASKED_MAX, MINION_TARGET_BYTES_MAX, TARGET_TIME_MAX};
 
 /// Keeps what the minion publishes about itself.
 pub(super) fn store(fleet: &Fleet, caller: &Caller, store: MineStore) -> Handled {
@@ -121,6 +121,10 @@ impl Minions for Asker<'_> {
 
     fn processor_time(&self) -> Duration {
         self.fleet.processor_time()
+    }
+
+    fn read_time_max(&self) -> Duration {
+        TARGET_TIME_MAX
     }
 }
 

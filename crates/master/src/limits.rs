@@ -390,6 +390,10 @@ pub const RESEND_ROUND_JOBS_MAX: usize = 1000;
 /// jobs again: they know who has returned what meanwhile.
 pub const RESEND_LINKED_MAX: Duration = Duration::from_secs(3);
 
+/// How far ahead of the own clock a secret of a cluster may have been made, in
+/// microseconds.
+pub const SECRET_LEAD_US_MAX: u64 = 60_000_000;
+
 /// From this age on a job of a peer is late: a minion that cannot say what it has run may
 /// have had it from another master, and run others since.
 pub const JOB_LATE_AFTER: Duration = Duration::from_secs(2);

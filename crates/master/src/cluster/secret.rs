@@ -19,7 +19,7 @@ use super::{Channel, Cluster};
 use crate::clock::now_micros;
 use crate::core::cluster_secret::{KeptSecret, Made, MadeSecret};
 use crate::error::{StartError, chain};
-use crate::limits::SECRET_FILE_BYTES_MAX;
+use crate::limits::{SECRET_FILE_BYTES_MAX, SECRET_LEAD_US_MAX};
 
 /// The file in `cluster_pki_dir`.
 const FILE: &str = "cluster_secret";
@@ -197,6 +197,11 @@ impl Channel for SecretChannel {
         let Some(made) = MadeSecret::from_value(body) else {
             return tracing::warn!(%peer, "what it says about the secret is not understood");
         };
+        // One of a time that never comes could not be replaced any more.
+        let latest = now_micros().saturating_add(SECRET_LEAD_US_MAX);
+        if made.made.0 > latest {
+            return tracing::warn!(%peer, "its secret is of a time to come and not taken; set the clocks");
+        }
         match self.0.secret.adopt(made) {
             Ok(true) => {
                 tracing::info!(%peer, "the secret of the cluster was changed");

@@ -97,7 +97,8 @@ impl PeerReceiver {
             return tracing::warn!(%jid, "a job of {peer} comes too late and is not sent");
         }
         missed.record_told(&load, &open, &returned, age);
-        if is_late {
+        // One that is not remembered is not sent again, so it is sent now.
+        if is_late && missed.is_open(jid, &open) {
             self.leave_to_resend(&mut load, &mut open);
         }
         if open.is_empty() {

@@ -7,7 +7,6 @@
 //! they have, by its id. One task does so, however many peers come and go.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use halite_mesh::Mesh;
 use halite_proto::publish::PublishLoad;
@@ -52,6 +51,7 @@ impl Rounds {
             self.since = since;
             self.was_said = false;
         }
+        self.since = self.since.min(since);
         self.left = RESENDS;
     }
 
@@ -77,7 +77,8 @@ impl Resend {
     /// A peer tells of a job that has been published for a while. What its minions may
     /// have run and returned since comes behind it.
     pub(super) fn for_a_late_job(&self) {
-        let since = self.jobs.missed.seconds_ago(Duration::ZERO);
+        // It may have been heard of a moment before, in another second.
+        let since = self.jobs.missed.seconds_ago(RESEND_BEFORE);
         self.rounds().ask(since);
         self.wanted.notify_one();
     }
@@ -177,5 +178,8 @@ mod tests {
         assert_eq!(rounds.next(101), None);
         rounds.ask(200);
         assert_eq!(rounds.next(190), Some(200));
+        // A late job came first, and then a peer was lost with jobs from before.
+        rounds.ask(195);
+        assert_eq!(rounds.next(190), Some(195));
     }
 }

@@ -101,7 +101,7 @@ impl ClientSettings {
             })
         };
         let interface = match options.text("interface", "0.0.0.0") {
-            "0.0.0.0" => "127.0.0.1",
+            "0.0.0.0" | "*" => "127.0.0.1",
             "::" => "::1",
             other => other,
         };

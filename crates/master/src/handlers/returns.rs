@@ -74,6 +74,9 @@ impl Returns<'_> {
                 Ok(jid) => job.jid = ReturnJid::Jid(jid),
                 Err(error) => {
                     room.release(jobs, sender);
+                    if let Some(meters) = &caller.telemetry.meters {
+                        meters.stored("failed");
+                    }
                     if caller.may_log("own job") {
                         tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
                     }

@@ -14,6 +14,9 @@ pub const READER_IDLE_MAX: Duration = Duration::from_secs(10);
 /// How often a fetch is looked at.
 pub const FETCH_WATCH: Duration = Duration::from_millis(250);
 
+/// How many times it is looked whether a fetch does anything before it counts as idle.
+pub const IDLE_LOOKS: u32 = 8;
+
 /// How long git may take for what it does without a remote.
 pub const LOCAL_TIME_MAX: Duration = Duration::from_secs(600);
 

@@ -102,7 +102,13 @@ impl Surroundings {
     }
 
     fn write(&self, name: &str, mode: u32, text: &str) -> Result<(), GitError> {
-        write_atomic(&self.file(name), WriteOptions::new(mode), text.as_bytes())?;
+        // The next run writes its own.
+        let durable = false;
+        let options = WriteOptions {
+            durable,
+            ..WriteOptions::new(mode)
+        };
+        write_atomic(&self.file(name), options, text.as_bytes())?;
         Ok(())
     }
 }

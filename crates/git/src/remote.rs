@@ -13,6 +13,7 @@ mod url;
 pub use auth::Auth;
 pub(crate) use environments::is_hex;
 pub use environments::{PerSaltenv, is_commit_id};
+pub(crate) use read::REFSPECS;
 pub use url::{RemoteUrl, Scheme};
 
 use std::collections::BTreeMap;

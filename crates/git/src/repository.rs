@@ -4,6 +4,7 @@
 //! or is cut off by a kill or a power cut, leaves nothing that stops the next.
 
 mod copy;
+mod news;
 mod reach;
 mod signed;
 mod update;
@@ -52,6 +53,8 @@ struct Places {
     fresh: PathBuf,
     old: PathBuf,
     snapshot: PathBuf,
+    /// What the copy lists, as long as nobody changes it, see `news`.
+    listed: PathBuf,
     failure: PathBuf,
     run: PathBuf,
     records: PathBuf,
@@ -97,6 +100,7 @@ impl Repository {
                 fresh: base.join("objects.new"),
                 old: base.join("objects.old"),
                 snapshot: base.join("snapshot"),
+                listed: base.join("listed"),
                 failure: base.join("failure"),
                 run: base.join("run"),
                 records: base.join("records"),

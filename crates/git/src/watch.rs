@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 
 use crate::GitError;
 use crate::interrupted::processes;
-use crate::limits::{FETCH_WATCH, LOCK_RENEWED_EVERY, Limits};
+use crate::limits::{FETCH_WATCH, IDLE_LOOKS, LOCK_RENEWED_EVERY, Limits};
 use crate::lock::Lock;
 
 /// What is watched, and what came of it.
@@ -84,10 +84,8 @@ impl Watch {
         if size(packs) > limit {
             return Some(GitError::Large { limit });
         }
-        let idle = seen.idle();
-        (idle >= self.limits.idle).then_some(GitError::Idle {
-            limit: self.limits.idle,
-        })
+        let limit = self.limits.idle;
+        (seen.idle(limit / IDLE_LOOKS)? >= limit).then_some(GitError::Idle { limit })
     }
 }
 
@@ -111,6 +109,7 @@ struct Seen {
     group: i32,
     activity: u64,
     since: Instant,
+    looked: Instant,
     renewed: Instant,
 }
 
@@ -120,18 +119,24 @@ impl Seen {
             group,
             activity: 0,
             since: Instant::now(),
+            looked: Instant::now(),
             renewed: Instant::now(),
         }
     }
 
-    /// How long it has neither read nor computed anything.
-    fn idle(&mut self) -> Duration {
+    /// How long it has neither read nor computed anything; `None` if that was looked
+    /// at within `every`: it means a look at all processes of the machine.
+    fn idle(&mut self, every: Duration) -> Option<Duration> {
+        if self.looked.elapsed() < every {
+            return None;
+        }
+        self.looked = Instant::now();
         let activity = activity(self.group);
         if activity != self.activity {
             self.activity = activity;
             self.since = Instant::now();
         }
-        self.since.elapsed()
+        Some(self.since.elapsed())
     }
 }
 

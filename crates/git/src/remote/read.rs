@@ -61,7 +61,8 @@ const AUTH: &[&str] = &[
 const ALONE_GITFS: &[&str] = &["all_saltenvs", "name", "saltenv"];
 const ALONE_GIT_PILLAR: &[&str] = &["all_saltenvs", "mountpoint", "name"];
 
-const REFSPECS: [&str; 2] = [
+/// All branches and tags.
+pub(crate) const REFSPECS: [&str; 2] = [
     "+refs/heads/*:refs/remotes/origin/*",
     "+refs/tags/*:refs/tags/*",
 ];

@@ -30,7 +30,7 @@ use crate::watch::Watch;
 
 /// Where the commits of earlier snapshots are kept: below this there is the time
 /// in seconds since 1970, and the id.
-const KEPT: &str = "refs/halite/kept/";
+pub(super) const KEPT: &str = "refs/halite/kept/";
 
 /// A repository without a work tree, below the held lock of its remote.
 pub(super) struct LockedCopy<'a> {
@@ -112,14 +112,15 @@ impl LockedCopy<'_> {
     }
 
     /// Keeps what `before` names and `now` does not, for [`KEPT_FOR`]: who began
-    /// with a commit can go on with it after a forced push.
+    /// with a commit can go on with it after a forced push. Whether that has changed
+    /// the references.
     pub(super) fn keep(
         &self,
         before: Option<&Refs>,
         now: &Refs,
         promotions: &Promotions,
         listed: &str,
-    ) -> Result<(), GitError> {
+    ) -> Result<bool, GitError> {
         let objects = Objects::open(self.git_dir)?;
         let named: BTreeSet<Id> = Refs::parse(listed.lines(), UNIX_EPOCH).ids().collect();
         // A branch may stay at what git names no more, see `verify_signatures`,
@@ -144,10 +145,10 @@ impl LockedCopy<'_> {
             let _ = writeln!(text, "delete {name}");
         }
         if text.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let git = self.git(&["update-ref", "--stdin"]);
-        local(git, Some(text), "update-ref", self.watch).map(drop)
+        local(git, Some(text), "update-ref", self.watch).map(|_| true)
     }
 
     /// Puts packs together now and then. What nobody names any more goes after

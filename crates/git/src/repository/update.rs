@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Instant, SystemTime};
 
 use halite_crypto::files::ensure_private_dir;
-use halite_process::child::{RunOptions, run};
+use halite_process::child::{Finished, RunOptions, run};
 use tracing::{info, warn};
 
 use super::copy::{LockedCopy, remove_dir};
@@ -28,6 +29,8 @@ struct Fetched {
     left_out: Vec<String>,
     /// What git lists, with the commits of earlier snapshots.
     listed: String,
+    /// The remote had nothing new: nothing was fetched.
+    is_known: bool,
 }
 
 impl Repository {
@@ -104,9 +107,15 @@ impl Repository {
             fetched.refs.follow(before);
         }
         fetched.refs.store(&self.places.snapshot)?;
+        match kept {
+            Ok(false) if fetched.is_known => {}
+            Ok(false) => self.remember_listed(&fetched.listed),
+            Ok(true) | Err(_) => self.forget_listed()?,
+        }
+        let is_first = before.is_none();
         let is_same = before.is_some_and(|before| before.is_same(&fetched.refs));
-        // Where nothing came there is nothing to put together.
-        let tidied = kept.and_then(|()| match is_same {
+        // Where nothing came, or all in one, there is nothing to put together.
+        let tidied = kept.and_then(|_| match is_same || is_first {
             true => Ok(()),
             false => copy.tidy(),
         });
@@ -139,15 +148,21 @@ impl Repository {
         copy.make()?;
         let around = Surroundings::of(&self.remote, &self.places.run)?;
         let fetched = SystemTime::now();
-        self.fetch(&around, copy)?;
+        let known = self.listed_if_same(&around, copy)?;
+        let is_known = known.is_some();
+        if !is_known {
+            self.forget_listed()?;
+            self.fetch(&around, copy)?;
+        }
         drop(around);
-        let listed = copy.list()?;
+        let listed = known.map_or_else(|| copy.list(), Ok)?;
         let mut refs = Refs::parse(listed.lines(), fetched);
         let left_out = refs.leave_out(&copy.unfit(&refs)?);
         Ok(Fetched {
             refs,
             left_out,
             listed,
+            is_known,
         })
     }
 
@@ -166,7 +181,7 @@ impl Repository {
     }
 
     fn fetch(&self, around: &Surroundings, copy: &LockedCopy<'_>) -> Result<(), GitError> {
-        let (git_dir, watch) = (copy.git_dir, copy.watch);
+        let git_dir = copy.git_dir;
         let depth = match self.remote.depth {
             Some(depth) => Some(format!("--depth={depth}")),
             None if git_dir.join("shallow").exists() => Some("--unshallow".to_owned()),
@@ -191,35 +206,48 @@ impl Repository {
         let owned: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let tracked = TrackedRun::begin(&self.places.records, None, git_dir, &owned);
         copy.remove_unfinished();
+        let (ran, was_killed) = self.talk(around.git(git_dir, words), "fetch", copy);
+        if let Some(tracked) = tracked {
+            tracked.end(was_killed);
+        }
+        if was_killed || ran.is_err() {
+            // A disk that it has filled would stay full.
+            copy.remove_unfinished();
+        }
+        ran.map(drop)
+    }
+
+    /// Runs a git that talks to the remote: what it wrote, and whether it was killed.
+    pub(super) fn talk(
+        &self,
+        git: Command,
+        doing: &'static str,
+        copy: &LockedCopy<'_>,
+    ) -> (Result<Finished, GitError>, bool) {
         let options = RunOptions {
             own_session: true,
             ends_with_us: true,
             timeout: Some(self.limits.time),
             ..RunOptions::default()
         };
-        let git = around.git(git_dir, words);
-        let ran = run(git, options, |group| watch.over(group, Some(git_dir)));
-        let verdict = watch.verdict();
-        let was_killed = verdict.is_some() || ran.as_ref().is_ok_and(|ran| ran.code < 0);
-        if let Some(tracked) = tracked {
-            tracked.end(was_killed);
+        let watch = copy.watch;
+        let ran = run(git, options, |group| watch.over(group, Some(copy.git_dir)));
+        if let Some(verdict) = watch.verdict() {
+            return (Err(verdict), true);
         }
-        let is_whole = ran.as_ref().is_ok_and(|ran| ran.code == 0);
-        if was_killed || !is_whole {
-            // A disk that it has filled would stay full.
-            copy.remove_unfinished();
-        }
-        if let Some(verdict) = verdict {
-            return Err(verdict);
-        }
-        let ran = ran.map_err(GitError::Start)?;
-        match (ran.timed_out, ran.code) {
+        let ran = match ran {
+            Ok(ran) => ran,
+            Err(error) => return (Err(GitError::Start(error)), false),
+        };
+        let was_killed = ran.code < 0;
+        let ended = match (ran.timed_out, ran.code) {
             (true, _) => Err(GitError::Slow {
-                doing: "fetch",
+                doing,
                 limit: self.limits.time,
             }),
-            (false, 0) => Ok(()),
-            (false, _) => Err(failed("fetch", &ran, &self.remote.auth)),
-        }
+            (false, 0) => Ok(ran),
+            (false, _) => Err(failed(doing, &ran, &self.remote.auth)),
+        };
+        (ended, was_killed)
     }
 }

@@ -108,3 +108,49 @@ fn no_name_and_no_link_leads_out_of_a_tree() {
     assert!(commit.tree.below("..").unwrap().is_none());
     assert!(commit.tree.below("dirlink").unwrap().is_none());
 }
+
+/// A repository on this machine is somebody's, too: what it says of itself is not for
+/// whoever fetches it.
+#[test]
+fn nothing_that_a_repository_names_is_run() {
+    let Some(tried) = Tried::new() else { return };
+    let marker = tried.dir.path().join("it-has-run");
+    let run = format!("touch {}", marker.display());
+    let script = format!("#!/bin/sh\n{run}\n");
+    tried.commit("x", "one");
+    let modules = format!("[submodule \"sub\"]\n\tpath = sub\n\turl = ext::{run}\n");
+    tried.commit(".gitattributes", "* filter=evil diff=evil\n");
+    tried.commit(".gitmodules", modules);
+    let head = tried.git(&["rev-parse", "HEAD"]);
+    let entry = format!("160000,{head},sub");
+    tried.git(&["update-index", "--add", "--cacheinfo", &entry]);
+    tried.git(&["commit", "-q", "-m", "x"]);
+    let own = tried.work().join(".git");
+    let config = format!(
+        "[core]\n\tbare = false\n\tfsmonitor = {run}\n\tsshCommand = {run}\n\tgitProxy = {run}\n\
+         [uploadpack]\n\tpackObjectsHook = {run}\n[protocol]\n\tallow = always\n\
+         [filter \"evil\"]\n\tsmudge = {run}\n\tprocess = {run}\n[credential]\n\thelper = !{run}\n"
+    );
+    fs::write(own.join("config"), config).unwrap();
+    for hook in ["post-upload-pack", "pre-receive", "reference-transaction"] {
+        use std::os::unix::fs::PermissionsExt;
+
+        let hook = own.join("hooks").join(hook);
+        fs::create_dir_all(hook.parent().unwrap()).unwrap();
+        fs::write(&hook, &script).unwrap();
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let repository = tried.repository();
+    for _ in 0..2 {
+        update(&repository).unwrap();
+    }
+    let there = commit(&repository, "base").unwrap();
+    assert_eq!(read(&there, "x").as_deref(), Some("one"));
+    assert_eq!(read(&there, "sub/x"), None);
+    assert!(!marker.exists());
+    // Nor is a place that is a program one of a remote.
+    for place in [format!("ext::{run}"), "-u./x".to_owned()] {
+        let opts = Map::from([("gitfs_remotes", Value::List(vec![place.as_str().into()]))]);
+        assert!(Remote::gitfs(&opts).is_err(), "{place}");
+    }
+}

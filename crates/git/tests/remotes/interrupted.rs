@@ -82,3 +82,34 @@ fn two_do_not_update_at_once() {
     assert!(!repository.unlock().unwrap());
     update(&repository).unwrap();
 }
+
+/// A machine whose lock nobody has renewed for a moment.
+#[test]
+fn what_another_machine_holds_counts_where_locks_are_global() {
+    let Some(tried) = Tried::new() else { return };
+    tried.commit("x", "one");
+    let url = format!("file://{}", tried.work().display());
+    let opts = Map::from([("gitfs_remotes", Value::List(vec![url.into()]))]);
+    let with = |global_lock| {
+        let remote = Remote::gitfs(&opts).unwrap().remove(0);
+        Repository::new(&tried.cache(), remote, global_lock)
+    };
+    let (global, own) = (with(true), with(false));
+    let lock = tried
+        .cache()
+        .join("gitfs/work")
+        .join(own.remote().dir())
+        .join("_/update.lk");
+    fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    fs::write(&lock, "12\nanother-machine\n").unwrap();
+    let error = update(&global).unwrap_err();
+    assert!(error.to_string().contains("another-machine"), "{error}");
+    assert_eq!(update(&own).unwrap(), Updated::Changed);
+    assert!(!lock.exists());
+    // What this machine holds counts for both.
+    assert!(own.lock().unwrap());
+    for other in [with(true), with(false)] {
+        let error = update(&other).unwrap_err();
+        assert!(matches!(error, GitError::Locked { .. }), "{error}");
+    }
+}

@@ -296,7 +296,7 @@ fn a_remote_that_fails_leaves_what_was_there() {
     let error = update(&repository).unwrap_err();
     assert!(matches!(error, GitError::Failed { .. }), "{error}");
     let (_, why) = repository.status().failed.unwrap();
-    assert!(why.starts_with("git fetch failed: "), "{why}");
+    assert!(why.starts_with("git ls-remote failed: "), "{why}");
     let commit = commit(&repository, "base").unwrap();
     assert_eq!(read(&commit, "x").as_deref(), Some("one"));
     fs::rename(tried.dir.path().join("away"), tried.work()).unwrap();
@@ -330,4 +330,54 @@ fn runs_go_on_where_an_environment_was_held() {
     assert!(matches!(error, GitError::NoEnvironment { .. }), "{error}");
     // Also one that is there no more may be let go.
     repository.promote("invented", None).unwrap();
+}
+
+#[test]
+fn what_has_nothing_new_is_asked_and_not_fetched() {
+    let Some(tried) = Tried::new() else { return };
+    tried.commit("x", "one");
+    let repository = tried.repository();
+    update(&repository).unwrap();
+    // A fetch would remove a branch that the remote does not have.
+    let stale = copy(&tried, &repository).join("refs/remotes/origin/stale");
+    let head = tried.git(&["rev-parse", "HEAD"]);
+    fs::create_dir_all(stale.parent().unwrap()).unwrap();
+    fs::write(&stale, format!("{head}\n")).unwrap();
+    assert_eq!(update(&repository).unwrap(), Updated::Same);
+    assert!(stale.exists(), "it was fetched");
+    // Whatever is new is fetched: a tag, a branch, the same commit under another name.
+    for words in [
+        &["tag", "v1"][..],
+        &["branch", "dev"],
+        &["branch", "-m", "dev", "next"],
+        &["tag", "-d", "v1"],
+    ] {
+        tried.git(words);
+        assert_eq!(update(&repository).unwrap(), Updated::Changed, "{words:?}");
+        assert!(!stale.exists(), "{words:?}");
+        assert_eq!(update(&repository).unwrap(), Updated::Same, "{words:?}");
+    }
+    let snapshot = repository.snapshot().unwrap().unwrap();
+    assert_eq!(snapshot.envs(repository.remote()), ["base", "next"]);
+}
+
+#[test]
+fn what_is_held_is_kept_once_however_often_nothing_is_new() {
+    let Some(tried) = Tried::new() else { return };
+    tried.commit("x", "one");
+    let first = tried.git(&["rev-parse", "HEAD"]);
+    let repository = tried.repository();
+    update(&repository).unwrap();
+    repository.promote("base", Some(&first)).unwrap();
+    tried.git(&["commit", "-q", "--amend", "-m", "other"]);
+    for _ in 0..4 {
+        update(&repository).unwrap();
+    }
+    let kept = Command::new("git")
+        .arg("--git-dir")
+        .arg(copy(&tried, &repository))
+        .args(["for-each-ref", "refs/halite/kept"])
+        .output();
+    let kept = String::from_utf8(kept.unwrap().stdout).unwrap();
+    assert_eq!(kept.lines().count(), 1, "{kept}");
 }

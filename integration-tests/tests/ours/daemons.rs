@@ -292,15 +292,18 @@ fn the_files_of_the_project_are_accepted() -> Result<()> {
         .join("..")
         .canonicalize()?;
     let fleet = Fleet::new("samples")?;
-    let example = root.join("examples/two-masters");
+    let example = |path: &str| root.join("examples").join(path);
     for (program, dir) in [
         (Program::Master, root.join("configs")),
         (Program::Minion, root.join("configs")),
-        (Program::Master, example.join("master1")),
-        (Program::Master, example.join("master2")),
-        (Program::Minion, example.join("web1")),
-        (Program::Minion, example.join("web2")),
-        (Program::Minion, example.join("db1")),
+        (Program::Master, example("two-masters/master1")),
+        (Program::Master, example("two-masters/master2")),
+        (Program::Minion, example("two-masters/web1")),
+        (Program::Minion, example("two-masters/web2")),
+        (Program::Minion, example("two-masters/db1")),
+        (Program::Master, example("cluster/m1")),
+        (Program::Master, example("cluster/m4")),
+        (Program::Minion, example("cluster/web1")),
     ] {
         let path = fleet.programs().path(Kind::Ours, program)?;
         let dir = dir.display().to_string();

@@ -1,12 +1,14 @@
 //! The page of the fleet in `cargo xtask demo --web`: who may log in there.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use halite_integration_tests::Ports;
+
+use super::fleet::random_hex;
 
 const USER: &str = "admin";
 
@@ -19,11 +21,9 @@ pub(super) struct Web {
 impl Web {
     /// A new password, and a port that is free.
     pub(super) fn new() -> Result<Self> {
-        let mut random = [0_u8; 8];
-        fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
         Ok(Self {
             ports: Ports::claim()?,
-            password: random.iter().map(|byte| format!("{byte:02x}")).collect(),
+            password: random_hex::<8>()?,
         })
     }
 

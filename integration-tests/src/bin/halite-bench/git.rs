@@ -33,7 +33,11 @@ const COMMIT_BYTES: usize = 1 << 20;
 pub(crate) fn git(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result<()> {
     one_large(kind, effort, numbers)?;
     many_small(kind, effort, numbers)?;
-    many_slow(kind, numbers)
+    match kind {
+        Kind::Ours => many_slow(numbers),
+        // It finds `git://` to be no address, says so in its log, and fetches nothing.
+        _ => Ok(()),
+    }
 }
 
 /// The long form: a repository whose history is 1 GiB.
@@ -181,7 +185,7 @@ fn many_small(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result<()> {
 }
 
 /// A hundred remotes of a server that is slow to answer.
-fn many_slow(kind: Kind, numbers: &mut Numbers) -> Result<()> {
+fn many_slow(numbers: &mut Numbers) -> Result<()> {
     let fleet = new_fleet()?;
     let base = fleet.path().join("served");
     for number in 0..REMOTES {
@@ -193,12 +197,12 @@ fn many_slow(kind: Kind, numbers: &mut Numbers) -> Result<()> {
     let server = SlowServer::start(&base, SLOWNESS)?;
     let url = |number: usize| Value::from(server.url(&format!("remote{number}/.git")));
     let one = {
-        let master = master(&fleet, kind, "m1", &json!([url(0)]))?;
+        let master = master(&fleet, Kind::Ours, "m1", &json!([url(0)]))?;
         runner(&master, &["fileserver.update"])?;
         median(vec![runner(&master, &["fileserver.update"])?.0])?
     };
     let all: Vec<Value> = (0..REMOTES).map(url).collect();
-    let master = master(&fleet, kind, "m2", &Value::from(all))?;
+    let master = master(&fleet, Kind::Ours, "m2", &Value::from(all))?;
     runner(&master, &["fileserver.update"])?;
     let took = median(vec![runner(&master, &["fileserver.update"])?.0])?;
     let name = "`fileserver.update` of 100 remotes that answer after a second";

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
-use halite_integration_tests::{Kind, Program, Programs};
+use halite_integration_tests::{Kind, Program, Programs, run, until};
+use serde_json::{Map, Value};
 
 use super::balancer;
-use super::fleet::{DemoFleet, Example, command, heading, random_hex, remark, took};
+use super::fleet::{DemoFleet, Example, PATIENCE, command, heading, random_hex, remark, took};
 use crate::screen::{Style, paint};
 
 const EXAMPLE: Example = Example {
@@ -53,6 +54,7 @@ fn show(demo: &mut DemoFleet) -> Result<()> {
     heading("Start the masters: one founds the cluster, the others join it");
     let [first, second, third, fourth] = MASTERS;
     demo.start_masters(&[first, second, third])?;
+    wait_linked(demo, "m1")?;
     demo.tool(Program::Run, "m1", &["cluster.members"])?;
 
     heading("Start the minions, and accept their keys at one master");
@@ -94,6 +96,22 @@ fn show(demo: &mut DemoFleet) -> Result<()> {
     let done = "Done: no minion was touched while masters died, came and went.";
     println!("\n{}", paint(Style::Good, done));
     Ok(())
+}
+
+/// Waits until a master is linked to all other members: it takes a moment more than to
+/// listen for minions.
+fn wait_linked(demo: &DemoFleet, master: &str) -> Result<()> {
+    let recipe = demo.recipe(Program::Run, master)?;
+    let recipe = recipe.args(&["cluster.members", "--out=json"]);
+    until("the members to be linked", PATIENCE, || {
+        let shown: Value = serde_json::from_str(&run(&recipe, PATIENCE)?.ok()?.stdout)?;
+        let members = shown["members"].as_object();
+        let are_linked = |members: &Map<String, Value>| {
+            let is_away = |member: &Value| member["connected"] == false;
+            !members.values().any(is_away)
+        };
+        Ok(members.is_some_and(are_linked).then_some(()))
+    })
 }
 
 /// Puts a secret of this run into the files of the masters, for their user alone.

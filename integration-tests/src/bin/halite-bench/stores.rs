@@ -16,15 +16,16 @@ use crate::{admin, daemons, load};
 /// Requests that wait for a database together are stored together.
 const WORKERS: usize = 16;
 
-/// The tables of Salt's returner `pgjsonb`, which it does not make itself.
+/// The tables of Salt's returner `pgjsonb`, which it does not make itself. Their indexes
+/// have the names of Salt's page: under others they would be made twice.
 const TABLES: &str = "
 create table jids (jid varchar(255) not null primary key, load jsonb not null);
 create table salt_returns (fun varchar(50) not null, jid varchar(255) not null,
     return jsonb not null, id varchar(255) not null, success varchar(10) not null,
     full_ret jsonb not null, alter_time timestamp with time zone default now());
-create index on salt_returns (id);
-create index on salt_returns (jid);
-create index on salt_returns (fun);
+create index idx_salt_returns_id on salt_returns (id);
+create index idx_salt_returns_jid on salt_returns (jid);
+create index idx_salt_returns_fun on salt_returns (fun);
 create table salt_events (id bigserial primary key, tag varchar(255) not null,
     data jsonb not null, alter_time timestamp with time zone default now(),
     master_id varchar(255) not null);

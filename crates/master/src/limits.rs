@@ -30,8 +30,13 @@ pub const TARGET_READ_TIME_MAX: Duration = Duration::from_secs(20);
 /// The newest highstates that `minions.status` looks through for the last one of
 /// each minion. Of a minion that ran its last one earlier none is shown.
 pub const HIGHSTATES_LOOKED_AT_MAX: usize = 20;
-/// Minions whose last highstate is on the page of metrics. Beyond it the one that was
-/// heard longest ago is not.
+
+/// Minions whose last highstate is counted on the page of metrics. Beyond it those that
+/// were heard longest ago are not, a tenth of them at once.
+pub const HIGHSTATES_KEPT_MAX: usize = ROSTER_SEATS_MAX;
+
+/// Minions whose last highstate is on the page of metrics by itself: those that failed
+/// first, then the newest.
 pub const HIGHSTATES_SHOWN_MAX: usize = halite_metrics::SERIES_MAX;
 
 /// Up to that many minions `minions.status` reads the return of each by itself,

@@ -170,7 +170,7 @@ async fn tell(
             continue;
         };
         if is_gap {
-            mesh.record_skipped(peer, first.number - 1);
+            mesh.record_skipped(peer, told, first.number - 1);
             write_frame(&mut writer, &Frame::Gap(first.number - 1)).await?;
         }
         for message in messages {

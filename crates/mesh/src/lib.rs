@@ -37,5 +37,5 @@ pub use join::{Conversation, JoinLink, Joins, Turn, converse};
 pub use mesh::Mesh;
 pub use peer::{Incarnation, PeerAddress, PeerId};
 pub use pins::Pins;
-pub use shared::{MeshOptions, PeerStatus};
+pub use shared::{LogStatus, MeshOptions, PeerStatus};
 pub use wire::Receiver;

@@ -82,6 +82,19 @@ impl Log {
         }
     }
 
+    /// How many messages are kept, and their bytes.
+    pub(crate) fn depth(&self) -> (usize, usize) {
+        (self.messages.len(), self.bytes)
+    }
+
+    /// How many messages after a number are kept, and how old the first of them is.
+    pub(crate) fn behind(&self, number: u64, now: Instant) -> (usize, Option<Duration>) {
+        let is_told = |told: &Told| told.number <= number;
+        let at = self.messages.partition_point(is_told);
+        let age = |told: &Told| now.saturating_duration_since(told.at);
+        (self.messages.len() - at, self.messages.get(at).map(age))
+    }
+
     #[cfg(test)]
     fn last(&self) -> u64 {
         self.last
@@ -147,6 +160,24 @@ mod tests {
         assert_eq!(numbers(&log.after(5, 9, 9).0), [] as [u64; 0]);
         // A peer that is ahead has heard an earlier life of ours.
         assert_eq!(log.after(9, 9, 9), (Vec::new(), false));
+    }
+
+    #[test]
+    fn what_a_peer_has_not_acknowledged_has_an_age() {
+        let now = Instant::now();
+        let mut log = log(1000, 3);
+        let second = Duration::from_secs(1);
+        assert_eq!(log.behind(0, now), (0, None));
+        for n in 1..=4u32 {
+            log.tell(now + n * second, None, [0; 7].into());
+        }
+        let now = now + 5 * second;
+        assert_eq!(log.depth(), (3, 21));
+        // The first is forgotten, whoever has not heard it.
+        assert_eq!(log.behind(0, now), (3, Some(3 * second)));
+        assert_eq!(log.behind(3, now), (1, Some(second)));
+        assert_eq!(log.behind(4, now), (0, None));
+        assert_eq!(log.behind(9, now), (0, None));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::error::MeshError;
 use crate::join::Joins;
 use crate::limits::{HEARD_EVERY, PEERS_MAX, PINS_EVERY};
 use crate::peer::{Incarnation, PeerAddress, PeerId};
-use crate::shared::{MeshOptions, PeerStatus, Shared};
+use crate::shared::{LogStatus, MeshOptions, PeerStatus, Shared};
 use crate::wire::Receiver;
 
 /// All links of a master. Clones are the same.
@@ -142,6 +142,11 @@ impl Mesh {
     /// All peers whose keys are known, with the state of their links.
     pub fn peers(&self) -> Vec<PeerStatus> {
         self.0.peers()
+    }
+
+    /// What is kept to be told again, and what could not be.
+    pub fn log(&self) -> LogStatus {
+        self.0.log_status()
     }
 
     /// Keeps the links until it is dropped: takes connections of peers, dials

@@ -5,6 +5,7 @@
 //! while a socket or a disk is waited for.
 
 mod skipped;
+mod status;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -29,6 +30,7 @@ use crate::log::{Bounds, Log, Told};
 use crate::peer::{Incarnation, PeerAddress, PeerId};
 use crate::pins::Pins;
 use crate::tls::Tls;
+pub use status::{LogStatus, PeerStatus};
 
 /// What a master's links are made with.
 pub struct MeshOptions {
@@ -44,19 +46,6 @@ pub struct MeshOptions {
     pub peers: Vec<PeerAddress>,
     /// The file in which it is kept what was heard of peers.
     pub heard: PathBuf,
-}
-
-/// The state of one peer, as it is shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PeerStatus {
-    /// The peer.
-    pub peer: PeerId,
-    /// Where it was dialled, while that connection holds.
-    pub dialled: Option<PeerAddress>,
-    /// Its life, while it is connected to us.
-    pub heard: Option<Incarnation>,
-    /// Messages that it has not acknowledged.
-    pub behind: u64,
 }
 
 pub(crate) struct Shared {
@@ -92,6 +81,8 @@ struct State {
     learnt: Vec<PeerAddress>,
     /// The last message that was forgotten before a peer was told it.
     skipped: BTreeMap<PeerId, u64>,
+    /// How many messages that were, of all peers.
+    skipped_count: u64,
 }
 
 struct Dialled {
@@ -151,25 +142,6 @@ impl Shared {
         let wanted = self.addresses.len();
         let state = self.state();
         state.dialled.len() >= wanted && state.heard_by.len() >= wanted
-    }
-
-    /// See [`Mesh::peers`](crate::Mesh::peers).
-    pub(crate) fn peers(&self) -> Vec<PeerStatus> {
-        let last = *self.last.borrow();
-        let own = self.pins.owner(self.tls.own());
-        let state = self.state();
-        let mut peers = self.pins.peers();
-        peers.retain(|peer| Some(peer) != own.as_ref());
-        let status = |peer: PeerId| {
-            let dialled = state.dialled.get(&peer);
-            PeerStatus {
-                dialled: dialled.map(|dialled| dialled.address.clone()),
-                heard: state.heard_by.get(&peer).map(|(life, _)| *life),
-                behind: last - dialled.map_or(0, |dialled| dialled.acknowledged).min(last),
-                peer,
-            }
-        };
-        peers.into_iter().map(status).collect()
     }
 
     /// Changes with every acknowledgement and every link.

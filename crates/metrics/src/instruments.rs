@@ -119,6 +119,22 @@ impl Instruments {
         }));
     }
 
+    /// The same with one label, at most [`SERIES_MAX`] values of it.
+    pub fn totals(
+        &mut self,
+        name: &str,
+        help: &'static str,
+        label: &'static str,
+        read: impl Fn() -> Vec<(String, u64)> + Send + Sync + 'static,
+    ) {
+        self.registry.register_collector(Box::new(ReadTotals {
+            name: shown(name),
+            help,
+            label,
+            read: Box::new(read),
+        }));
+    }
+
     /// The page, in the notation of OpenMetrics.
     ///
     /// # Errors
@@ -286,6 +302,31 @@ impl Collector for ReadTotal {
     }
 }
 
+struct ReadTotals {
+    name: String,
+    help: &'static str,
+    label: &'static str,
+    read: Box<dyn Fn() -> Vec<(String, u64)> + Send + Sync>,
+}
+
+impl fmt::Debug for ReadTotals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ReadTotals").field(&self.name).finish()
+    }
+}
+
+impl Collector for ReadTotals {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let kind = ConstCounter::new(0_u64).metric_type();
+        let mut all = encoder.encode_descriptor(&self.name, self.help, None, kind)?;
+        for (value, number) in (self.read)().into_iter().take(SERIES_MAX) {
+            let labels: Labels = vec![(self.label, value)];
+            ConstCounter::new(number).encode(all.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -294,6 +335,9 @@ mod tests {
     fn what_is_counted_elsewhere_is_read_when_the_page_is() {
         let mut instruments = Instruments::new(&MetricsSettings::for_test());
         instruments.total("halite.lost", "Lost", || 7);
+        instruments.totals("halite.gone", "Gone", "role", || {
+            vec![("jobs".to_owned(), 2), ("events".to_owned(), 0)]
+        });
         instruments.gauges("halite.there", "There", "role", || {
             let roles = (0..2 * SERIES_MAX).map(|number| (format!("r\"{number}"), 1.0));
             roles.collect()
@@ -301,6 +345,8 @@ mod tests {
         let page = instruments.page().unwrap();
         assert!(page.contains("# TYPE halite_lost counter\n"), "{page}");
         assert!(page.contains("\nhalite_lost_total 7\n"), "{page}");
+        let gone = "\nhalite_gone_total{role=\"jobs\"} 2\nhalite_gone_total{role=\"events\"} 0\n";
+        assert!(page.contains(gone), "{page}");
         assert!(
             page.contains("halite_there{role=\"r\\\"0\"} 1.0\n"),
             "{page}"

@@ -15,6 +15,8 @@ mod shared_spool;
 mod spooled_return;
 mod unspooled;
 
+pub use kept_returns::WaitingState;
+
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
@@ -206,6 +208,11 @@ impl Courier {
         self.spool.len()
     }
 
+    /// What is known of them. It may wait for the disk.
+    pub fn waiting_state(&self) -> WaitingState {
+        self.spool.state()
+    }
+
     /// Whether new returns can be kept on disk, as far as is known.
     pub fn keeps_on_disk(&self) -> bool {
         self.spool.keeps_on_disk()
@@ -289,6 +296,7 @@ impl Courier {
                 sequence = kept.sequence,
                 "what the spool holds is no return, dropped"
             );
+            self.spool.give_up();
             return true;
         };
         // An earlier version may have kept more than can be sent.
@@ -333,6 +341,7 @@ impl Courier {
                 asked = spooled.master,
                 "no master can store a return, dropped"
             );
+            self.spool.give_up();
         }
         is_given_up(is_refused)
     }

@@ -68,6 +68,11 @@ pub fn open(
     Ok(Some(page))
 }
 
+/// At most 4 GiB, which is more than returns may take.
+fn large_number(count: u64) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
 fn gauges(on: &mut Instruments, minion: &Arc<Minion>, courier: &Arc<Courier>) {
     let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     let of = Arc::clone(minion);
@@ -91,5 +96,23 @@ fn gauges(on: &mut Instruments, minion: &Arc<Minion>, courier: &Arc<Courier>) {
         "halite.minion.returns.waiting",
         "Returns that no master has yet",
         move || number(of.waiting()),
+    );
+    let of = Arc::clone(courier);
+    on.gauge(
+        "halite.minion.returns.waiting_bytes",
+        "Bytes of the returns that no master has yet",
+        move || large_number(of.waiting_state().bytes),
+    );
+    let of = Arc::clone(courier);
+    on.gauge(
+        "halite.minion.returns.oldest_seconds",
+        "How long the oldest return that no master has yet has waited",
+        move || of.waiting_state().oldest.as_secs_f64(),
+    );
+    let of = Arc::clone(courier);
+    on.total(
+        "halite.minion.returns.dropped",
+        "Returns that were given up",
+        move || of.waiting_state().dropped,
     );
 }

@@ -28,3 +28,10 @@ pub struct Dropped {
     /// Because the disk does not give them back.
     pub unreadable: u64,
 }
+
+impl Dropped {
+    /// All of them.
+    pub fn total(self) -> u64 {
+        self.too_much + self.too_old + self.unreadable
+    }
+}

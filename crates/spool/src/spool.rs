@@ -173,6 +173,12 @@ impl Spool {
         self.pending_bytes
     }
 
+    /// How long the oldest message that is pending has waited; `None` if none is.
+    pub fn oldest_age(&self, now: Moment) -> Option<Duration> {
+        let (_, oldest) = self.pending.first_key_value()?;
+        Some(oldest.waiting.age(now))
+    }
+
     /// Whether a message of so many bytes fits without an older one being dropped.
     pub fn has_room(&self, bytes: usize) -> bool {
         let bytes = (bytes + stamp::TIME_BYTES) as u64;

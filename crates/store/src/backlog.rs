@@ -61,6 +61,12 @@ pub struct Waits {
     pub refused: usize,
     /// Why the server did not take it the last time it was tried.
     pub reason: Option<String>,
+    /// How long the oldest of it has waited; `None` if nothing does.
+    pub oldest: Option<Duration>,
+    /// How much found no room, or was not taken by the disk, since this was opened.
+    pub turned_away: u64,
+    /// How much had its place and was lost since then: the disk does not give it back.
+    pub dropped: u64,
 }
 
 /// What waits for one server.
@@ -133,12 +139,17 @@ impl Backlog {
     pub(crate) fn push(&self, payload: &[u8], why: &str) -> Option<u64> {
         let mut state = self.shared.lock();
         if !state.has_room(payload.len()) {
+            state.turned_away += 1;
             return None;
         }
-        let pushed = state.spool.append(Moment::now(), payload);
-        let sequence = pushed
-            .inspect_err(|error| tracing::error!(%error, "nothing can wait for the store"))
-            .ok()?;
+        let sequence = match state.spool.append(Moment::now(), payload) {
+            Ok(sequence) => sequence,
+            Err(error) => {
+                tracing::error!(%error, "nothing can wait for the store");
+                state.turned_away += 1;
+                return None;
+            }
+        };
         if state.since.is_none() {
             state.since = Some((SystemTime::now(), Instant::now()));
             state.stored = 0;
@@ -167,6 +178,9 @@ impl Backlog {
             since: state.since.map(|(wall, _)| wall),
             refused: state.refused(),
             reason: state.reason.clone(),
+            oldest: state.spool.oldest_age(Moment::now()),
+            turned_away: state.turned_away,
+            dropped: state.spool.dropped().total(),
         }
     }
 }

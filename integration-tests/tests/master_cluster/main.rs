@@ -13,6 +13,7 @@ mod fleets;
 mod hot_list;
 mod isolated;
 mod members;
+mod monitored;
 mod once;
 mod python;
 mod support;

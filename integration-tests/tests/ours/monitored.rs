@@ -158,6 +158,10 @@ fn a_master_a_minion_and_an_api_count_what_they_do() -> Result<()> {
             "halite_highstate_last_success{minion=\"web1\"} 1.0\n",
             "halite_highstate_last_changed{minion=\"web1\"} 1.0\n",
             "halite_highstate_last_timestamp_seconds{minion=\"web1\"} ",
+            "halite_highstate_minions 1.0\n",
+            "halite_highstate_minions_failed 0.0\n",
+            "halite_replay_jobs 2.0\n",
+            "halite_replay_dropped_total 0\n",
             "halite_returns_stored_total{result=\"stored\"} ",
             "halite_store_available{role=\"jobs\"} 1.0\n",
             "halite_requests_waiting{lane=\"general\"} 0.0\n",
@@ -175,6 +179,9 @@ fn a_master_a_minion_and_an_api_count_what_they_do() -> Result<()> {
             "halite_minion_masters_ready 1.0\n",
             "halite_minion_jobs_running 0.0\n",
             "halite_minion_returns_waiting 0.0\n",
+            "halite_minion_returns_waiting_bytes 0.0\n",
+            "halite_minion_returns_oldest_seconds 0.0\n",
+            "halite_minion_returns_dropped_total 0\n",
             "target_info{service_name=\"salt-minion\"",
         ],
     )?;
@@ -194,5 +201,11 @@ fn a_master_a_minion_and_an_api_count_what_they_do() -> Result<()> {
             "target_info{service_name=\"salt-api\"",
         ],
     )?;
+
+    // What is not there any more raises no alarm.
+    master.key(&["-y", "-d", "web1"])?.ok()?;
+    page_with(at(of_master), &["halite_highstate_minions 0.0\n"])?;
+    let said = asked(at(of_master), "/metrics")?;
+    ensure!(!said.contains("minion=\"web1\""), "{said}");
     Ok(())
 }

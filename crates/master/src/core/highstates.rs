@@ -1,8 +1,9 @@
 //! Highstates: which jobs are some, how they came out, and the last one of each minion.
 //!
-//! Invariant: of a bounded number of minions the last one is remembered; the one that
-//! was heard longest ago gives way.
+//! Invariant: of a bounded number of minions the last one is remembered; those that
+//! were heard longest ago give way.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use halite_proto::{Map, MinionId, Value};
@@ -73,10 +74,14 @@ impl Outcome {
     }
 }
 
+/// When a minion's last highstate came back, in seconds since 1970, and how it came
+/// out.
+pub type Last = (i64, Outcome);
+
 /// The last highstate of each minion.
 #[derive(Debug)]
 pub struct LastHighstates {
-    of: HashMap<MinionId, (i64, Outcome)>,
+    of: HashMap<MinionId, Last>,
     minions_max: usize,
 }
 
@@ -92,18 +97,58 @@ impl LastHighstates {
     /// A minion has returned one, at a time in seconds.
     pub fn record(&mut self, id: &MinionId, at_s: i64, outcome: Outcome) {
         if self.of.len() >= self.minions_max && !self.of.contains_key(id) {
-            let oldest = self.of.iter().min_by_key(|(_, (at_s, _))| *at_s);
-            if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
-                self.of.remove(&oldest);
-            }
+            self.make_room();
         }
         self.of.insert(id.clone(), (at_s, outcome));
     }
 
-    /// All of them: whose, when, and how it came out.
-    pub fn all(&self) -> impl Iterator<Item = (&MinionId, i64, Outcome)> {
-        let all = self.of.iter();
-        all.map(|(id, (at_s, outcome))| (id, *at_s, *outcome))
+    /// Forgets a tenth at once, so that one more does not cost a look at all.
+    fn make_room(&mut self) {
+        const PARTS: usize = 10;
+        let count = (self.minions_max / PARTS).max(1).min(self.of.len());
+        let mut all: Vec<_> = self.of.iter().map(|(id, (at_s, _))| (*at_s, id)).collect();
+        if count < all.len() {
+            all.select_nth_unstable(count);
+        }
+        let oldest: Vec<_> = all[..count].iter().map(|(_, id)| (*id).clone()).collect();
+        for id in oldest {
+            self.of.remove(&id);
+        }
+    }
+
+    /// Forgets minions that are not known any more.
+    pub fn retain(&mut self, is_known: impl Fn(&MinionId) -> bool) {
+        self.of.retain(|id, _| is_known(id));
+    }
+
+    /// Of how many minions one is remembered.
+    pub fn len(&self) -> usize {
+        self.of.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// Of how many minions it failed.
+    pub fn failed(&self) -> usize {
+        let all = self.of.values();
+        all.filter(|(_, outcome)| !outcome.is_ok).count()
+    }
+
+    /// Those of so many minions: the ones that failed first, then the newest.
+    pub fn first(&self, count: usize) -> Vec<(&MinionId, Last)> {
+        let mut all: Vec<_> = self.of.iter().map(|(id, last)| (id, *last)).collect();
+        if count < all.len() {
+            // By their ids at last, so that each page has the same ones.
+            let place = |(id, (at_s, outcome)): &(&MinionId, Last)| {
+                (outcome.is_ok, Reverse(*at_s), (*id).clone())
+            };
+            all.select_nth_unstable_by_key(count, place);
+            all.truncate(count);
+        }
+        all
     }
 }
 
@@ -150,19 +195,56 @@ mod tests {
         assert!(!Outcome::of(Some(&nothing), Some(false)).is_ok);
     }
 
+    fn id(name: &str) -> MinionId {
+        MinionId::parse(name).unwrap()
+    }
+
+    fn outcome(is_ok: bool) -> Outcome {
+        let ret = Value::from(Map::new());
+        Outcome::of(Some(&ret), Some(is_ok))
+    }
+
+    fn names(last: &LastHighstates, count: usize) -> Vec<&str> {
+        let first = last.first(count).into_iter();
+        let mut names: Vec<_> = first.map(|(id, _)| id.as_str()).collect();
+        names.sort_unstable();
+        names
+    }
+
     #[test]
     fn the_one_heard_longest_ago_gives_way() {
-        let id = |name: &str| MinionId::parse(name).unwrap();
-        let outcome = Outcome::of(None, None);
         let mut last = LastHighstates::new(2);
         for (at_s, name) in [(1, "a"), (2, "b"), (3, "a"), (4, "c")] {
-            last.record(&id(name), at_s, outcome);
+            last.record(&id(name), at_s, outcome(false));
         }
-        let mut known: Vec<_> = last
-            .all()
-            .map(|(id, at_s, _)| (id.as_str(), at_s))
-            .collect();
-        known.sort_unstable();
-        assert_eq!(known, [("a", 3), ("c", 4)]);
+        assert_eq!(names(&last, 9), ["a", "c"]);
+        let mut last = LastHighstates::new(20);
+        for number in 0..21 {
+            last.record(&id(&format!("m{number}")), number, outcome(true));
+        }
+        assert_eq!(last.len(), 19);
+        assert!(!names(&last, 30).contains(&"m1"));
+        assert!(names(&last, 30).contains(&"m2"));
+    }
+
+    #[test]
+    fn where_not_all_are_shown_those_that_failed_are() {
+        let mut last = LastHighstates::new(9);
+        for (at_s, name, is_ok) in [
+            (1, "a", false),
+            (2, "b", true),
+            (3, "c", true),
+            (4, "d", false),
+        ] {
+            last.record(&id(name), at_s, outcome(is_ok));
+        }
+        assert_eq!(names(&last, 1), ["d"]);
+        assert_eq!(names(&last, 2), ["a", "d"]);
+        assert_eq!(names(&last, 3), ["a", "c", "d"]);
+        assert_eq!((last.len(), last.failed()), (4, 2));
+        last.record(&id("d"), 5, outcome(true));
+        assert_eq!(last.failed(), 1);
+        last.retain(|id| id.as_str() != "a");
+        assert_eq!((names(&last, 9), last.failed()), (vec!["b", "c", "d"], 0));
     }
 }

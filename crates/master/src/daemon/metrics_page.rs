@@ -1,16 +1,20 @@
 //! `metrics`: the page that monitoring asks for.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use halite_mesh::{Mesh, PeerStatus};
 use halite_metrics::pages::{self, PagePort};
 use halite_metrics::{Instruments, MetricsSettings};
 use halite_store::Waits;
 
 use super::page_port;
+use crate::core::highstates::{LastHighstates, Outcome};
 use crate::error::StartError;
 use crate::events::bus::Bus;
 use crate::jobs::Jobs;
+use crate::keys::Keys;
+use crate::limits::HIGHSTATES_SHOWN_MAX;
 use crate::master::Master;
 use crate::serving::server::Server;
 
@@ -41,6 +45,17 @@ pub(super) fn open(
     });
     bus(&mut instruments, &master.bus);
     stores(&mut instruments, &master.jobs);
+    if let Some(meters) = &master.telemetry.meters {
+        let last = Highstates {
+            last: meters.highstates(),
+            keys: Arc::downgrade(&master.keys),
+        };
+        highstates(&mut instruments, &last);
+    }
+    kept_jobs(&mut instruments, &master.jobs);
+    if let Some(cluster) = &master.cluster {
+        links(&mut instruments, &cluster.mesh);
+    }
     let page = page_port::open("metrics", settings.address, pages::metrics(instruments))?;
     tracing::info!("metrics are at http://{}/metrics", settings.address);
     Ok(page)
@@ -62,6 +77,67 @@ fn bus(on: &mut Instruments, bus: &Arc<Bus>) {
     on.total("halite.bus.events.dropped", help, move || {
         of.upgrade().map_or(0, |bus| bus.lost())
     });
+}
+
+/// The last highstates of the minions whose keys are accepted.
+#[derive(Clone)]
+struct Highstates {
+    last: Arc<Mutex<LastHighstates>>,
+    keys: Weak<Keys>,
+}
+
+impl Highstates {
+    /// What is remembered, without minions whose keys have gone, whoever has removed
+    /// them.
+    fn known(&self) -> Option<MutexGuard<'_, LastHighstates>> {
+        let accepted = self.keys.upgrade()?.accepted.list();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.retain(|id| accepted.binary_search(id).is_ok());
+        Some(last)
+    }
+}
+
+fn highstates(on: &mut Instruments, all: &Highstates) {
+    let of = all.clone();
+    let help = "Minions whose last highstate is known";
+    on.gauge("halite.highstate.minions", help, move || {
+        of.known().map_or(0.0, |last| number(last.len()))
+    });
+    let of = all.clone();
+    let help = "Minions whose last highstate failed";
+    on.gauge("halite.highstate.minions_failed", help, move || {
+        of.known().map_or(0.0, |last| number(last.failed()))
+    });
+    type Read = fn(i64, Outcome) -> f64;
+    let shown: [(&str, &str, Read); 3] = [
+        (
+            "halite.highstate.last_timestamp_seconds",
+            "When the last highstate of a minion was returned",
+            |at_s, _| f64::from(u32::try_from(at_s).unwrap_or(u32::MAX)),
+        ),
+        (
+            "halite.highstate.last_success",
+            "Whether the last highstate of a minion went well",
+            |_, outcome| f64::from(u8::from(outcome.is_ok)),
+        ),
+        (
+            "halite.highstate.last_changed",
+            "States that changed something in the last highstate of a minion",
+            |_, outcome| f64::from(outcome.changed),
+        ),
+    ];
+    for (name, help, read) in shown {
+        let of = all.clone();
+        on.gauges(name, help, "minion", move || {
+            let Some(last) = of.known() else {
+                return Vec::new();
+            };
+            let first = last.first(HIGHSTATES_SHOWN_MAX).into_iter();
+            first
+                .map(|(id, (at_s, outcome))| (id.to_string(), read(at_s, outcome)))
+                .collect()
+        });
+    }
 }
 
 fn stores(on: &mut Instruments, jobs: &Arc<Jobs>) {
@@ -95,20 +171,123 @@ fn stores(on: &mut Instruments, jobs: &Arc<Jobs>) {
     for (name, help, read) in shown {
         let of = Arc::downgrade(jobs);
         on.gauges(name, help, "role", move || {
-            of.upgrade()
-                .map_or_else(Vec::new, |jobs| waiting(&jobs, read))
+            of.upgrade().map_or_else(Vec::new, |jobs| {
+                by_role(&jobs, |all: &mut f64, waits| *all += read(waits))
+            })
+        });
+    }
+    let of = Arc::downgrade(jobs);
+    let help = "How long the oldest write that waits on disk has waited";
+    on.gauges(
+        "halite.store.waiting.oldest_seconds",
+        help,
+        "role",
+        move || {
+            of.upgrade().map_or_else(Vec::new, |jobs| {
+                by_role(&jobs, |oldest: &mut f64, waits| {
+                    let age = waits.oldest.unwrap_or_default();
+                    *oldest = oldest.max(age.as_secs_f64());
+                })
+            })
+        },
+    );
+    lost_writes(on, jobs);
+}
+
+fn lost_writes(on: &mut Instruments, jobs: &Arc<Jobs>) {
+    type Read = fn(&Waits) -> u64;
+    let shown: [(&str, &str, Read); 2] = [
+        (
+            "halite.store.turned_away",
+            "Writes that found no room on disk to wait for a server",
+            |waits| waits.turned_away,
+        ),
+        (
+            "halite.store.dropped",
+            "Writes that waited on disk, which does not give them back",
+            |waits| waits.dropped,
+        ),
+    ];
+    for (name, help, read) in shown {
+        let of = Arc::downgrade(jobs);
+        on.totals(name, help, "role", move || {
+            of.upgrade().map_or_else(Vec::new, |jobs| {
+                by_role(&jobs, |all: &mut u64, waits| *all += read(waits))
+            })
         });
     }
 }
 
-/// A number of what waits, by role; several databases of events together.
-fn waiting(jobs: &Jobs, read: fn(&Waits) -> f64) -> Vec<(String, f64)> {
-    let mut all = BTreeMap::<&str, f64>::new();
+/// The jobs that minions may still ask for.
+fn kept_jobs(on: &mut Instruments, jobs: &Arc<Jobs>) {
+    let kept = |jobs: &Weak<Jobs>| {
+        let jobs = jobs.upgrade();
+        jobs.map(|jobs| jobs.missed.on_disk()).unwrap_or_default()
+    };
+    let of = Arc::downgrade(jobs);
+    let help = "Jobs that are kept for minions that come back";
+    on.gauge("halite.replay.jobs", help, move || number(kept(&of).jobs));
+    let of = Arc::downgrade(jobs);
+    let help = "Bytes of the jobs that are kept for minions that come back";
+    on.gauge("halite.replay.bytes", help, move || {
+        number(usize::try_from(kept(&of).bytes).unwrap_or(usize::MAX))
+    });
+    let of = Arc::downgrade(jobs);
+    let help = "Jobs that were forgotten before their time: there were too many";
+    on.total("halite.replay.dropped", help, move || kept(&of).dropped);
+}
+
+/// The links to the other masters of the cluster, and what is kept for them.
+fn links(on: &mut Instruments, mesh: &Mesh) {
+    type Read = fn(&PeerStatus) -> f64;
+    let shown: [(&str, &str, Read); 3] = [
+        (
+            "halite.mesh.linked",
+            "Whether a master of the cluster is connected, both ways",
+            |peer| f64::from(u8::from(peer.dialled.is_some() && peer.heard.is_some())),
+        ),
+        (
+            "halite.mesh.waiting",
+            "Messages that are kept for a master of the cluster and not acknowledged",
+            |peer| number(peer.kept.0),
+        ),
+        (
+            "halite.mesh.waiting.oldest_seconds",
+            "How long the oldest message has waited that a master has not acknowledged",
+            |peer| peer.kept.1.unwrap_or_default().as_secs_f64(),
+        ),
+    ];
+    for (name, help, read) in shown {
+        let of = mesh.clone();
+        on.gauges(name, help, "peer", move || {
+            let peers = of.peers().into_iter();
+            peers
+                .map(|peer| (peer.peer.to_string(), read(&peer)))
+                .collect()
+        });
+    }
+    let of = mesh.clone();
+    let help = "Messages that are kept to be told to masters of the cluster again";
+    on.gauge("halite.mesh.log", help, move || number(of.log().messages));
+    let of = mesh.clone();
+    let help = "Bytes of the messages that are kept to be told again";
+    on.gauge("halite.mesh.log_bytes", help, move || {
+        number(of.log().bytes)
+    });
+    let of = mesh.clone();
+    let help = "Messages that were forgotten before a master of the cluster was told them";
+    on.total("halite.mesh.skipped", help, move || of.log().skipped);
+}
+
+/// Something of what waits, by role; of several databases of events together.
+fn by_role<N: Default>(jobs: &Jobs, add: impl Fn(&mut N, &Waits)) -> Vec<(String, N)> {
+    let mut all = BTreeMap::<&str, N>::new();
     for (role, waits) in jobs.health.waits() {
-        *all.entry(role).or_default() += read(&waits);
+        add(all.entry(role).or_default(), &waits);
     }
     let all = all.into_iter();
-    all.map(|(role, count)| (role.to_owned(), count)).collect()
+    all.map(|(role, number)| (role.to_owned(), number))
+        .collect()
 }
 
 fn number(count: usize) -> f64 {

@@ -115,6 +115,19 @@ impl MissedJobs {
         memory.missed.record(now_s, job);
     }
 
+    /// What the memory on disk holds, and what it has lost; nothing where it is off.
+    pub(crate) fn on_disk(&self) -> OnDisk {
+        let memory = self.lock();
+        let spool = memory.spool.as_ref();
+        let dropped = spool.map(Spool::dropped).unwrap_or_default();
+        OnDisk {
+            jobs: spool.map_or(0, Spool::len),
+            bytes: spool.map_or(0, Spool::bytes),
+            // The window ends for each of them.
+            dropped: dropped.too_much + dropped.unreadable,
+        }
+    }
+
     /// Whether all of these minions can ask for a job, and have not returned it.
     pub(crate) fn is_open(&self, jid: &Jid, minions: &[MinionId]) -> bool {
         self.lock().missed.is_open(jid, minions)
@@ -167,6 +180,17 @@ impl MissedJobs {
     fn lock(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The jobs of the last while, as they lie on disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OnDisk {
+    /// How many there are.
+    pub(crate) jobs: usize,
+    /// Their size.
+    pub(crate) bytes: u64,
+    /// How many were forgotten before their time.
+    pub(crate) dropped: u64,
 }
 
 impl Memory {

@@ -1,6 +1,6 @@
 //! What monitoring reads (`metrics`), under Salt's names where it has them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use halite_metrics::{Count, Instruments, MetricsSettings, Timing};
@@ -10,7 +10,7 @@ use halite_proto::returns::JobReturn;
 use crate::clock::now_s;
 use crate::core::gate::Cause;
 use crate::core::highstates::{LastHighstates, Outcome, is_highstate, is_test};
-use crate::limits::HIGHSTATES_SHOWN_MAX;
+use crate::limits::HIGHSTATES_KEPT_MAX;
 
 /// The first parts of the tags that masters fire; minions choose others.
 const TAG_PREFIXES: [&str; 16] = [
@@ -65,7 +65,7 @@ impl Meters {
                 "Returns, by whether they were stored",
                 &["result"],
             ),
-            highstates: Arc::new(Mutex::new(LastHighstates::new(HIGHSTATES_SHOWN_MAX))),
+            highstates: Arc::new(Mutex::new(LastHighstates::new(HIGHSTATES_KEPT_MAX))),
             sign_ins: on.count("salt.auth.attempts", "Sign-ins of minions", &["result"]),
             refused: on.count(
                 "halite.requests.refused",
@@ -82,38 +82,12 @@ impl Meters {
                 .count("salt.events.fired", "Events on the bus", &["tag_prefix"])
                 .reserving(&TAG_PREFIXES),
         };
-        meters.show_highstates(&mut on);
         (meters, on)
     }
 
-    fn show_highstates(&self, on: &mut Instruments) {
-        type Read = fn(i64, Outcome) -> f64;
-        let shown: [(&str, &str, Read); 3] = [
-            (
-                "halite.highstate.last_timestamp_seconds",
-                "When the last highstate of a minion was returned",
-                |at_s, _| f64::from(u32::try_from(at_s).unwrap_or(u32::MAX)),
-            ),
-            (
-                "halite.highstate.last_success",
-                "Whether the last highstate of a minion went well",
-                |_, outcome| f64::from(u8::from(outcome.is_ok)),
-            ),
-            (
-                "halite.highstate.last_changed",
-                "States that changed something in the last highstate of a minion",
-                |_, outcome| f64::from(outcome.changed),
-            ),
-        ];
-        for (name, help, read) in shown {
-            let highstates = Arc::clone(&self.highstates);
-            on.gauges(name, help, "minion", move || {
-                let last = lock(&highstates);
-                let all = last.all();
-                all.map(|(id, at_s, outcome)| (id.to_string(), read(at_s, outcome)))
-                    .collect()
-            });
-        }
+    /// The last highstates.
+    pub(crate) fn highstates(&self) -> Arc<Mutex<LastHighstates>> {
+        Arc::clone(&self.highstates)
     }
 
     /// A job has left.
@@ -139,7 +113,9 @@ impl Meters {
             && !is_test(&job.fun_args)
         {
             let outcome = Outcome::of(Some(&job.ret), Some(job.success));
-            lock(&self.highstates).record(id, now_s(), outcome);
+            let last = self.highstates.lock();
+            let mut last = last.unwrap_or_else(PoisonError::into_inner);
+            last.record(id, now_s(), outcome);
         }
     }
 
@@ -158,10 +134,6 @@ impl Meters {
         self.handled.add(&[cmd]);
         self.durations.add(cmd, took);
     }
-}
-
-fn lock(highstates: &Mutex<LastHighstates>) -> MutexGuard<'_, LastHighstates> {
-    highstates.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A job of several functions counts as one.

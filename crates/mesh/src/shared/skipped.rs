@@ -6,9 +6,14 @@ use crate::limits::PEERS_MAX;
 use crate::peer::PeerId;
 
 impl Shared {
-    /// A peer is told that the messages up to this one are forgotten.
-    pub(crate) fn record_skipped(&self, peer: &PeerId, number: u64) {
+    /// A peer that was told the messages up to `told` is told that those up to `number`
+    /// are forgotten.
+    pub(crate) fn record_skipped(&self, peer: &PeerId, told: u64, number: u64) {
         let mut state = self.state();
+        // One that has heard nothing yet has missed nothing.
+        if told > 0 {
+            state.skipped_count += number.saturating_sub(told);
+        }
         if state.skipped.len() < 2 * PEERS_MAX || state.skipped.contains_key(peer) {
             state.skipped.insert(peer.clone(), number);
         }

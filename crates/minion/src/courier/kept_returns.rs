@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use halite_spool::{Limits, Moment, Pending, Spool, SpoolError};
 use tracing::{error, info, warn};
@@ -16,6 +17,18 @@ use crate::limits::DELIVERIES_MAX;
 
 /// Called with each return that an earlier run has left.
 type Found = Box<dyn Fn(&[u8]) + Send>;
+
+/// What is known of the returns that wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitingState {
+    /// Their bytes, on disk and in memory.
+    pub bytes: u64,
+    /// How long the oldest one has waited; zero if none does.
+    pub oldest: Duration,
+    /// How many were given up since the minion began: they became too old or too many,
+    /// no master could store them, or the disk did not give them back.
+    pub dropped: u64,
+}
 
 /// The returns.
 pub(super) struct KeptReturns {
@@ -28,6 +41,8 @@ pub(super) struct KeptReturns {
     pub(super) unspooled: Unspooled,
     /// Whether the log says already that the disk fails.
     pub(super) failure_logged: bool,
+    /// How many were lost in memory.
+    lost: u64,
 }
 
 impl KeptReturns {
@@ -41,6 +56,7 @@ impl KeptReturns {
             spool: None,
             unspooled: Unspooled::default(),
             failure_logged: false,
+            lost: 0,
         };
         if let Err(error) = kept.spool() {
             kept.log_failure(&error);
@@ -51,6 +67,19 @@ impl KeptReturns {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.spool.as_ref().map_or(0, Spool::len) + self.unspooled.len()
+    }
+
+    /// What they take, how old they are, and how many were lost.
+    pub(super) fn state(&self, now: Moment) -> WaitingState {
+        let spool = self.spool.as_ref();
+        let in_spool = spool.and_then(|spool| spool.oldest_age(now));
+        let in_memory = self.unspooled.oldest_age(now);
+        let dropped = spool.map_or(0, |spool| spool.dropped().total());
+        WaitingState {
+            bytes: spool.map_or(0, Spool::bytes) + self.unspooled.bytes() as u64,
+            oldest: in_spool.max(in_memory).unwrap_or_default(),
+            dropped: dropped + self.lost,
+        }
     }
 
     /// The spool, opened if that is possible now.
@@ -77,6 +106,7 @@ impl KeptReturns {
                 self.log_failure(&error);
                 let (sequence, dropped) = self.unspooled.put(now, packed);
                 if dropped > 0 {
+                    self.lost += dropped as u64;
                     error!(
                         returns = dropped,
                         "there is no room for more returns in memory; the oldest are lost"
@@ -143,6 +173,7 @@ impl KeptReturns {
         }
         let lost = self.unspooled.expire(now, self.limits.age_max);
         if lost > 0 {
+            self.lost += lost as u64;
             error!(returns = lost, "no master took them in time; they are lost");
         }
     }

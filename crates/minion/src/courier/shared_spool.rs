@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use halite_spool::{Limits, Moment, Pending, Spool, SpoolError, Unsynced};
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use tracing::warn;
 
-use super::kept_returns::KeptReturns;
+use super::kept_returns::{KeptReturns, WaitingState};
 use crate::core::sign_in::chain;
 use crate::limits::SPOOL_SYNC_INTERVAL;
 
@@ -34,6 +34,8 @@ pub(super) struct SharedSpool {
     arrived: Mutex<Vec<u64>>,
     appended: Notify,
     untidy: Notify,
+    /// How many returns no master could store.
+    given_up: AtomicU64,
 }
 
 impl SharedSpool {
@@ -51,12 +53,26 @@ impl SharedSpool {
             arrived: Mutex::default(),
             appended: Notify::new(),
             untidy: Notify::new(),
+            given_up: AtomicU64::new(0),
         }
     }
 
     /// How many returns wait.
     pub(super) fn len(&self) -> usize {
         self.count.load(Ordering::Relaxed)
+    }
+
+    /// What they take, how old they are, and how many were given up. It may wait for the
+    /// disk.
+    pub(super) fn state(&self) -> WaitingState {
+        let mut state = self.kept().state(Moment::now());
+        state.dropped += self.given_up.load(Ordering::Relaxed);
+        state
+    }
+
+    /// A return is given up although it is still kept.
+    pub(super) fn give_up(&self) {
+        self.given_up.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many of them would be lost with this process.

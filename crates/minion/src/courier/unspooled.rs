@@ -41,6 +41,17 @@ impl Unspooled {
         self.returns.len()
     }
 
+    /// Their bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How long the oldest has waited.
+    pub(super) fn oldest_age(&self, now: Moment) -> Option<Duration> {
+        let oldest = self.returns.front()?;
+        Some(now.steady.saturating_duration_since(oldest.since))
+    }
+
     /// Keeps a return. Returns its number, and how many older ones were dropped to
     /// make room.
     pub(super) fn put(&mut self, now: Moment, packed: Vec<u8>) -> (u64, usize) {

@@ -49,6 +49,8 @@ pub(super) struct State {
     pub(super) count_max: usize,
     /// Most bytes of those that were not set aside.
     pub(super) bytes_max: u64,
+    /// How many found no room.
+    pub(super) turned_away: u64,
     /// How many the server has ever taken.
     taken: u64,
     /// The next batch lies behind this one.
@@ -80,6 +82,7 @@ impl State {
             is_closing: false,
             count_max,
             bytes_max: WAITING_BYTES_MAX,
+            turned_away: 0,
             taken: 0,
             after: 0,
             refusals: BTreeMap::new(),

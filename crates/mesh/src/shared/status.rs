@@ -1,0 +1,66 @@
+//! How the links and what is kept for peers are shown.
+
+use std::time::{Duration, Instant};
+
+use super::Shared;
+use crate::peer::{Incarnation, PeerAddress, PeerId};
+
+/// The state of one peer, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerStatus {
+    /// The peer.
+    pub peer: PeerId,
+    /// Where it was dialled, while that connection holds.
+    pub dialled: Option<PeerAddress>,
+    /// Its life, while it is connected to us.
+    pub heard: Option<Incarnation>,
+    /// Messages that it has not acknowledged.
+    pub behind: u64,
+    /// How many of them are kept for it, and for how long the oldest.
+    pub kept: (usize, Option<Duration>),
+}
+
+/// What is kept to be told again, and what could not be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogStatus {
+    /// Messages that are kept.
+    pub messages: usize,
+    /// Their bytes.
+    pub bytes: usize,
+    /// Messages that were forgotten before a peer was told them, for each such peer.
+    pub skipped: u64,
+}
+
+impl Shared {
+    /// See [`Mesh::peers`](crate::Mesh::peers).
+    pub(crate) fn peers(&self) -> Vec<PeerStatus> {
+        let last = *self.last.borrow();
+        let own = self.pins.owner(self.tls.own());
+        let now = Instant::now();
+        let state = self.state();
+        let mut peers = self.pins.peers();
+        peers.retain(|peer| Some(peer) != own.as_ref());
+        let status = |peer: PeerId| {
+            let dialled = state.dialled.get(&peer);
+            let acknowledged = dialled.map_or(0, |dialled| dialled.acknowledged);
+            PeerStatus {
+                kept: self.log().behind(acknowledged, now),
+                dialled: dialled.map(|dialled| dialled.address.clone()),
+                heard: state.heard_by.get(&peer).map(|(life, _)| *life),
+                behind: last - acknowledged.min(last),
+                peer,
+            }
+        };
+        peers.into_iter().map(status).collect()
+    }
+
+    /// See [`Mesh::log`](crate::Mesh::log).
+    pub(crate) fn log_status(&self) -> LogStatus {
+        let (messages, bytes) = self.log().depth();
+        LogStatus {
+            messages,
+            bytes,
+            skipped: self.state().skipped_count,
+        }
+    }
+}

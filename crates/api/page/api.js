@@ -69,6 +69,14 @@ export async function stats() {
   return (await ask("stats")).json();
 }
 
+// What has become of the connections of all minions, or of one, as all masters know.
+export async function history(id) {
+  const said = await ask(id ? `history/${encodeURIComponent(id)}` : "history");
+  const [found] = (await said.json()).return;
+  if (found?.minions) return found;
+  throw new ApiError(500, asText(found));
+}
+
 async function post(path, body) {
   const headers = { "Content-Type": "application/json" };
   const response = await ask(path, { method: "POST", headers, body: JSON.stringify(body) });

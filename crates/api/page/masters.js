@@ -1,17 +1,19 @@
 // Masters: whether they agree, are linked, and can store what they should.
 
 import { runner, stats } from "./api.js";
-import { el, every, fill } from "./dom.js";
+import { el, every, fill, svg } from "./dom.js";
+import { losses, mayHistory, readHistory } from "./history.js";
 import { mark, tree } from "./results.js";
 import { mayRunner } from "./rights.js";
 import { T } from "./texts.js";
 
 const READ_EVERY_MS = 15_000;
 const COMPARE_EVERY_MS = 30_000;
+const HISTORY_EVERY_MS = 60_000;
 const COMPARE_WITHIN_S = 10;
 const KEPT = "halite-masters";
 
-const SHOWN = ["cluster.status", "cluster.members", "store.status", "masters.compare", "jobs.master", "queue.list_queues"];
+const SHOWN = ["cluster.status", "cluster.members", "store.status", "masters.compare", "jobs.master", "queue.list_queues", "minions.history"];
 
 export const mayMasters = () => SHOWN.some(mayRunner);
 
@@ -38,6 +40,7 @@ export function mastersView(place) {
     return again;
   };
   if (mayRunner("masters.compare")) compare(panel);
+  if (mayHistory()) panel(T.losses, connections, HISTORY_EVERY_MS);
   if (mayRunner("cluster.status")) panel(T.cluster, cluster, READ_EVERY_MS);
   if (mayRunner("store.status")) panel(T.stores, stores, READ_EVERY_MS);
   if (mayRunner("jobs.master")) panel(T.runnersNow, runners, READ_EVERY_MS);
@@ -91,6 +94,38 @@ async function cluster() {
     el("td", {}, member.connected ? T.connected : T.notConnected),
     el("td", {}, T.behind(member.behind))));
   return [rows.length > 0 && el("table", {}, el("tbody", {}, rows)), tree(status)];
+}
+
+const LOSS_HOURS = 6;
+const LOSS_BARS = 72;
+const LOSSES_LISTED = 12;
+
+// Disconnections and failovers of all minions, as bars over the last hours, and the
+// newest of them.
+async function connections() {
+  const end = Date.now();
+  const span = LOSS_HOURS * 3_600_000;
+  const all = losses(await readHistory()).filter(({ at }) => at > end - span);
+  const moved = all.filter(({ isMove }) => isMove).length;
+  const counts = Array.from({ length: LOSS_BARS }, () => ({ lost: 0, moved: 0 }));
+  for (const { at, isMove } of all) {
+    const bar = Math.min(LOSS_BARS - 1, Math.max(0, Math.floor(((at - end + span) / span) * LOSS_BARS)));
+    counts[bar][isMove ? "moved" : "lost"] += 1;
+  }
+  const most = Math.max(1, ...counts.map((bar) => bar.lost + bar.moved));
+  const bars = counts.flatMap((bar, at) => {
+    const scale = (count) => (count / most) * 50;
+    const rect = (count, below, kind) => count > 0 && svg("rect", { x: at * 5, y: 55 - scale(below + count), width: 4, height: scale(count), class: kind });
+    return [rect(bar.lost, 0, "away"), rect(bar.moved, bar.lost, "change")];
+  });
+  const words = T.lossCount(all.length - moved, moved, LOSS_HOURS);
+  const rows = all.slice(0, LOSSES_LISTED).map((loss) => el("tr", {},
+    el("td", {}, el("time", { class: "muted" }, T.clock(loss.at))),
+    el("td", {}, el("a", { href: `#/why/${encodeURIComponent(loss.id)}` }, loss.id)),
+    el("td", {}, mark(loss.isMove ? "changed" : "bad"), " ", loss.isMove ? T.moved(loss.from, loss.master) : T.lost(loss.master))));
+  return [el("p", {}, words),
+    el("div", { class: "timeline losses" }, svg("svg", { viewBox: `0 0 ${LOSS_BARS * 5} 56`, preserveAspectRatio: "none", role: "img", "aria-label": words }, bars)),
+    el("table", {}, el("tbody", {}, rows))];
 }
 
 async function stores() {

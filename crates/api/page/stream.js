@@ -8,7 +8,8 @@ const RECENT_CHARS_MAX = 32_000_000;
 const AGAIN_MS = 3000;
 // Changes of connections that are kept of one minion, and minions with any.
 const CHANGES_MAX = 60;
-const MINIONS_MAX = 5000;
+const MINIONS_MAX = 10_000;
+const EVENT_AFTER_MS = 1000;
 
 const listeners = new Set();
 const recent = [];
@@ -103,6 +104,16 @@ export function noteConnection(id, isHere, at) {
   known.push({ isHere, at });
   if (known.length > CHANGES_MAX) known.shift();
   changes.set(id, known);
+}
+
+// What the masters know of a minion's connection takes the place of what was heard until
+// the last of it: `{at, isHere, masters}`, the oldest first.
+export function setConnections(id, told) {
+  if (told.length === 0 || (!changes.has(id) && changes.size >= MINIONS_MAX)) return;
+  const last = told.at(-1);
+  // An event comes a moment after what it tells.
+  const later = connectionsOf(id).filter(({ at, isHere }) => at > last.at + EVENT_AFTER_MS || (at > last.at && isHere !== last.isHere));
+  changes.set(id, [...told, ...later].slice(-CHANGES_MAX));
 }
 
 // The known changes of a minion's connection, the oldest first.

@@ -149,13 +149,33 @@ export const T = {
   notTargeted: "The master knows no such minion.",
   notAccepted: "The master has not accepted a key of this name.",
   history: "What came of asking",
+  seen: "What the masters have seen",
+  noHistory: "Nothing since the masters began.",
+  change: ({ change, master, why }) => {
+    const words = {
+      connected: `connected to ${master}`,
+      disconnected: `its connection to ${master} ended`,
+      silent: `not heard any more by ${master}`,
+      signed_in: `signed in at ${master}`,
+      trusts_another: `trusts another master than ${master}`,
+      several_machines: `several machines use its key at ${master}`,
+      refused: `refused by ${master}: ${why}`,
+    };
+    return words[change] ?? change;
+  },
+  losses: "Disconnections and failovers",
+  lossCount: (lost, moved, hours) => `${plural(lost, "disconnection", "disconnections")} and ${plural(moved, "failover", "failovers")} in ${hours} h`,
+  lost: (master) => `left ${master}`,
+  moved: (from, to) => `from ${from} to ${to}`,
   itsEvents: "Its events",
   whyHint: "A minion's id",
   timeline: "Connections",
-  timelineNote: "Minions that came or went, the latest first. Needs presence_events on the master.",
+  timelineNote: "Minions that came or went, the latest first, as far as the masters remember. With presence_events on the master live.",
   noChanges: "Nothing is known of connections yet.",
   lastMinutes: (minutes) => (minutes < 60 ? `${minutes} min` : `${minutes / 60} h`),
   minute,
+  spanAt: (from, until, times) => `${new Date(from).toLocaleString()}${times > 1 ? ` – ${clock(until)}, ${times} times` : ""}`,
   span: (from, until, times) => (times > 1 ? `${clock(from)} – ${clock(until)}, ${times} times` : clock(from)),
-  connectionSpan: (id, isHere, from, until) => `${id}: ${isHere ? "connected" : "not connected"} ${clock(from)} – ${clock(until)}`,
+  connectionSpan: (id, isHere, from, until, masters) =>
+    `${id}: ${isHere ? `connected${masters ? ` to ${masters}` : ""}` : "not connected"} ${clock(from)} – ${clock(until)}`,
 };

@@ -4,6 +4,7 @@
 import { local } from "./api.js";
 import { button, el, every, fill, perFrame, svg } from "./dom.js";
 import { connectionMark, connectionText, mayFleet, minionRows } from "./fleet.js";
+import { mayHistory, readHistory } from "./history.js";
 import { mark, tree } from "./results.js";
 import { mayLocal, mayRunner } from "./rights.js";
 import { connectionsOf, listen, minionsWithChanges, recentEvents } from "./stream.js";
@@ -27,6 +28,7 @@ export function whyView(place, id) {
 function oneMinion(place, id) {
   const facts = el("div", { class: "panel" });
   const history = el("ol", { class: "history", "aria-label": T.history });
+  const seen = el("ol", { class: "history", "aria-label": T.seen });
   const heard = el("ol", { class: "events" });
   const line = el("div", { class: "timeline" });
   const meant = { tgt: [id], tgt_type: "list" };
@@ -65,7 +67,20 @@ function oneMinion(place, id) {
     drawLine();
   }
 
-  const again = () => Promise.all([look(), ping()]);
+  async function remember() {
+    if (!mayHistory()) return;
+    try {
+      const rows = (await readHistory(id)).get(id) ?? [];
+      fill(seen, rows.length === 0 && el("li", { class: "muted" }, T.noHistory), rows.reverse().map((row) =>
+        el("li", {}, mark(CHANGE_MARKS[row.change] ?? "bad"), " ",
+          el("time", { class: "muted" }, T.spanAt(row.at, row.until ?? row.at, row.times ?? 1)), " ", T.change(row))));
+    } catch (error) {
+      fill(seen, el("li", { class: "muted" }, error.message));
+    }
+    drawLine();
+  }
+
+  const again = () => Promise.all([look(), remember(), ping()]);
   const drawLine = () => fill(line, lanes([id], 60));
   const drawHeard = perFrame(() => {
     const own = recentEvents().filter(({ tag, data }) => tag.split("/").includes(id) || data?.id === id);
@@ -73,9 +88,12 @@ function oneMinion(place, id) {
   });
   fill(place, el("p", {}, el("a", { href: "#/why" }, `← ${T.why}`)), el("h1", {}, id),
     el("div", { class: "row bar" }, button(T.askNow, again, { class: "primary" }), el("span", { class: "muted" }, T.askedAgain)),
-    facts, line, el("h2", {}, T.history), history, el("h2", {}, T.itsEvents), heard);
+    facts, line, mayHistory() && [el("h2", {}, T.seen), seen], el("h2", {}, T.history), history, el("h2", {}, T.itsEvents), heard);
   if (!mayRunner("minions.status")) facts.remove();
-  const stop = listen(() => drawHeard());
+  const stop = listen(({ tag, data }) => {
+    drawHeard();
+    if (tag === "salt/presence/change" && [...(data.new ?? []), ...(data.lost ?? [])].includes(id)) remember();
+  });
   const stopAsking = every(ASK_EVERY_MS, again);
   again();
   drawLine();
@@ -86,6 +104,9 @@ function oneMinion(place, id) {
     drawHeard.cancel();
   };
 }
+
+// How it is marked what has become of a minion; whatever else is bad.
+const CHANGE_MARKS = { connected: "good", signed_in: "good" };
 
 function factsOf(row) {
   const { id, connected, proven, since, ...rest } = row;
@@ -110,11 +131,18 @@ function timeline(place) {
   const stop = listen(({ tag }) => /^salt\/(presence\/change|minion\/[^/]+\/start)$/.test(tag) && draw());
   const stopDrawing = every(10_000, draw);
   // What was before this page was opened, as far as the master knows.
-  if (mayRunner("minions.status")) minionRows({ tgt: "*", tgt_type: "glob" }, false).then(draw, () => {});
+  const remember = async () => {
+    if (mayRunner("minions.status")) await minionRows({ tgt: "*", tgt_type: "glob" }, false);
+    if (mayHistory()) await readHistory();
+    draw();
+  };
+  remember().catch(() => {});
+  const stopReading = every(ASK_EVERY_MS, () => remember().catch(() => {}));
   draw();
   return () => {
     stop();
     stopDrawing();
+    stopReading();
     draw.cancel();
   };
 }
@@ -137,8 +165,11 @@ function lanes(ids, minutes) {
       const until = known[at + 1]?.at ?? end;
       if (until < begin) return null;
       const width = Math.max(2, x(until) - x(change.at));
-      const words = T.connectionSpan(id, change.isHere, change.at, until);
-      return svg("rect", { x: x(change.at), y: lane * LANE_PX + 4, width, height: LANE_PX - 8, rx: 2, class: change.isHere ? "here" : "away" }, svg("title", {}, words));
+      const words = T.connectionSpan(id, change.isHere, change.at, until, change.masters);
+      const before = known[at - 1];
+      const isMove = change.isHere && before?.isHere && change.masters !== before.masters;
+      const kind = change.isHere ? (isMove ? "here moved" : "here") : "away";
+      return svg("rect", { x: x(change.at), y: lane * LANE_PX + 4, width, height: LANE_PX - 8, rx: 2, class: kind }, svg("title", {}, words));
     });
     return [label, spans];
   });

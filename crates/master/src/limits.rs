@@ -181,6 +181,19 @@ pub const MEANT_RETURN_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// forgotten, then nobody is added: they are only estimated.
 pub const ROSTER_SEATS_MAX: usize = 200_000;
 
+/// Bytes of what has become of minions' connections (`minions.history`), as far as they
+/// have proven it. Beyond it the oldest tenth of all changes is forgotten.
+pub const HISTORY_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// The same of what anybody can claim in a minion's name: sign-ins and refusals.
+pub const HISTORY_CLAIMED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Changes of one minion that are kept, of each of the two; the oldest go.
+pub const HISTORY_CHANGES_MAX: usize = 100;
+
+/// Changes that `minions.history` shows at once: of more minions it shows fewer of each.
+pub const HISTORY_SHOWN_MAX: usize = 20_000;
+
 /// How long changes of presence are gathered before an event tells them.
 pub const PRESENCE_SETTLE: Duration = Duration::from_millis(200);
 

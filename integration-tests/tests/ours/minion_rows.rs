@@ -27,6 +27,10 @@ fn a_master_tells_of_minions_without_asking_them() -> Result<()> {
         let args = [&["minions.status"], args, &["--out=json"]].concat();
         master.tools(Kind::Ours).runner(&args)?.ok()?.json()
     };
+    let history = |args: &[&str]| -> Result<Value> {
+        let args = [&["minions.history"], args, &["--out=json"]].concat();
+        master.tools(Kind::Ours).runner(&args)?.ok()?.json()
+    };
     let row = until("the grains to be there", START, || {
         let row = status(&[])?["web1"].clone();
         Ok((row["connected"] == true && row["version"].is_string()).then_some(row))
@@ -54,9 +58,53 @@ fn a_master_tells_of_minions_without_asking_them() -> Result<()> {
     ensure!(short["web1"]["highstate"].is_null(), "{short}");
 
     web1.kill9()?;
+    let ended = until("the history to have its end", START, || {
+        let said = history(&["web1"])?;
+        let last = said["minions"]["web1"]
+            .as_array()
+            .and_then(|all| all.last());
+        let last = last.cloned().unwrap_or_default();
+        Ok((last["change"] == "disconnected").then_some(said))
+    })?;
+    let changes = ended["minions"]["web1"].as_array().cloned();
+    let changes: Vec<_> = changes.into_iter().flatten().collect();
+    let named = |name: &str| changes.iter().any(|change| change["change"] == name);
+    ensure!(named("signed_in") && named("connected"), "{ended}");
+    ensure!(
+        changes
+            .iter()
+            .all(|change| change["master"] == ended["master"]),
+        "{ended}"
+    );
+    ensure!(history(&["db*"])?["minions"] == json!({}));
+    let newest = history(&["web1", "count=1"])?;
+    ensure!(
+        newest["minions"]["web1"] == json!([changes.last()]),
+        "{newest}"
+    );
+    // Who is not accepted has a history, too, if it is asked for by its name.
+    master.key(&["-y", "-d", "web1"])?.ok()?;
+    ensure!(history(&["web1"])?["minions"] == json!({}));
+    let gone = history(&["tgt=web1,web2", "tgt_type=list"])?;
+    ensure!(gone["minions"]["web1"].is_array(), "{gone}");
+    Ok(())
+}
+
+#[test]
+fn a_master_tells_of_minions_that_are_gone() -> Result<()> {
+    let fleet = Fleet::new("minion-gone")?;
+    let master = fleet.master("m1", Kind::Ours).auto_accept().start()?;
+    let mut web1 = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    master.wait_minion("web1")?;
+    let status = |args: &[&str]| -> Result<Value> {
+        let args = [&["minions.status"], args, &["--out=json"]].concat();
+        master.tools(Kind::Ours).runner(&args)?.ok()?.json()
+    };
+    let since = status(&[])?["web1"]["since"].clone();
+    web1.kill9()?;
     until("it to be seen that the minion is gone", START, || {
         let row = status(&[])?["web1"].clone();
         let is_gone = row["connected"] == false && row["proven"] == true;
-        Ok((is_gone && row["since"] != json!(since) && row["master"].is_null()).then_some(()))
+        Ok((is_gone && row["since"] != since && row["master"].is_null()).then_some(()))
     })
 }

@@ -221,10 +221,20 @@ fn sees_a_minion_die(browser: &Browser, stage: &mut Stage) -> Result<()> {
     browser.wait("one is away", "document.querySelector('.tile.bad b')?.innerText >= 1 && document.body.innerText.includes('not connected')")?;
     browser.value("location.hash = '#/why/web1'")?;
     browser.wait_text("It has no connection to this master since")?;
+    browser.wait_text("its connection to")?;
+    browser.wait_text("signed in at")?;
     picture(browser, "why")?;
+    browser.value("location.hash = '#/masters'")?;
+    browser.wait_text("1 disconnection and 0 failovers")?;
     browser.value("location.hash = '#/why'")?;
     browser.wait("the time line", "document.querySelector('rect.away')")?;
     picture(browser, "timeline")?;
+    // What was is not only known to those who have watched.
+    browser.value("location.reload()")?;
+    browser.wait(
+        "the time line of before",
+        "performance.now() < 60000 && document.querySelector('rect.here + rect.away')",
+    )?;
     stage.web1.start()?;
     stage.master.wait_minion("web1")?;
     browser.value("location.hash = '#/why/web1'")?;

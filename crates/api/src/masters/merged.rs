@@ -1,7 +1,9 @@
-//! One answer of the answers of several masters about jobs.
+//! One answer of the answers of several masters about jobs and connections.
 //!
 //! Pure. Invariant: what the first master says of a job stands; the others add what
 //! it does not know.
+
+use std::collections::{BTreeMap, HashMap};
 
 use halite_proto::{Map, Value};
 
@@ -55,6 +57,54 @@ pub(crate) fn job(answers: Vec<Value>) -> Value {
     job.into()
 }
 
+/// What has become of minions' connections. What a master has seen itself stands; what
+/// others of its cluster have told of it counts where it says nothing itself, as the
+/// first of them tells it.
+pub(crate) fn history(answers: Vec<Value>) -> Value {
+    let is_history = |answer: &Value| {
+        answer
+            .get("minions")
+            .is_some_and(|of| of.as_map().is_some())
+    };
+    let (known, unknown): (Vec<_>, Vec<_>) = answers.into_iter().partition(is_history);
+    if known.is_empty() {
+        return unknown.into_iter().next().unwrap_or_default();
+    }
+    let name = |of: &Value| of.get("master").and_then(Value::as_str).map(str::to_owned);
+    let mut masters = Map::new();
+    // Who is believed about which master.
+    let mut tellers: HashMap<String, usize> = HashMap::new();
+    for (number, answer) in known.iter().enumerate() {
+        if let Some(own) = name(answer) {
+            masters.insert(own.as_str(), answer.get("since").cloned());
+            tellers.entry(own).or_insert(number);
+        }
+    }
+    let mut minions: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for (number, answer) in known.into_iter().enumerate() {
+        let told = answer.get("minions").and_then(Value::as_map);
+        for (id, changes) in told.into_iter().flatten() {
+            let (Some(id), Some(changes)) = (id.as_str(), changes.as_list()) else {
+                continue;
+            };
+            let all = minions.entry(id.to_owned()).or_default();
+            for change in changes {
+                let teller = name(change).map(|of| *tellers.entry(of).or_insert(number));
+                if teller == Some(number) {
+                    all.push(change.clone());
+                }
+            }
+        }
+    }
+    let mut merged = Map::new();
+    for (id, mut changes) in minions {
+        let at = |change: &Value| change.get("at").and_then(Value::as_str).map(str::to_owned);
+        changes.sort_by_cached_key(at);
+        merged.insert(id.as_str(), Value::List(changes));
+    }
+    Map::from([("masters", masters), ("minions", merged)]).into()
+}
+
 /// Whether a map has a name; other keys are nobody's.
 fn has(map: &Map, key: &Value) -> bool {
     key.as_str().is_none_or(|key| map.contains_key(key))
@@ -85,6 +135,54 @@ mod tests {
         assert_eq!(merged, expected);
         assert_eq!(jobs(Vec::new()), Value::Nil);
         assert_eq!(jobs(vec!["an error".into(), list(&[])]), "an error".into());
+    }
+
+    #[test]
+    fn each_master_is_believed_about_itself() {
+        let change = |at: &'static str, change: &'static str, master: &'static str| {
+            Value::from(Map::from([
+                ("at", at),
+                ("change", change),
+                ("master", master),
+            ]))
+        };
+        let of = |master: &'static str, changes: Vec<Value>| -> Value {
+            let minions = Map::from([("web1", Value::List(changes))]);
+            Map::from([
+                ("master", Value::from(master)),
+                ("since", "t0".into()),
+                ("minions", minions.into()),
+            ])
+            .into()
+        };
+        let m1 = of(
+            "m1",
+            vec![
+                change("t1", "connected", "m1"),
+                change("t3", "connected", "m2"),
+                change("t5", "connected", "m3"),
+            ],
+        );
+        let m2 = of(
+            "m2",
+            vec![
+                change("t2", "connected", "m2"),
+                change("t4", "connected", "m3"),
+                change("t6", "disconnected", "m2"),
+            ],
+        );
+        let merged = history(vec![m1, m2, "not available".into()]);
+        let expected = [
+            change("t1", "connected", "m1"),
+            change("t2", "connected", "m2"),
+            change("t5", "connected", "m3"),
+            change("t6", "disconnected", "m2"),
+        ];
+        let minions = merged.get("minions").unwrap();
+        assert_eq!(minions.get("web1"), Some(&Value::List(expected.into())));
+        let masters = Map::from([("m1", "t0"), ("m2", "t0")]);
+        assert_eq!(merged.get("masters"), Some(&masters.into()));
+        assert_eq!(history(vec!["refused".into()]), "refused".into());
     }
 
     #[test]

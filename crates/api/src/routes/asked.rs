@@ -50,7 +50,12 @@ impl Asked {
     pub(super) fn is_of_masters(&self) -> bool {
         match self.page {
             Page::Root | Page::Run | Page::Login | Page::Token => self.method == Method::POST,
-            Page::Minions | Page::Jobs | Page::Keys | Page::Events | Page::WebSocket => true,
+            Page::Minions
+            | Page::Jobs
+            | Page::Keys
+            | Page::History
+            | Page::Events
+            | Page::WebSocket => true,
             _ => false,
         }
     }

@@ -1,4 +1,4 @@
-//! Convenience pages over commands: `/minions`, `/jobs`, `/keys`.
+//! Convenience pages over commands: `/minions`, `/jobs`, `/keys`, `/history`.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -10,6 +10,9 @@ use crate::decode::{self, Body};
 use crate::encode::Format;
 use crate::fault::Fault;
 use crate::masters::{self, OfOthers, merged};
+
+/// Changes of each minion where all are asked about.
+const HISTORY_OF_EACH: i64 = 10;
 
 /// A tar file is filled up to a multiple of this.
 const TAR_RECORD: usize = 10_240;
@@ -89,6 +92,26 @@ pub(super) async fn jobs(app: &App, asked: &Asked) -> Result<Response, Fault> {
         ("return", Value::List(vec![returns.into()])),
     ]);
     let mut response = format.answer(&words.into())?;
+    name_left_out(&mut response, &all.left_out);
+    Ok(response)
+}
+
+/// `GET /history`, `GET /history/ID`: what has become of minions' connections.
+pub(super) async fn history(app: &App, asked: &Asked) -> Result<Response, Fault> {
+    let format = format_of(asked)?;
+    let mut chunk = Map::from([("client", "runner"), ("fun", "minions.history")]);
+    if let Some(id) = asked.parameter("mid")? {
+        let id = MinionId::parse(id).map_err(|error| Fault::bad(format!("mid: {error}")))?;
+        let ids = Value::List(vec![Value::from(&id)]);
+        let kwarg = Map::from([("tgt", ids), ("tgt_type", "list".into())]);
+        chunk.insert("kwarg", kwarg);
+    } else {
+        chunk.insert("kwarg", Map::from([("count", HISTORY_OF_EACH)]));
+    }
+    let all = of_all(app, asked, chunk).await?;
+    let history = merged::history(all.answers);
+    let mut response =
+        format.answer(&Map::from([("return", Value::List(vec![history]))]).into())?;
     name_left_out(&mut response, &all.left_out);
     Ok(response)
 }

@@ -35,7 +35,7 @@ macro_rules! files {
 
 const INDEX: &str = "index.html";
 
-static FILES: [File; 19] = files! {
+static FILES: [File; 20] = files! {
     "index.html": HTML,
     "style.css": CSS,
     "icon.svg": SVG,
@@ -49,6 +49,7 @@ static FILES: [File; 19] = files! {
     "target.js": SCRIPT,
     "results.js": SCRIPT,
     "fleet.js": SCRIPT,
+    "history.js": SCRIPT,
     "masters.js": SCRIPT,
     "jobs.js": SCRIPT,
     "job.js": SCRIPT,

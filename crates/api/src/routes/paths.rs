@@ -16,6 +16,7 @@ pub(super) enum Page {
     Run,
     Jobs,
     Keys,
+    History,
     Events,
     WebSocket,
     Hook,
@@ -40,6 +41,7 @@ impl Page {
             Self::Run => "run",
             Self::Jobs => "jobs",
             Self::Keys => "keys",
+            Self::History => "history",
             Self::Events => "events",
             Self::WebSocket => "ws",
             Self::Hook => "hook",
@@ -55,7 +57,7 @@ impl Page {
 }
 
 /// The pages with names that no option changes.
-pub(super) const FIXED: [(&str, Page); 13] = [
+pub(super) const FIXED: [(&str, Page); 14] = [
     ("index", Page::Root),
     ("login", Page::Login),
     ("logout", Page::Logout),
@@ -64,6 +66,7 @@ pub(super) const FIXED: [(&str, Page); 13] = [
     ("token", Page::Token),
     ("run", Page::Run),
     ("keys", Page::Keys),
+    ("history", Page::History),
     ("events", Page::Events),
     ("ws", Page::WebSocket),
     ("stats", Page::Stats),
@@ -118,7 +121,7 @@ fn named(settings: &ApiSettings, name: &str) -> Option<Page> {
 fn is_of_sessions(page: Page) -> bool {
     matches!(
         page,
-        Page::Login | Page::Logout | Page::Minions | Page::Jobs
+        Page::Login | Page::Logout | Page::Minions | Page::Jobs | Page::History
     )
 }
 
@@ -126,7 +129,8 @@ fn is_of_sessions(page: Page) -> bool {
 pub(super) fn allow(page: Page) -> &'static str {
     match page {
         Page::Hook | Page::Logout => "POST",
-        Page::Events
+        Page::History
+        | Page::Events
         | Page::WebSocket
         | Page::Stats
         | Page::Health

@@ -16,6 +16,7 @@ pub mod gate;
 pub mod gathering;
 pub mod held_by_others;
 pub mod highstates;
+pub mod history;
 pub mod jobs;
 pub mod lane;
 pub(crate) mod lead;

@@ -3,7 +3,7 @@
 //! Invariant: nothing is believed of a minion that is not proven with a session
 //! key of its own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +11,9 @@ use halite_proto::{MinionId, SignOfLife};
 use halite_transport::fleet::{PresenceEvent, PresenceWatch, SignInterval, Unproven};
 use tokio::sync::Notify;
 
+use super::history::Histories;
 use crate::clock::now_micros;
+use crate::core::history::Change;
 use crate::core::roster::{Presence, Roster};
 use crate::keys::Keys;
 use crate::keys::sessions::Session;
@@ -40,6 +42,8 @@ pub(crate) struct Attendance {
     elsewhere: Mutex<HashMap<MinionId, (String, u64)>>,
     /// What the other masters are told of changes here.
     on_change: OnceLock<OnChange>,
+    /// What has become of their connections.
+    pub(crate) histories: Histories,
     /// When this master began to listen.
     pub(crate) started_micros: u64,
 }
@@ -58,6 +62,7 @@ impl Attendance {
             is_clustered,
             elsewhere: Mutex::default(),
             on_change: OnceLock::new(),
+            histories: Histories::default(),
             started_micros: now_micros(),
         })
     }
@@ -116,19 +121,21 @@ impl Attendance {
     }
 
     fn record(&self, event: PresenceEvent) {
-        let (id, is_here) = match event {
-            PresenceEvent::Here(id) => (id, true),
-            PresenceEvent::Gone(id) => (id, false),
+        let (id, change) = match event {
+            PresenceEvent::Here(id) => (id, Change::Connected),
+            PresenceEvent::Gone(id) => (id, Change::Disconnected),
             PresenceEvent::Silent(id) => {
                 tracing::debug!(minion = %id, "it is not heard any more");
-                (id, false)
+                (id, Change::Silent)
             }
         };
+        let is_here = change == Change::Connected;
         if is_here {
             self.distrusts().remove(&id);
         }
         if self.lock().record(&id, is_here, now_micros()) {
             tracing::debug!(minion = %id, is_here, "presence");
+            self.histories.record(&id, change);
             if let Some(on_change) = self.on_change.get() {
                 on_change(&id, is_here);
             }
@@ -179,19 +186,34 @@ impl Attendance {
     /// Another master tells who is connected to it: all of them, or changes.
     pub(crate) fn heard_of(&self, master: &str, is_complete: bool, minions: Vec<(MinionId, bool)>) {
         let now = now_micros();
+        let mut changes = Vec::new();
         let mut elsewhere = self.elsewhere();
         if is_complete {
-            elsewhere.retain(|_, (of, _)| of != master);
+            let here = minions.iter().filter(|(_, is_here)| *is_here);
+            let here: HashSet<&MinionId> = here.map(|(id, _)| id).collect();
+            elsewhere.retain(|id, (of, _)| {
+                let stays = of != master || here.contains(id);
+                if !stays {
+                    changes.push((id.clone(), Change::Disconnected));
+                }
+                stays
+            });
         }
         for (id, is_here) in minions {
             let is_of_it = elsewhere.get(&id).is_some_and(|(of, _)| of == master);
-            if is_here && (elsewhere.contains_key(&id) || elsewhere.len() < ROSTER_SEATS_MAX) {
-                elsewhere.insert(id, (master.to_owned(), now));
-            } else if is_of_it {
+            if is_here == is_of_it {
+                continue;
+            }
+            if !is_here {
                 elsewhere.remove(&id);
+                changes.push((id, Change::Disconnected));
+            } else if elsewhere.contains_key(&id) || elsewhere.len() < ROSTER_SEATS_MAX {
+                changes.push((id.clone(), Change::Connected));
+                elsewhere.insert(id, (master.to_owned(), now));
             }
         }
         drop(elsewhere);
+        self.histories.record_at(master, &changes);
         self.changed.notify_one();
     }
 
@@ -216,6 +238,13 @@ impl Attendance {
     /// Somebody has signed in as a minion, and knows another master's key or
     /// not. It takes no more than the minion's public key to do so.
     pub(crate) fn signed_in(&self, id: &MinionId, knows_another: bool) {
+        self.histories.record(
+            id,
+            match knows_another {
+                true => Change::TrustsAnother,
+                false => Change::SignedIn,
+            },
+        );
         let mut distrusts = self.distrusts();
         if !knows_another {
             distrusts.remove(id);

@@ -9,6 +9,7 @@ use halite_transport::fleet::Origin;
 
 use super::Fleet;
 use crate::core::clones::{Clones, Others};
+use crate::core::history::Change;
 use crate::events::bus::Bus;
 use crate::limits::CLONES_MAX;
 
@@ -23,6 +24,10 @@ impl Fleet {
         let mut clones = self.clones();
         let others = clones.heard(id, process, from, Instant::now());
         tell_of_overflow(&mut clones);
+        drop(clones);
+        if others.news.is_some() {
+            self.note_several(id);
+        }
         others
     }
 
@@ -40,7 +45,16 @@ impl Fleet {
         jid: &Jid,
         from: Origin,
     ) -> Option<Vec<Origin>> {
-        self.clones().returned_again(id, jid, from, Instant::now())
+        let found = self.clones().returned_again(id, jid, from, Instant::now());
+        if found.is_some() {
+            self.note_several(id);
+        }
+        found
+    }
+
+    fn note_several(&self, id: &MinionId) {
+        let histories = &self.attendance.histories;
+        histories.record(id, Change::SeveralMachines);
     }
 
     /// From where a minion is heard that is several machines.

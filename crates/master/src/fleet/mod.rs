@@ -5,6 +5,7 @@ pub(crate) mod attendance;
 pub(crate) mod clones;
 pub(crate) mod connected;
 mod connection;
+pub(crate) mod history;
 pub(crate) mod presence_events;
 pub(crate) mod resources;
 pub(crate) mod settings;

@@ -12,17 +12,94 @@ use super::error::{Ran, RunnerError};
 use super::job_source::Source;
 use super::table::Function;
 use crate::core::highstates::{self, Outcome};
-use crate::limits::{HIGHSTATES_LOOKED_AT_MAX, SINGLE_RETURNS_MAX};
+use crate::core::history::{Change, Entry};
+use crate::limits::{HIGHSTATES_LOOKED_AT_MAX, HISTORY_SHOWN_MAX, SINGLE_RETURNS_MAX};
 
-pub(super) const FUNCTIONS: &[Function] = &[Function::new(
-    "minions.status",
-    "(tgt='*', tgt_type='glob', highstates=True)",
-    status,
-    "What the master knows of minions without asking them: by which master they are\n\
-     connected and since when, their version and system, and their last highstate.\n\
-     \n\
-     The newest 20 highstates are looked through.",
-)];
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new(
+        "minions.history",
+        "(tgt='*', tgt_type='glob', count=50)",
+        history,
+        "What has become of the connections of minions since this master began: when they\n\
+         came and went, at which master of a cluster, when they signed in, and why they\n\
+         were refused. With `tgt_type=list` also of names whose keys are not accepted.\n\
+         \n\
+         The newest `count` changes of each minion, the oldest first; of large fleets fewer.\n\
+         Only Halite minions show when they come and go.",
+    ),
+    Function::new(
+        "minions.status",
+        "(tgt='*', tgt_type='glob', highstates=True)",
+        status,
+        "What the master knows of minions without asking them: by which master they are\n\
+         connected and since when, their version and system, and their last highstate.\n\
+         \n\
+         The newest 20 highstates are looked through.",
+    ),
+];
+
+/// What has become of minions' connections.
+fn history(call: &Call<'_>) -> Ran {
+    let attendance = &call.runners.fleet.attendance;
+    let own = call.runners.general.id.as_str();
+    let mut ids = call.targets()?;
+    if call.text("tgt_type") == Some("list") {
+        ids.extend(listed(call.arg("tgt")));
+        ids.sort_unstable();
+        ids.dedup();
+    }
+    let histories = ids.into_iter().map(|id| {
+        let history = attendance.histories.of(&id);
+        (id, history)
+    });
+    let known: Vec<_> = histories.filter(|(_, all)| !all.is_empty()).collect();
+    let wanted = call.arg("count").as_i64().unwrap_or_default();
+    let wanted = usize::try_from(wanted).unwrap_or_default();
+    let count = wanted.min(HISTORY_SHOWN_MAX / known.len().max(1)).max(1);
+    let mut minions = Map::new();
+    for (id, history) in known {
+        let newest = history.len().saturating_sub(count);
+        let shown = history[newest..].iter().map(|entry| told(entry, own));
+        minions.insert(&id, Value::List(shown.collect()));
+    }
+    Ok(Map::from([
+        ("master", Value::from(own)),
+        ("since", stamp(attendance.started_micros, true).into()),
+        ("minions", minions.into()),
+    ])
+    .into())
+}
+
+/// The names of a list that may be minions'.
+fn listed(tgt: &Value) -> Vec<MinionId> {
+    let parse = |name: &str| MinionId::parse(name.trim()).ok();
+    match tgt {
+        Value::List(names) => {
+            let names = names.iter().filter_map(Value::as_str);
+            names.filter_map(parse).collect()
+        }
+        Value::Str(names) => names.split(',').filter_map(parse).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// One change; `own` is the name of this master.
+fn told(entry: &Entry, own: &str) -> Value {
+    let master = entry.master.as_deref().unwrap_or(own);
+    let mut row = Map::from([
+        ("at", Value::from(stamp(entry.first_micros, true))),
+        ("change", entry.change.name().into()),
+        ("master", master.into()),
+    ]);
+    if let Change::Refused(why) = entry.change {
+        row.insert("why", why);
+    }
+    if entry.times > 1 {
+        row.insert("until", stamp(entry.last_micros, true));
+        row.insert("times", i64::from(entry.times));
+    }
+    row.into()
+}
 
 /// The grains that are shown, under what names.
 const SHOWN_GRAINS: [(&str, &str); 3] = [

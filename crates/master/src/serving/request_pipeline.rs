@@ -18,6 +18,7 @@ use halite_transport::fleet::{Incoming, Origin};
 
 use crate::clock::now_s;
 use crate::core::gate::{self, Cause, Denied};
+use crate::core::history::Change;
 use crate::core::lane::{Lane, lane_of_command, lane_of_envelope};
 use crate::error::chain;
 use crate::handlers::{self, Caller, Handled, batch, comparison, low, publish};
@@ -312,6 +313,10 @@ fn answer_clear(
 
 fn refuse(master: &Master, id: Option<&MinionId>, denied: &Denied) -> Vec<u8> {
     master.telemetry.count_refusal(denied.cause, id);
+    if let Some(id) = id {
+        let why = Change::Refused(denied.cause.as_str());
+        master.fleet.attendance.histories.record(id, why);
+    }
     encode(&denied.refusal.to_value())
 }
 

@@ -3,10 +3,15 @@
 //! Invariant: what anybody can cause has a budget for each address.
 
 use super::{Filing, KnownKey, SignIn, Verdict};
+use crate::core::history::Change;
 
 impl SignIn<'_> {
     pub(super) fn log(&self, verdict: Verdict, filing: Option<Filing>, known: KnownKey) {
         let id = &self.request.id;
+        if let Some(why) = refusal(verdict, filing) {
+            let histories = &self.parts.fleet.attendance.histories;
+            histories.record(id, Change::Refused(why));
+        }
         match (verdict, filing) {
             (Verdict::Granted, None) => {
                 let telemetry = self.parts.telemetry;
@@ -71,6 +76,23 @@ impl SignIn<'_> {
                 sig_algo = self.request.sig_algo,
                 "refused: it asks for an algorithm that does not exist"
             ),
+        }
+    }
+}
+
+/// Why a sign-in is not granted, as `minions.history` says it.
+fn refusal(verdict: Verdict, filing: Option<Filing>) -> Option<&'static str> {
+    match verdict {
+        Verdict::Granted => None,
+        Verdict::Pending => Some("its key waits to be accepted"),
+        Verdict::Refused if filing == Some(Filing::Denied) => {
+            Some("it signs in with another key than the known one")
+        }
+        Verdict::Refused => Some("its key is rejected or unusable"),
+        Verdict::BadId => Some("no new minion may have this id"),
+        Verdict::Full => Some("max_minions is reached"),
+        Verdict::BadEncAlgo | Verdict::BadSigAlgo => {
+            Some("it asks for an algorithm that does not exist")
         }
     }
 }

@@ -1,0 +1,88 @@
+//! What has become of the connections of minions, as it is heard.
+//!
+//! Invariant: what anybody can say in a minion's name takes no room from what the minion
+//! has proven.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use halite_proto::MinionId;
+
+use crate::clock::now_micros;
+use crate::core::history::{Change, Entry, History};
+use crate::limits::{HISTORY_BYTES_MAX, HISTORY_CHANGES_MAX, HISTORY_CLAIMED_BYTES_MAX};
+
+/// What is proven, and what is only claimed.
+pub(crate) struct Histories {
+    proven: Mutex<History>,
+    claimed: Mutex<History>,
+}
+
+impl Default for Histories {
+    fn default() -> Self {
+        let history = |bytes_max| Mutex::new(History::new(bytes_max, HISTORY_CHANGES_MAX));
+        Self {
+            proven: history(HISTORY_BYTES_MAX),
+            claimed: history(HISTORY_CLAIMED_BYTES_MAX),
+        }
+    }
+}
+
+impl Histories {
+    /// Something has become of a minion here.
+    pub(crate) fn record(&self, id: &MinionId, change: Change) {
+        let history = match change {
+            Change::Connected | Change::Disconnected | Change::Silent => &self.proven,
+            Change::SignedIn
+            | Change::TrustsAnother
+            | Change::SeveralMachines
+            | Change::Refused(_) => &self.claimed,
+        };
+        lock(history).record(id, change, None, now_micros());
+    }
+
+    /// Another master of the cluster tells what has become of minions there.
+    pub(super) fn record_at(&self, master: &str, changes: &[(MinionId, Change)]) {
+        let (master, now): (Arc<str>, _) = (master.into(), now_micros());
+        let mut proven = lock(&self.proven);
+        for (id, change) in changes {
+            proven.record(id, *change, Some(&master), now);
+        }
+    }
+
+    /// What has become of a minion, the oldest first.
+    pub(crate) fn of(&self, id: &MinionId) -> Vec<Entry> {
+        let mut all: Vec<Entry> = lock(&self.proven).of(id).cloned().collect();
+        all.extend(lock(&self.claimed).of(id).cloned());
+        all.sort_by_key(|entry| entry.first_micros);
+        all
+    }
+}
+
+fn lock(history: &Mutex<History>) -> MutexGuard<'_, History> {
+    history.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_take_no_room_from_what_is_proven() {
+        let histories = Histories::default();
+        let web1 = MinionId::parse("web1").unwrap();
+        histories.record(&web1, Change::Connected);
+        for _ in 0..HISTORY_CHANGES_MAX {
+            histories.record(&web1, Change::SignedIn);
+            histories.record(&web1, Change::Refused("why"));
+        }
+        histories.record_at("m2", &[(web1.clone(), Change::Connected)]);
+        let all = histories.of(&web1);
+        assert_eq!(all.len(), HISTORY_CHANGES_MAX + 2);
+        let connected: Vec<_> = all
+            .iter()
+            .filter(|entry| entry.change == Change::Connected)
+            .map(|entry| entry.master.as_deref())
+            .collect();
+        assert_eq!(connected, [None, Some("m2")]);
+    }
+}

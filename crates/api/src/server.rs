@@ -38,8 +38,17 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Server {
     listener: TcpListener,
     tls: Option<Tls>,
-    metrics: Option<JoinHandle<()>>,
+    metrics: Option<Serving>,
     app: Arc<App>,
+}
+
+/// A page that is served until this is dropped: another server may need its port.
+struct Serving(JoinHandle<()>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Server {
@@ -66,7 +75,7 @@ impl Server {
             socket.listen(settings.backlog)
         };
         let listener = listen().map_err(|source| ServeError::Listen { address, source })?;
-        let metrics = app.serve_metrics()?;
+        let metrics = app.serve_metrics()?.map(Serving);
         tracing::info!(%address, tls = tls.is_some(), "the API listens");
         Ok(Self {
             listener,
@@ -123,9 +132,7 @@ impl Server {
         }
         drop(self.listener);
         drop(alive);
-        if let Some(metrics) = self.metrics {
-            metrics.abort();
-        }
+        drop(self.metrics);
         self.app.end();
         ending.send_replace(true);
         if tokio::time::timeout(DRAIN_WITHIN, all_gone.recv())

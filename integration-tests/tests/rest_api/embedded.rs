@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Fleet, Kind, MasterPlan, Ports, Program, SHORT, run};
+use halite_integration_tests::{Fleet, Kind, MasterPlan, Ports, Program, SHORT, START, run};
 use serde_json::{Value, json};
 
 use crate::http::{Listening, ask, body, events, header};
@@ -87,6 +87,10 @@ fn the_api_within_a_master_serves_and_ends_with_it() -> Result<()> {
     ensure!(ending.elapsed() < END, "it took {:?}", ending.elapsed());
     stream.read_to_string(&mut String::new())?;
     ensure!(TcpStream::connect(at).is_err(), "the API is still there");
+    for log in ["console", "log"] {
+        let said = fs::read_to_string(master.dir().join(log)).unwrap_or_default();
+        ensure!(!said.contains("given up"), "{said}");
+    }
 
     master.start()?;
     login(at)?;
@@ -95,6 +99,24 @@ fn the_api_within_a_master_serves_and_ends_with_it() -> Result<()> {
         TcpStream::connect(at).is_err(),
         "the API has outlived its master"
     );
+    Ok(())
+}
+
+#[test]
+fn a_port_that_is_taken_ends_the_master_at_once() -> Result<()> {
+    let fleet = Fleet::new("api-embedded-taken")?;
+    let taken = TcpListener::bind("127.0.0.1:0")?;
+    let at = taken.local_addr()?;
+    let master = plan(&fleet, at)?.lay()?;
+    let begun = Instant::now();
+    let said = run(
+        &master.tools(Kind::Ours).recipe(Program::Master, &[])?,
+        SHORT,
+    )?;
+    ensure!(said.code != 0, "{said}");
+    let told = format!("{}{}", said.stderr, said.stdout);
+    ensure!(told.contains(&at.to_string()), "{said}");
+    ensure!(begun.elapsed() < START, "it took {:?}", begun.elapsed());
     Ok(())
 }
 

@@ -165,6 +165,35 @@ fn what_nobody_reads_costs_bounded_memory() -> Result<()> {
 }
 
 #[test]
+fn a_websocket_that_was_too_slow_is_told_what_it_has_lost() -> Result<()> {
+    // Of events that are sent in one piece: a stream that is within a larger one ends.
+    const SMALL: usize = 12_000;
+    let served = Served::start(Kind::Ours)?;
+    let (at, session) = (served.address(), served.session("alice")?.to_owned());
+    let mut socket = websocket(at, &session)?;
+    let filling = json!({ "x": "x".repeat(SMALL) });
+    // What lies between is in the buffers of the connection.
+    let enough = 2 * usize::try_from(KEPT_KIB * 1024)? / SMALL;
+    for number in 0..enough {
+        let said = served.post(&format!("/hook/n/{number}"), &session, &filling)?;
+        ensure!(said.starts_with("HTTP/1.1 200"), "{said}");
+    }
+    let told = (0..enough).find_map(|_| match message(&mut socket) {
+        Ok((text, _)) if text.starts_with("data: ") => None,
+        other => Some(other),
+    });
+    let (text, _) = told.context("it was told of nothing")??;
+    ensure!(
+        text.starts_with(": ") && text.contains(" events were dropped") && text.ends_with("\n\n"),
+        "{text}"
+    );
+    // And it goes on.
+    let (text, _) = message(&mut socket)?;
+    ensure!(text.starts_with("data: "), "{text}");
+    Ok(())
+}
+
+#[test]
 fn a_large_event_reaches_streams_of_both_kinds_whole() -> Result<()> {
     let served = Served::start(Kind::Ours)?;
     let (at, session) = (served.address(), served.session("alice")?.to_owned());

@@ -16,8 +16,10 @@ impl Masters {
         if self.is_alone() {
             return;
         }
-        let masters = Arc::clone(self);
-        tokio::spawn(async move { masters.look_at_all().await });
+        self.begun_looking.call_once(|| {
+            let masters = Arc::clone(self);
+            tokio::spawn(async move { masters.look_at_all().await });
+        });
     }
 
     /// Whether the master of this machine can be reached.

@@ -21,7 +21,7 @@ mod wire;
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Instant;
 
 use axum::http::HeaderValue;
@@ -67,6 +67,8 @@ pub(crate) struct Masters {
     health: Health,
     /// The last look at the master of this machine.
     own_seen: Mutex<Option<(Instant, bool)>>,
+    /// Done when the first server of this API has begun.
+    begun_looking: Once,
     /// Held by who looks in the place of those that wait for it.
     looking: tokio::sync::Mutex<()>,
     /// Tokens that another master does not know.
@@ -116,6 +118,7 @@ impl Masters {
         let masters = Arc::new(Self {
             health: Health::new(names),
             own_seen: Mutex::default(),
+            begun_looking: Once::new(),
             looking: tokio::sync::Mutex::default(),
             refused: Refused::default(),
             all: Events::empty(),

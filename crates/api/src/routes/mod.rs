@@ -12,6 +12,7 @@ mod browser;
 mod collections;
 mod commands;
 mod hook;
+mod lease;
 mod openapi;
 mod page;
 mod paths;

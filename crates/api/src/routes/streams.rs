@@ -14,6 +14,7 @@ use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use super::lease::Lease;
 use super::paths::Page;
 use super::{App, Asked, Peer};
 use crate::events::{Next, Stream};
@@ -28,17 +29,12 @@ const RETRY: &[u8] = b"retry: 400\n";
 /// A stream of a person's.
 pub(super) struct Watched {
     app: Arc<App>,
-    /// The session, or the token itself.
-    proof: String,
-    is_session: bool,
     stream: Stream,
-    peer: Peer,
     page: Page,
     ending: watch::Receiver<bool>,
     heartbeat: Interval,
-    token_check: Interval,
-    /// A look at the token that is under way.
-    checking: Option<BoxFuture<'static, bool>>,
+    /// Whether the session, or the token, is still good.
+    lease: Lease,
     /// With others' events, as long as it is there.
     watching: Option<Watching>,
     _place: OwnedSemaphorePermit,
@@ -96,8 +92,14 @@ enum Step {
 
 /// Why a stream ends in the middle of an event.
 #[derive(Debug, thiserror::Error)]
-#[error("an event was dropped before all of it was sent: the stream is too slow")]
-pub(super) struct Cut;
+pub(super) enum Cut {
+    /// It takes too long.
+    #[error("an event was dropped before all of it was sent: the stream is too slow")]
+    Slow,
+    /// Who hears it may not any more.
+    #[error("the session or the token is good no longer")]
+    Unproven,
+}
 
 type Slot = (Watched, Step);
 
@@ -110,10 +112,7 @@ async fn records((mut watched, step): Slot) -> Option<(Result<Bytes, Cut>, Slot)
                 piece(&mut watched, 0, text.len())
             }
             News::Events(Next::Event(text)) => (Ok(text.record()), Step::Next),
-            News::Events(Next::Lost(count)) => {
-                let comment = format!(": {count} events were dropped: this stream is too slow\n\n");
-                (Ok(comment.into()), Step::Next)
-            }
+            News::Events(Next::Lost(count)) => (Ok(told_of_lost(count).into()), Step::Next),
             News::Heartbeat => (Ok(Bytes::from_static(b":\n\n")), Step::Next),
         },
         Step::End => return None,
@@ -157,15 +156,11 @@ impl Watched {
         Ok(Self {
             stream,
             watching,
-            is_session,
-            peer,
             page: asked.page,
-            checking: None,
             ending: app.ending.subscribe(),
             app: Arc::clone(app),
-            proof,
             heartbeat: every(HEARTBEAT_EVERY),
-            token_check: every(TOKEN_CHECKED_EVERY),
+            lease: lease(app, proof, is_session, peer),
             _place: place,
         })
     }
@@ -173,36 +168,36 @@ impl Watched {
     /// A piece of the last event, from this byte on.
     ///
     /// # Errors
-    /// When the event is kept no longer, or the API ends.
-    pub(super) fn piece(&self, from: usize) -> Result<Bytes, Cut> {
+    /// When the event is kept no longer, the proof is good no longer, or the API ends.
+    pub(super) fn piece(&mut self, from: usize) -> Result<Bytes, Cut> {
+        // Who takes a large event slowly takes it for longer than a proof may hold.
+        let by_others = self.by_others();
+        if self.lease.has_ended(by_others) {
+            return Err(Cut::Unproven);
+        }
         let piece = self.stream.piece(from).filter(|_| !*self.ending.borrow());
         if let (None, Some(meters)) = (&piece, &self.app.meters) {
             meters.events_dropped(self.page.name(), 1);
         }
-        piece.ok_or(Cut)
+        piece.ok_or(Cut::Slow)
+    }
+
+    /// What the other masters have said of the proof.
+    fn by_others(&self) -> Option<bool> {
+        self.watching.as_ref().and_then(Watching::is_accepted)
     }
 
     /// What is to be said next; `None` at the end.
     pub(super) async fn next(&mut self) -> Option<News> {
         loop {
+            let by_others = self.by_others();
             tokio::select! {
                 biased;
                 () = ended(&mut self.ending) => return None,
-                is_good = checked(&mut self.checking) => {
-                    self.checking = None;
-                    if !is_good {
-                        tracing::debug!("a stream ends: its token is good no longer");
-                        return None;
-                    }
-                }
                 // Events do not wait for a master that is slow to say it.
-                _ = self.token_check.tick(), if self.checking.is_none() => {
-                    let (app, proof, peer) = (Arc::clone(&self.app), self.proof.clone(), self.peer);
-                    let is_session = self.is_session;
-                    let by = self.watching.as_ref().and_then(Watching::is_accepted);
-                    self.checking = Some(Box::pin(async move {
-                        is_good(&app, is_session, &proof, peer, by).await
-                    }));
+                () = self.lease.ended(by_others) => {
+                    tracing::debug!("a stream ends: its token is good no longer");
+                    return None;
                 }
                 next = self.stream.next() => {
                     if let (Some(Next::Lost(count)), Some(meters)) = (&next, &self.app.meters) {
@@ -222,12 +217,20 @@ impl Watched {
     }
 }
 
-/// Waits for a look at the token, if one is under way.
-async fn checked(checking: &mut Option<BoxFuture<'static, bool>>) -> bool {
-    match checking {
-        Some(checking) => checking.await,
-        None => std::future::pending().await,
-    }
+/// The session, or the token, of a stream, which is asked about again and again.
+fn lease(app: &Arc<App>, proof: String, is_session: bool, peer: Peer) -> Lease {
+    let app = Arc::clone(app);
+    let ask = move |by_others| -> BoxFuture<'static, bool> {
+        let (app, proof) = (Arc::clone(&app), proof.clone());
+        Box::pin(async move { is_good(&app, is_session, &proof, peer, by_others).await })
+    };
+    Lease::new(TOKEN_CHECKED_EVERY, Box::new(ask))
+}
+
+/// What a stream that is too slow is told of the events that it was not sent: a comment,
+/// as the notation of event streams has it.
+pub(super) fn told_of_lost(count: u64) -> String {
+    format!(": {count} events were dropped: this stream is too slow\n\n")
 }
 
 /// Waits for the end of the API.

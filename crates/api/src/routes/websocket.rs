@@ -19,7 +19,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use super::streams::{News, Watched};
+use super::streams::{News, Watched, told_of_lost};
 use super::{App, Asked};
 use crate::events::{Next, Text};
 use crate::fault::Fault;
@@ -90,6 +90,9 @@ async fn messages(mut socket: Socket, mut watched: Watched) {
             None => break,
             Some(News::Events(Next::Event(text))) if is_ready => {
                 send(&mut socket, &mut watched, text).await
+            }
+            Some(News::Events(Next::Lost(count))) if is_ready => {
+                say(&mut socket, Message::Text(told_of_lost(count).into())).await
             }
             Some(News::Events(_)) => continue,
             Some(News::Heartbeat) => say(&mut socket, Message::Ping(Bytes::new())).await,

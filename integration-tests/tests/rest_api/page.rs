@@ -13,7 +13,7 @@ use crate::browser::Browser;
 use crate::stage::{DESK, MARKUP, Stage, picture};
 
 /// Minions of which the master has keys and nothing else.
-const CROWD: usize = 2000;
+const CROWD: usize = 10_000;
 
 /// How long one frame may take on average, in milliseconds, while thousands of
 /// rows are scrolled through. The machine does other things, too.
@@ -260,9 +260,9 @@ fn thousands_of_minions_are_scrolled_through_and_nobody_sees_what_he_may_not() -
         .join(KeyState::Accepted.dir());
     let key = fs::read(accepted.join("web1"))?;
     for number in 0..CROWD {
-        fs::write(accepted.join(format!("crowd{number:04}")), &key)?;
+        fs::write(accepted.join(format!("crowd{number:05}")), &key)?;
     }
-    let last = format!("crowd{:04}", CROWD - 1);
+    let last = format!("crowd{:05}", CROWD - 1);
     alice.wait("all rows", &format!(
         "document.querySelector('.scroller').getAttribute('aria-rowcount') > {CROWD} || \
          (Date.now() - (window.lastAsked ?? 0) > 2000 && (window.lastAsked = Date.now(), document.querySelector('form .primary').click(), false))"

@@ -41,7 +41,7 @@ pub enum StatusError {
     Silent,
 }
 
-/// The tags of question and answer; those of `halite_minion::status_report`.
+/// The tags of question and answer; those of `halite_minion::daemon::status_report`.
 #[derive(Clone, Copy, Debug)]
 pub struct Tags {
     /// The question's.

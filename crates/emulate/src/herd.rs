@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use halite_crypto::random_bytes;
 use halite_minion::Minion;
-use halite_minion::channel::Patience;
+use halite_minion::link::channel::Patience;
 use halite_proto::chance::Chance;
 use halite_proto::{Map, Value, chain};
 use tokio::sync::{Semaphore, watch};

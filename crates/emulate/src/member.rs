@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use halite_crypto::{EncAlgo, HashType, SigAlgo, random_bytes};
 use halite_minion::Minion;
-use halite_minion::channel::Patience;
 use halite_minion::core::conductor::Mode;
 use halite_minion::core::link::{LinkTiming, Phase};
 use halite_minion::courier::Courier;
 use halite_minion::limits::{JIDS_REMEMBERED_MIN, SPOOL_AGE_MAX, SPOOL_BYTES_MAX};
-use halite_minion::pace::Pace;
+use halite_minion::link::channel::Patience;
+use halite_minion::minion::pace::Pace;
 use halite_minion::start::{BusPlace, Setup, Source, StartError, Started, TrustSettings, start};
 use halite_proto::chance::Chance;
 use halite_proto::publish::PublishLoad;

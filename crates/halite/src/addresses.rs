@@ -11,7 +11,7 @@ use std::time::Duration;
 use halite_call::{Job, run_function};
 use halite_config::BehindError;
 use halite_fileserver::{FileServer, RootsOptions};
-use halite_minion::local_context::LocalContext;
+use halite_minion::context::local::LocalContext;
 use halite_proto::{Map, Value};
 use halite_pyworker::Workers;
 

@@ -10,10 +10,10 @@ use halite_config::{BusFraming, IpcMode, MasterAddress, MasterType, MinionConfig
 use halite_crypto::{EncAlgo, HashType, SigAlgo};
 use halite_fileserver::{FileServer, FileServerOptions, GitfsOptions, RootsOptions};
 use halite_grains::{GrainsOptions, Kept};
-use halite_minion::channel::Patience;
 use halite_minion::core::conductor::{Mode, distributed_order};
 use halite_minion::core::link::{LinkTiming, RETRY_FIRST};
 use halite_minion::core::ports::{self, BusPorts};
+use halite_minion::link::channel::Patience;
 use halite_minion::start::{BusPlace, Setup, Source, TrustSettings};
 use halite_proto::MasterUri;
 use halite_transport::Endpoint;
@@ -59,7 +59,7 @@ pub fn check(config: &MinionConfig) -> Vec<anyhow::Error> {
         extensions::engines(&config.engines.0)
             .map(drop)
             .map_err(anyhow::Error::msg),
-        halite_minion::telemetry::check(&config.metrics).map_err(anyhow::Error::from),
+        halite_minion::daemon::telemetry::check(&config.metrics).map_err(anyhow::Error::from),
         bus(config, &masters).map(drop),
         trust(config).map(drop),
         source(config).map(drop),

@@ -15,19 +15,19 @@ use thiserror::Error;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
+use crate::context::pillar;
 use crate::context::{JobContext, Route};
 use crate::core::link::Notice;
 use crate::core::sign_in::chain;
 use crate::courier;
-use crate::executors;
-use crate::failover::while_linked;
 use crate::fleet::Fleet;
+use crate::jobs::executors;
 use crate::limits::LINK_GONE_AFTER;
-use crate::link_task::LinkOutput;
-use crate::pillar;
-use crate::proc_files::ProcDir;
+use crate::link::failover::while_linked;
+use crate::link::task::LinkOutput;
+use crate::minion::Minion;
+use crate::records::proc_files::ProcDir;
 use crate::returners::ChosenReturners;
-use crate::state::Minion;
 
 /// What to run.
 #[derive(Clone, Debug)]

@@ -1,8 +1,12 @@
 //! The minion as the functions of a job see it. Functions run on job threads,
 //! so every call here may block.
 
+pub(crate) mod daemon_bus;
 mod every;
 mod facets;
+mod line;
+pub mod local;
+pub(crate) mod pillar;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -18,13 +22,10 @@ use halite_transport::fleet::RequestError;
 use tracing::debug;
 
 pub(crate) use self::every::others_signed_in;
-use crate::channel::{Channel, ChannelError};
+use self::line::{FirstMaster, Line};
 use crate::core::sign_in::chain;
-use crate::daemon_bus;
-use crate::line::{FirstMaster, Line};
-use crate::managed::Answer;
-use crate::pillar;
-use crate::state::{Master, Minion};
+use crate::link::channel::{Channel, ChannelError};
+use crate::minion::{Answer, Master, Minion};
 
 /// Which masters the requests of a job go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,10 +36,11 @@ use self::deliveries::{Deliveries, Delivery};
 use self::forwarding::Forwarding;
 use self::shared_spool::SharedSpool;
 use self::spooled_return::SpooledReturn;
+pub(crate) use self::spooled_return::mark_own_job;
 pub use self::spooled_return::request;
 use crate::core::origin::JobKey;
 use crate::limits::{DELIVERIES_MAX, NOT_STORED_PATIENCE, REMOVED_CHECK};
-use crate::state::{Master, Minion};
+use crate::minion::{Master, Minion};
 
 /// Shortest pause between two rounds, whatever is configured.
 const PAUSE_MIN: Duration = Duration::from_millis(100);

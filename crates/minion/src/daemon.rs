@@ -1,5 +1,11 @@
 //! The minion as a daemon: links up, jobs in, returns out, until told to stop.
 
+mod bus_requests;
+mod greeting;
+mod own_work;
+pub mod status_report;
+pub mod telemetry;
+
 use std::collections::HashSet;
 use std::future::Future;
 use std::sync::Arc;
@@ -16,25 +22,22 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 use tracing::{debug, error, info, warn};
 
+use self::own_work::own_work;
 use crate::beacons::Beacons;
-use crate::bus_requests;
 use crate::context::{JobContext, Route};
 use crate::core::conductor::{Conductor, Input, Output};
 use crate::courier::Courier;
-use crate::executor::Executor;
 use crate::fleet::Fleet;
-use crate::greeting;
+use crate::jobs::executor::Executor;
+use crate::jobs::own_jobs::{self, OwnJob, Returns};
+use crate::jobs::taking::take;
 use crate::limits::{DRAIN_RETURNS_TIMEOUT, DRAIN_TIMEOUT, JOBS_RUNNING_MAX};
-use crate::link_task::{LinkOutput, sleep_until};
-use crate::own_jobs::{self, OwnJob, Returns};
-use crate::own_work::own_work;
-use crate::proc_files::ProcDir;
+use crate::link::task::{LinkOutput, sleep_until};
+use crate::managed::scheduler::Scheduler;
+use crate::minion::{Minion, unix_micros};
+use crate::records::proc_files::ProcDir;
 use crate::returners::ChosenReturners;
-use crate::scheduler::Scheduler;
 use crate::start::Started;
-use crate::state::{Minion, unix_micros};
-use crate::status_report;
-use crate::taking::take;
 
 /// Why the minion ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +94,11 @@ struct Tasks {
 impl Tasks {
     fn start(minion: &Arc<Minion>, courier: &Arc<Courier>, executor: &Arc<Executor>) -> Self {
         let scheduler = Scheduler::new(Arc::clone(minion), Arc::clone(executor));
-        let _ = minion.scheduler.set(Arc::downgrade(&scheduler));
+        let _ = minion
+            .scheduler
+            .set(Arc::<Scheduler>::downgrade(&scheduler));
         let beacons = Beacons::new(Arc::clone(minion));
-        let _ = minion.beacons.set(Arc::downgrade(&beacons));
+        let _ = minion.beacons.set(Arc::<Beacons>::downgrade(&beacons));
         let answering =
             status_report::answer_again_and_again(Arc::clone(minion), Arc::clone(courier));
         Self {

@@ -1,5 +1,7 @@
 //! The links of a minion: made together, each running on its own.
 
+mod replay;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,15 +12,15 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::{Instrument, error_span};
 
-use crate::channel::Channel;
+use self::replay::Replay;
 use crate::core::sign_in::Identity;
 use crate::limits::{LINK_INPUTS_MAX, REPLAY_INTERVAL};
-use crate::link_status::reports;
-use crate::link_task::{LinkInput, LinkOutput, LinkSettings, LinkTask};
-use crate::replay::Replay;
-use crate::signing_in::ping;
-use crate::state::{Master, Minion};
-use crate::trust_store::TrustStore;
+use crate::link::TrustStore;
+use crate::link::channel::Channel;
+use crate::link::ping;
+use crate::link::status::reports;
+use crate::link::task::{LinkInput, LinkOutput, LinkSettings, LinkTask};
+use crate::minion::{Master, Minion};
 
 /// How long a master whose link is down may take to answer a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);

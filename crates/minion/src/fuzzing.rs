@@ -1,7 +1,7 @@
 //! What fuzzing does with the private parsers of this crate; no interface.
 
-use crate::claims;
 use crate::core::origin::Origin;
+use crate::records::claims;
 
 /// A file of claims, whole or damaged: a claim with a key is the same when it
 /// was written again, and none becomes two.

@@ -1,51 +1,44 @@
 //! The minion: one link per master, one of everything else.
 //!
-//! `core` thinks, the rest of the crate does. Invariant: no link waits for
-//! another, and a job reaches the executor only as a
-//! [`core::publication::Verified`].
+//! `core` thinks, the rest of the crate does. The modules from the lowest to the
+//! highest; each imports only itself and those before it:
+//!
+//! - `limits`: the bounds of everything that could grow.
+//! - `core`: decisions, without sockets, files or clocks.
+//! - `link`: the link to one master: its task, and sealed requests over it.
+//! - `records`: what is on disk of the jobs that have begun.
+//! - `minion`: what exists once per minion, and once per master.
+//! - `context`: the minion as the functions of a job see it.
+//! - `returners`: where returns go besides the masters.
+//! - `courier`: returns on their way to the masters, and on disk until then.
+//! - `jobs`: jobs from their start to their return.
+//! - `managed`: what the schedule and the beacons have in common, and the
+//!   schedule.
+//! - `beacons`: what is looked at again and again, and told to the masters.
+//! - `fleet`: the links to all masters, run together.
+//! - `start`, `call`, `daemon`: from settings to a running minion, `salt-call`,
+//!   and the minion as a daemon.
+//!
+//! Invariant: no link waits for another, and a job reaches the executor only as
+//! a [`core::publication::Verified`].
 
 mod beacons;
-mod beginning;
-mod bus_requests;
 pub mod call;
-pub mod channel;
-mod claims;
-mod context;
+pub mod context;
 pub mod core;
 pub mod courier;
 pub mod daemon;
-mod daemon_bus;
-mod executor;
-mod executors;
-mod failover;
 mod fleet;
 #[doc(hidden)]
 pub mod fuzzing;
-mod greeting;
+mod jobs;
 pub mod limits;
-mod line;
-mod link_status;
-mod link_task;
-pub mod local_context;
+pub mod link;
 mod managed;
-mod meters;
-mod own_files;
-mod own_jobs;
-mod own_work;
-pub mod pace;
-mod pillar;
-mod proc_files;
-pub(crate) mod replay;
+pub mod minion;
+mod records;
 pub mod returners;
-mod scheduler;
-mod signing_in;
 pub mod start;
-mod state;
-pub mod status_report;
-mod stuck;
-mod taking;
-pub mod telemetry;
-mod trust_store;
 
 pub use core::beacons::faults as beacon_faults;
-pub use state::Minion;
+pub use minion::Minion;

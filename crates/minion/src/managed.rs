@@ -4,6 +4,8 @@
 //!
 //! Invariant: requests are answered one at a time, in their order.
 
+pub(crate) mod scheduler;
+
 use std::future::pending;
 use std::sync::Arc;
 
@@ -13,10 +15,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tracing::{debug, error};
 
 use crate::core::link::Phase;
-use crate::state::Minion;
-
-/// The tag and the data of an answer; else why there is none.
-pub(crate) type Answer = Result<(&'static str, Map), String>;
+use crate::minion::{Answer, Minion};
 
 /// Waits for the first connection; without masters, for nothing.
 pub(crate) async fn until_connected(minion: &Minion) {

@@ -19,8 +19,6 @@ use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-use crate::channel::Patience;
-use crate::claims::Claims;
 use crate::core::conductor::{Conductor, Mode};
 use crate::core::jobs::Jobs;
 use crate::core::link::LinkTiming;
@@ -29,12 +27,14 @@ use crate::core::rotation::Rotation;
 use crate::core::sign_in::{Identity, Trust};
 use crate::fleet::Fleet;
 use crate::limits::JIDS_REMEMBERED_MIN;
-use crate::link_task::LinkSettings;
-use crate::own_files::OwnFiles;
-use crate::pace::Pace;
-use crate::proc_files::ProcDir;
-use crate::state::{CollectGrains, Minion};
-use crate::trust_store::TrustStore;
+use crate::link::TrustStore;
+use crate::link::channel::Patience;
+use crate::link::task::LinkSettings;
+use crate::minion::OwnFiles;
+use crate::minion::pace::Pace;
+use crate::minion::{CollectGrains, Minion};
+use crate::records::claims::Claims;
+use crate::records::proc_files::ProcDir;
 
 /// Everything a minion needs to know to start; Salt's options where the names
 /// are the same.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use halite_call::{Failure, Job, run_function};
 use halite_fileserver::{FileServer, RootsOptions};
-use halite_minion::local_context::LocalContext;
+use halite_minion::context::local::LocalContext;
 use halite_proto::{Map, Value};
 
 /// Where a case stands for its own directory.

@@ -16,7 +16,7 @@ use halite_cli::{Environment, Exit, Screen, args, start};
 use halite_config::{HostNames, LoadOptions, MinionConfig, load_minion};
 use halite_grains::Want;
 use halite_minion::call::{CallError, Request};
-use halite_minion::local_context::LocalContext;
+use halite_minion::context::local::LocalContext;
 use halite_minion::returners::ChosenReturners;
 use halite_process::clock::unix_micros;
 use halite_process::privileges::{self, User};

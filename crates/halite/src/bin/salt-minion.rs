@@ -14,8 +14,9 @@ use halite_config::{
 };
 use halite_minion::courier::Courier;
 use halite_minion::daemon::Ended;
+use halite_minion::daemon::status_report;
+use halite_minion::daemon::telemetry;
 use halite_minion::limits::THREADS_MAX;
-use halite_minion::{status_report, telemetry};
 use halite_process::clock::unix_seconds_f64;
 use halite_proto::Value;
 

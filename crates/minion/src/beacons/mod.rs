@@ -36,9 +36,6 @@ use crate::core::beacons::{Due, Settings};
 
 pub(crate) use watch::Beacons;
 
-/// The tag of requests on the event bus.
-pub(crate) const REQUEST_TAG: &str = "manage_beacons";
-
 /// One beacon while it is in use: what it remembers between two looks.
 /// Dropping it gives back what it holds.
 trait Beacon: Send {

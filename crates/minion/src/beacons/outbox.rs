@@ -17,12 +17,12 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::{debug, error, info};
 
-use crate::channel::{ChannelError, Patience};
 use crate::core::beacons::{Bounds, Failure, Parcel, Untold, Waiting};
 use crate::core::link::Phase;
 use crate::core::sign_in::chain;
 use crate::limits::{BEACON_EVENT_BYTES_MAX, BEACON_REQUEST_BYTES_MAX, DOUBT_LASTS, SPOOL_AGE_MAX};
-use crate::state::{Master, Minion};
+use crate::link::channel::{ChannelError, Patience};
+use crate::minion::{Master, Minion};
 
 pub(super) struct Outbox {
     minion: Arc<Minion>,

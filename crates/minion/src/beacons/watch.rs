@@ -15,12 +15,12 @@ use tracing::{debug, error, info};
 
 use super::error::BeaconError;
 use super::outbox::Outbox;
-use super::{Beacon, REQUEST_TAG, make, python};
+use super::{Beacon, make, python};
 use crate::context::{JobContext, Route};
 use crate::core::beacons::{AVAILABLE, Due, Table, validate};
 use crate::limits::BEACON_INTERVAL_MIN;
-use crate::managed::{self, Answer};
-use crate::state::Minion;
+use crate::managed;
+use crate::minion::{Answer, BEACON_REQUESTS, Managed, ManagedBeacons, Minion};
 
 /// The local event that tells of what beacons have seen.
 const SEEN_TAG: &str = "__beacons_return";
@@ -39,7 +39,7 @@ struct InUse {
 }
 
 /// The beacons of a running minion.
-pub struct Beacons {
+pub(crate) struct Beacons {
     minion: Arc<Minion>,
     table: Mutex<Table>,
     in_use: Mutex<HashMap<String, InUse>>,
@@ -50,7 +50,7 @@ pub struct Beacons {
 
 impl Beacons {
     /// The beacons of the minion's configuration; nobody looks yet.
-    pub fn new(minion: Arc<Minion>) -> Arc<Self> {
+    pub(crate) fn new(minion: Arc<Minion>) -> Arc<Self> {
         let own = minion.opts.get("beacons").and_then(Value::as_map);
         let table = Table::new(own.cloned().unwrap_or_default());
         Arc::new(Self {
@@ -64,23 +64,24 @@ impl Beacons {
     }
 
     /// Looks for as long as the minion runs.
-    pub async fn run(self: Arc<Self>) {
+    pub(crate) async fn run(self: Arc<Self>) {
         let this = Arc::clone(&self);
         tokio::join!(
             self.look_again_and_again(),
-            managed::hear(&self.minion, REQUEST_TAG, move |request| this
-                .manage(request)),
+            managed::hear(&self.minion, BEACON_REQUESTS, move |request| {
+                Arc::clone(&this).manage(request)
+            }),
             managed::follow_pillar(&self.minion, |pillar| self.heed_pillar(&pillar)),
         );
     }
 
     /// Carries what was seen to the masters, for as long as the minion runs.
-    pub async fn carry(self: Arc<Self>) {
+    pub(crate) async fn carry(self: Arc<Self>) {
         self.outbox.carry().await;
     }
 
     /// Waits until no master that is there is owed anything.
-    pub async fn until_carried(&self) {
+    pub(crate) async fn until_carried(&self) {
         self.outbox.until_carried().await;
     }
 
@@ -128,13 +129,6 @@ impl Beacons {
             .collect();
         drop(in_use);
         self.put_down(put_down);
-    }
-
-    /// Puts down all of them; the next look begins anew.
-    pub fn forget(&self) {
-        let put_down = self.in_use().drain().map(|(_, beacon)| beacon).collect();
-        self.put_down(put_down);
-        self.wake.notify_one();
     }
 
     /// Gives back what beacons hold, without waiting for it.
@@ -324,24 +318,8 @@ impl Beacons {
     }
 
     /// Says what is lost when the process ends now.
-    pub fn say_what_is_lost(&self) {
+    pub(crate) fn say_what_is_lost(&self) {
         self.outbox.say_what_is_lost();
-    }
-
-    /// Carries out a request, as Salt's event `manage_beacons` has it.
-    ///
-    /// # Errors
-    /// The text says why there is no answer.
-    pub fn manage(&self, request: &Map) -> Answer {
-        let mut managed = self.table().manage(request);
-        if let Some(managed) = &mut managed {
-            self.within(|call| python::answer(call, request, &mut managed.answer));
-        }
-        // Complaints of before are said again if they still hold.
-        self.wake.notify_one();
-        managed
-            .map(|managed| (managed.tag, managed.answer))
-            .ok_or_else(|| "beacons have no such function".to_owned())
     }
 
     /// Takes over the beacons of the pillar.
@@ -364,6 +342,30 @@ impl Beacons {
 
     fn in_use(&self) -> MutexGuard<'_, HashMap<String, InUse>> {
         self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Managed for Beacons {
+    /// Carries out a request, as Salt's event `manage_beacons` has it.
+    fn manage(self: Arc<Self>, request: &Map) -> Answer {
+        let mut managed = self.table().manage(request);
+        if let Some(managed) = &mut managed {
+            self.within(|call| python::answer(call, request, &mut managed.answer));
+        }
+        // Complaints of before are said again if they still hold.
+        self.wake.notify_one();
+        managed
+            .map(|managed| (managed.tag, managed.answer))
+            .ok_or_else(|| "beacons have no such function".to_owned())
+    }
+}
+
+impl ManagedBeacons for Beacons {
+    /// Puts down all of them; the next look begins anew.
+    fn forget(&self) {
+        let put_down = self.in_use().drain().map(|(_, beacon)| beacon).collect();
+        self.put_down(put_down);
+        self.wake.notify_one();
     }
 }
 

@@ -9,11 +9,11 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use super::{JobContext, Route, context_error, stopping};
-use crate::channel::ChannelError;
 use crate::core::link::Phase;
 use crate::core::sign_in::chain;
 use crate::limits::{OTHERS_ANSWER_WAIT, OTHERS_SIGN_IN_WAIT};
-use crate::state::Minion;
+use crate::link::channel::ChannelError;
+use crate::minion::Minion;
 
 impl JobContext {
     /// Asks every master that is signed in, all at the same time. A job has

@@ -8,9 +8,9 @@ use halite_call::{Ahead, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus,
 use halite_proto::request::{Commits, CommitsOf, HeldFile, HeldFiles, MinionRequest};
 use halite_proto::{Jid, Map, SaltEnv, Value};
 
+use super::daemon_bus;
+use super::line::{InLine, Wish};
 use super::{JobContext, event, event_request, stopping};
-use crate::daemon_bus;
-use crate::line::{InLine, Wish};
 
 /// How long `status.ping_master` waits.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);

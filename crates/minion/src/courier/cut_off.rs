@@ -5,10 +5,9 @@ use halite_proto::publish::PublishLoad;
 use halite_proto::returns::{JobReturn, ReturnJid};
 use tracing::warn;
 
-use super::{Courier, Parcel};
+use super::{Courier, Parcel, mark_own_job};
 use crate::core::origin::{JobName, Origin};
-use crate::own_jobs;
-use crate::proc_files::LeftBehind;
+use crate::records::proc_files::LeftBehind;
 
 /// The function in the return of a job of which only the id is known.
 const UNKNOWN_FUN: &str = "unknown";
@@ -70,7 +69,7 @@ fn result(left: &LeftBehind) -> Option<JobReturn> {
         let args = load.get("fun_args").and_then(Value::as_list);
         let fun = text("fun").unwrap_or(UNKNOWN_FUN).into();
         let mut result = result(returned.clone(), fun, args.unwrap_or_default().to_vec());
-        own_jobs::mark(&mut result, &left.jid);
+        mark_own_job(&mut result, &left.jid);
         result.schedule = text("schedule").map(str::to_owned);
         result.metadata = load.get("metadata").cloned();
         return Some(result);

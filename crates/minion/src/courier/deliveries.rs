@@ -12,10 +12,10 @@ use tokio::sync::Semaphore;
 use tracing::warn;
 
 use super::pieces::{self, PATIENCE, PieceSize};
-use crate::channel::ChannelError;
 use crate::core::sign_in::chain;
 use crate::limits::{DELIVERIES_MAX, DOUBT_LASTS, SMALL_RETURN_BYTES_MAX};
-use crate::state::Master;
+use crate::link::channel::ChannelError;
+use crate::minion::Master;
 
 /// The deliveries to one master.
 pub(super) struct Deliveries {

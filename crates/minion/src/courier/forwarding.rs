@@ -14,7 +14,7 @@ use tracing::debug;
 
 use crate::core::sign_in::chain;
 use crate::limits::WHEREABOUTS_MAX;
-use crate::state::Master;
+use crate::minion::Master;
 
 /// What one master has still to learn.
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl Forwarding {
     }
 
     /// Sends what is recorded, if the master understands it.
-    pub(super) async fn send(&self, minion: &crate::state::Minion, master: &Master) {
+    pub(super) async fn send(&self, minion: &crate::minion::Minion, master: &Master) {
         let id: &MinionId = &minion.id;
         let results: Vec<Whereabouts> = self.lock().drain(..).collect();
         if results.is_empty() || !master.channel.capabilities().whereabouts {

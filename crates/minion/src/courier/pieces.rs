@@ -13,11 +13,11 @@ use halite_proto::request::{MinionRequest, PieceAnswer, ReturnPiece};
 use halite_proto::{Map, Value};
 use tokio::task::spawn_blocking;
 
-use crate::channel::{Channel, ChannelError, Patience};
 use crate::limits::{
     DELIVERY_TIMEOUT, RETURN_PIECE_BYTES, RETURN_PIECE_BYTES_MAX, RETURN_PIECE_BYTES_MIN,
     RETURN_PIECE_QUICK, RETURN_PIECE_SLOW, RETURN_PIECES_LOST_MAX,
 };
+use crate::link::channel::{Channel, ChannelError, Patience};
 
 /// For each request on the way of a return.
 pub(super) const PATIENCE: Patience = Patience {

@@ -160,6 +160,14 @@ pub fn request(id: &MinionId, mut result: JobReturn) -> Map {
     load
 }
 
+/// Marks the return of a job of the minion's own: a master that sees it twice
+/// knows it by that.
+pub(crate) fn mark_own_job(result: &mut JobReturn, jid: &Jid) {
+    if result.jid == ReturnJid::Req {
+        result.extra.insert(OWN_JOB, jid);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@ use halite_fileserver::{FileServer, RootsOptions};
 
 use super::settings::Settings;
 use super::*;
-use crate::local_context::LocalContext;
+use crate::context::local::LocalContext;
 
 /// A minion with nothing but options.
 pub(super) fn context(opts: Map) -> LocalContext {

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use halite_call::{Job, Outcome, args, run_function};
 use halite_config::{HostNames, LoadOptions, load_minion};
 use halite_fileserver::{FileServer, RootsOptions};
-use halite_minion::local_context::LocalContext;
+use halite_minion::context::local::LocalContext;
 use halite_proto::{Map, Value};
 
 /// A minion without a master, as `salt-call --local` is one.

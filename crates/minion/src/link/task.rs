@@ -16,14 +16,14 @@ use halite_transport::fleet::{
 use tokio::sync::{mpsc, watch};
 use tracing::{debug, error, info, warn};
 
-use crate::channel::Session;
+use super::channel::Session;
+use super::signing_in::{Failed, ping, sign_in};
+use super::status::Reporter;
+use super::trust_store::TrustStore;
 use crate::core::link::{Input, Link, LinkTiming, Notice, Output};
 use crate::core::publication::{Gates, Opener, PublicationError, Verified};
 use crate::core::sign_in::{Credentials, Identity, chain};
 use crate::limits::PUBLICATIONS_HELD_MAX;
-use crate::link_status::Reporter;
-use crate::signing_in::{Failed, ping, sign_in};
-use crate::trust_store::TrustStore;
 
 /// What a link's task can be told.
 pub enum LinkInput {

@@ -8,9 +8,9 @@ use halite_proto::{Map, Value};
 use tracing::debug;
 
 use crate::context::event_request;
+use crate::context::pillar;
 use crate::core::sign_in::chain;
-use crate::pillar;
-use crate::state::{Minion, unix_micros};
+use crate::minion::{Minion, unix_micros};
 
 /// Greets the numbered master, whose link has just become ready.
 pub(crate) async fn greet(minion: Arc<Minion>, master: usize, first: bool) {

@@ -12,8 +12,8 @@ use halite_proto::Map;
 use thiserror::Error;
 
 use crate::courier::Courier;
-use crate::meters::Meters;
-use crate::state::Minion;
+use crate::minion::Meters;
+use crate::minion::Minion;
 
 /// Why metrics cannot be served.
 #[derive(Debug, Error)]

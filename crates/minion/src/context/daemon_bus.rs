@@ -9,8 +9,7 @@ use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventPusher, EventSubscriber};
 use tokio::time::{Instant, timeout};
 
-use crate::state::unix_micros;
-use crate::{beacons, scheduler};
+use crate::minion::{BEACON_REQUESTS, SCHEDULE_REQUESTS, unix_micros};
 
 /// A part of the minion that answers requests over its bus.
 pub(crate) struct Part {
@@ -22,13 +21,13 @@ pub(crate) struct Part {
 
 /// The schedule.
 pub(crate) const SCHEDULE: Part = Part {
-    request: scheduler::REQUEST_TAG,
+    request: SCHEDULE_REQUESTS,
     answer: "/salt/minion/minion_schedule_",
 };
 
 /// The beacons.
 pub(crate) const BEACONS: Part = Part {
-    request: beacons::REQUEST_TAG,
+    request: BEACON_REQUESTS,
     answer: "/salt/minion/minion_beacon",
 };
 

@@ -1,4 +1,13 @@
-//! What exists once per minion, and once per master, while it runs.
+//! What exists once per minion while it runs, and its masters.
+//!
+//! It holds what jobs, links and the parts around them share, and does nothing
+//! by itself: it knows of none of those that use it.
+
+mod managed;
+mod master;
+mod meters;
+mod own_files;
+pub mod pace;
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -12,26 +21,26 @@ use halite_grains::Want;
 pub(crate) use halite_process::clock::unix_micros;
 use halite_proto::event::{EVENT_SIZE_MAX_DEFAULT, Event};
 use halite_proto::publish::PublishLoad;
-use halite_proto::{Map, MasterUri, MinionId, Nonce, Tag, Value};
+use halite_proto::{Map, MinionId, Nonce, Tag, Value};
 use halite_transport::Endpoint;
 use halite_transport::ipc::EventBus;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, oneshot, watch};
-use tracing::warn;
+use tokio::sync::{Notify, oneshot};
 
-use crate::beacons::Beacons;
-use crate::channel::{Channel, Patience};
-use crate::claims::Claims;
+pub(crate) use self::managed::{
+    Answer, BEACON_REQUESTS, Managed, ManagedBeacons, SCHEDULE_REQUESTS,
+};
+use self::master::MadeGrains;
+pub use self::master::Master;
+pub(crate) use self::meters::Meters;
+pub(crate) use self::own_files::OwnFiles;
+use self::pace::Pace;
 use crate::core::jobs::Jobs;
-use crate::core::link::Phase;
 use crate::core::rotation::Rotation;
 use crate::limits::FIRST_PILLAR_WAIT;
-use crate::link_status::Reports;
-use crate::meters::Meters;
-use crate::own_files::OwnFiles;
-use crate::pace::Pace;
-use crate::proc_files::ProcDir;
-use crate::scheduler::Scheduler;
+use crate::link::channel::Patience;
+use crate::records::claims::Claims;
+use crate::records::proc_files::ProcDir;
 
 /// A job that runs.
 #[derive(Debug)]
@@ -40,63 +49,6 @@ pub struct RunningJob {
     pub load: Map,
     /// How to end it.
     pub cancel: Cancel,
-}
-
-/// One master, as the rest of the minion sees it.
-pub struct Master {
-    /// Its entry in the `master:` list.
-    pub name: String,
-    /// Its host alone, as the grain `master` names it.
-    pub host: String,
-    /// The way to ask it.
-    pub channel: Channel,
-    /// Where its link stands.
-    pub phase: watch::Receiver<Phase>,
-    /// The same with everything else that is known of it.
-    pub reports: Reports,
-    /// From where it hears other machines with this minion's id and key.
-    pub(crate) others: Mutex<Vec<String>>,
-    /// The pillar it compiled for this minion; none before the first.
-    pub pillar: watch::Sender<Option<Arc<Map>>>,
-    /// The grains as it sees them, made once for all who ask.
-    pub(crate) grains: Mutex<Option<MadeGrains>>,
-    /// The options as its jobs see them, made when the first one asks.
-    pub(crate) opts: OnceLock<Map>,
-    /// Where it is asked.
-    pub(crate) uri: MasterUri,
-}
-
-/// Grains that were made of others.
-pub(crate) struct MadeGrains {
-    of: Arc<Map>,
-    made: Arc<Map>,
-}
-
-impl Master {
-    /// Whether its link is ready.
-    pub fn is_ready(&self) -> bool {
-        *self.phase.borrow() == Phase::Ready
-    }
-
-    /// From where this master hears others with this minion's id and key.
-    pub(crate) fn others(&self) -> Vec<String> {
-        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        others.clone()
-    }
-
-    /// This master hears others with this minion's id and key from there.
-    pub(crate) fn hear_of_others(&self, heard: Vec<String>) {
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        if others.is_empty() && !heard.is_empty() {
-            warn!(
-                master = self.name,
-                "the master hears another machine with the id and the key of this minion (from \
-                 {}): each of them runs every job; give each an id and a key of its own",
-                heard.join(", ")
-            );
-        }
-        *others = heard;
-    }
 }
 
 /// How grains are collected.
@@ -139,9 +91,9 @@ pub struct Minion {
     /// The minion's own event bus.
     pub bus: EventBus,
     /// The schedule, once it runs; `salt-call` has none.
-    pub scheduler: OnceLock<Weak<Scheduler>>,
+    pub scheduler: OnceLock<Weak<dyn Managed>>,
     /// The beacons, once they are looked at; `salt-call` has none.
-    pub beacons: OnceLock<Weak<Beacons>>,
+    pub beacons: OnceLock<Weak<dyn ManagedBeacons>>,
     /// What monitoring reads, where the option is on.
     pub(crate) meters: OnceLock<Meters>,
     /// Which files compiled states were read from.

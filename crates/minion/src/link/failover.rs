@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::channel::ChannelError;
 use crate::core::link::Phase;
+use crate::link::channel::ChannelError;
 
 /// The answer of a master, given up when its link is down for
 /// `gone_after` while one of the others is ready.

@@ -10,9 +10,9 @@ use halite_proto::{Capabilities, Map, Nonce};
 use halite_transport::fleet::{RequestError, Requester};
 use tracing::error;
 
+use super::trust_store::TrustStore;
 use crate::core::link::SignInFailure;
 use crate::core::sign_in::{Attempt, Credentials, Identity, SignInError, chain};
-use crate::trust_store::TrustStore;
 
 /// Why a sign-in failed, for the machine and for people.
 pub struct Failed {

@@ -138,7 +138,7 @@ mod tests {
     use halite_proto::Map;
 
     use super::*;
-    use crate::local_context::LocalContext;
+    use crate::context::local::LocalContext;
 
     fn context(opts: Map) -> LocalContext {
         let files = FileServer::from_roots(RootsOptions::default()).unwrap();

@@ -9,8 +9,8 @@ use tracing::{debug, warn};
 
 use crate::core::publication::Verified;
 use crate::core::sign_in::chain;
-use crate::executor::Executor;
-use crate::state::Minion;
+use crate::jobs::executor::Executor;
+use crate::minion::Minion;
 
 /// Hands a publication on if it is meant for this minion and new.
 pub(crate) fn take(minion: &Arc<Minion>, executor: &Arc<Executor>, master: usize, job: Verified) {

@@ -13,14 +13,14 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-use crate::channel::Patience;
 use crate::core::link::Phase;
 use crate::core::origin::JobName;
 use crate::core::publication::Verified;
 use crate::core::sign_in::chain;
 use crate::limits::{PUBLICATION_UNDER_WAY, REPLAY_AGAIN};
-use crate::link_task::{LinkInput, LinkOutput};
-use crate::state::{Master, Minion};
+use crate::link::channel::Patience;
+use crate::link::task::{LinkInput, LinkOutput};
+use crate::minion::{Master, Minion};
 
 /// The questions to one master.
 pub(crate) struct Replay {

@@ -14,17 +14,17 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use tracing::{Instrument, debug, error, info, info_span, warn};
 
-use crate::beginning;
 use crate::context::{JobContext, Round, Route};
 use crate::core::jobs::Ticket;
 use crate::core::origin::JobKey;
 use crate::core::publication::Verified;
 use crate::courier::{Courier, Parcel};
-use crate::executors;
+use crate::jobs::beginning;
+use crate::jobs::executors;
+use crate::jobs::stuck::unless_given_up;
 use crate::limits::{FUNCTIONS_PER_JOB_MAX, JOBS_WAITING_MAX};
+use crate::minion::{Minion, RunningJob};
 use crate::returners::ChosenReturners;
-use crate::state::{Minion, RunningJob};
-use crate::stuck::unless_given_up;
 
 /// Functions that look after jobs: they run at once even when every place is
 /// taken, or nobody could find out why.
@@ -63,7 +63,7 @@ pub(crate) struct Record {
 }
 
 /// Where jobs wait for their turn.
-pub struct Executor {
+pub(crate) struct Executor {
     minion: Arc<Minion>,
     courier: Arc<Courier>,
     places: Semaphore,
@@ -74,7 +74,7 @@ pub struct Executor {
 
 impl Executor {
     /// An executor with `places` jobs at once.
-    pub fn new(minion: Arc<Minion>, courier: Arc<Courier>, places: usize) -> Arc<Self> {
+    pub(crate) fn new(minion: Arc<Minion>, courier: Arc<Courier>, places: usize) -> Arc<Self> {
         let flag = |name: &str, default| minion.opts.get(name).map_or(default, Value::is_true);
         Arc::new(Self {
             places: Semaphore::new(places),
@@ -107,7 +107,7 @@ impl Executor {
     }
 
     /// Takes a claimed job of the numbered master; returns at once.
-    pub fn submit(self: &Arc<Self>, master: usize, job: Verified, ticket: Ticket) {
+    pub(crate) fn submit(self: &Arc<Self>, master: usize, job: Verified, ticket: Ticket) {
         let this = Arc::clone(self);
         let span = info_span!("job", jid = %job.load().jid, fun = job.load().fun.to_text());
         tokio::spawn(async move { this.run(master, job, ticket).await }.instrument(span));

@@ -12,15 +12,15 @@ use tracing::{debug, info};
 
 use crate::context::{JobContext, Route};
 use crate::core::origin::{JobName, Origin};
-use crate::courier::Parcel;
-use crate::executor::{Executor, Record};
+use crate::courier::{Parcel, mark_own_job};
+use crate::jobs::executor::{Executor, Record};
+use crate::jobs::stuck::unless_given_up;
+use crate::minion::{Minion, RunningJob};
 use crate::returners::ChosenReturners;
-use crate::state::{Minion, RunningJob};
-use crate::stuck::unless_given_up;
 
 /// A job of the minion's own.
 #[derive(Clone, Debug)]
-pub struct OwnJob {
+pub(crate) struct OwnJob {
     /// The id it runs under here.
     pub jid: Jid,
     /// The function.
@@ -45,7 +45,7 @@ pub struct OwnJob {
 
 /// Who is told of the result of a job of the minion's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Returns {
+pub(crate) enum Returns {
     /// Nobody.
     Nobody,
     /// This master; another, if it stays away.
@@ -71,7 +71,7 @@ const SCHEDULE_RETURN: &str = "__schedule_return";
 
 impl Executor {
     /// Runs a job of the minion's own to its end, and sees its returns off.
-    pub async fn run_own_job(self: Arc<Self>, own: OwnJob) {
+    pub(crate) async fn run_own_job(self: Arc<Self>, own: OwnJob) {
         let minion = Arc::clone(self.minion());
         let ticket = minion.jobs().add(&JobName {
             jid: own.jid.clone(),
@@ -232,16 +232,8 @@ fn run(context: &JobContext, own: &OwnJob, job: &Job) -> JobReturn {
         result.extra.insert("pid", std::process::id());
     }
     result.metadata.clone_from(&own.metadata);
-    mark(&mut result, &own.jid);
+    mark_own_job(&mut result, &own.jid);
     result
-}
-
-/// Marks the return of a job of the minion's own: a master that sees it twice
-/// knows it by that.
-pub(crate) fn mark(result: &mut JobReturn, jid: &Jid) {
-    if result.jid == ReturnJid::Req {
-        result.extra.insert(OWN_JOB, jid);
-    }
 }
 
 /// One master for the whole job, so that its files fit together, and another

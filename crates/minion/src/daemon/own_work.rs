@@ -12,14 +12,14 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tracing::{debug, error, warn};
 
+use crate::context::pillar;
 use crate::context::{Round, event_request, others_signed_in};
 use crate::core::link::Phase;
-use crate::executor::{self, Executor};
+use crate::jobs::executor::{self, Executor};
+use crate::jobs::own_jobs::{OwnJob, Returns};
 use crate::managed;
-use crate::own_jobs::{OwnJob, Returns};
-use crate::pillar;
+use crate::minion::{Minion, unix_micros};
 use crate::returners::ChosenReturners;
-use crate::state::{Minion, unix_micros};
 
 /// First mine update after the start, as Salt has it.
 const MINE_FIRST: Duration = Duration::from_secs(1);

@@ -14,7 +14,7 @@ use tracing::debug;
 
 use crate::core::link::Phase;
 use crate::courier::Courier;
-use crate::state::{Master, Minion};
+use crate::minion::{Master, Minion};
 
 /// The tag of the question; its data names the tag of the answer (`reply`).
 pub const ASK_TAG: &str = "halite/status/ask";

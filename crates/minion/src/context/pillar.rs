@@ -10,7 +10,7 @@ use tracing::{debug, warn};
 
 use crate::context::{context_error, stopping};
 use crate::core::sign_in::chain;
-use crate::state::Minion;
+use crate::minion::Minion;
 
 /// The `_pillar` request, fields in Salt's order.
 pub(crate) fn request(id: &MinionId, grains: &Map, opts: &Map, request: &PillarRequest) -> Map {

@@ -15,11 +15,11 @@ use halite_transport::Endpoint;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use crate::context::daemon_bus;
 use crate::context::stopping;
-use crate::daemon_bus;
-use crate::own_files::OwnFiles;
-use crate::proc_files::ProcDir;
-use crate::state::CollectGrains;
+use crate::minion::CollectGrains;
+use crate::minion::OwnFiles;
+use crate::records::proc_files::ProcDir;
 
 /// The minion that a function sees without a master.
 pub struct LocalContext {

@@ -11,12 +11,12 @@ use halite_transport::fleet::RequestError;
 use tokio::sync::oneshot;
 use tracing::debug;
 
-use crate::channel::{Channel, ChannelError, Patience};
 use crate::context::{context_error, stopping};
 use crate::core::sign_in::chain;
-use crate::failover::while_linked;
 use crate::limits::LINK_GONE_AFTER;
-use crate::state::{Master, Minion};
+use crate::link::channel::{Channel, ChannelError, Patience};
+use crate::link::failover::while_linked;
+use crate::minion::{Master, Minion};
 
 /// What a job has found out about the master that it asks first.
 #[derive(Debug, Default)]

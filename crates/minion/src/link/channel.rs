@@ -17,10 +17,10 @@ use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
+use super::signing_in::ping;
+use super::task::LinkInput;
 use crate::core::private_reply::{self, PrivateReplyError};
 use crate::core::sign_in::{Credentials, Identity};
-use crate::link_task::LinkInput;
-use crate::signing_in::ping;
 
 /// What a link has to offer while it is signed in.
 #[derive(Clone)]

@@ -10,11 +10,11 @@ use halite_proto::publish::PublishLoad;
 use halite_proto::{Map, Value};
 use tracing::debug;
 
-use crate::channel::Patience;
 use crate::context::event_request;
 use crate::core::sign_in::chain;
 use crate::limits::DELIVERY_TIMEOUT;
-use crate::state::Minion;
+use crate::link::channel::Patience;
+use crate::minion::Minion;
 
 /// Tells the numbered master that `load` begins, if it is to be told.
 pub(crate) fn tell(

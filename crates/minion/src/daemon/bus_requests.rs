@@ -11,7 +11,7 @@ use halite_proto::{Map, Value};
 use tracing::warn;
 
 use crate::context::{JobContext, Route};
-use crate::state::Minion;
+use crate::minion::Minion;
 
 const BEACONS_REFRESH: &str = "beacons_refresh";
 const FIRE_MASTER: &str = "fire_master";

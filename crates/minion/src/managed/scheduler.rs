@@ -20,20 +20,17 @@ use tokio::time::sleep;
 use tracing::error;
 
 use crate::core::sign_in::chain;
-use crate::executor::Executor;
-use crate::managed::{self, Answer};
-use crate::own_jobs::{OwnJob, Returns};
+use crate::jobs::executor::Executor;
+use crate::jobs::own_jobs::{OwnJob, Returns};
+use crate::managed;
+use crate::minion::{Answer, Managed, Minion, SCHEDULE_REQUESTS, unix_micros};
 use crate::returners::{ChosenReturners, texts};
-use crate::state::{Minion, unix_micros};
-
-/// The tag of requests on the event bus.
-pub(crate) const REQUEST_TAG: &str = "manage_schedule";
 
 /// The mode of the saved schedule: jobs may have secrets in their arguments.
 const SAVED_MODE: u32 = 0o600;
 
 /// The schedule of a running minion.
-pub struct Scheduler {
+pub(crate) struct Scheduler {
     minion: Arc<Minion>,
     executor: Arc<Executor>,
     table: Mutex<Table>,
@@ -46,7 +43,7 @@ pub struct Scheduler {
 
 impl Scheduler {
     /// The schedule of the minion's configuration; nothing runs yet.
-    pub fn new(minion: Arc<Minion>, executor: Arc<Executor>) -> Arc<Self> {
+    pub(crate) fn new(minion: Arc<Minion>, executor: Arc<Executor>) -> Arc<Self> {
         let none = Map::new();
         let schedule = minion.opts.get("schedule").and_then(Value::as_map);
         let seed = u64::from_le_bytes(random_bytes());
@@ -63,12 +60,13 @@ impl Scheduler {
     }
 
     /// Runs jobs and hears requests for as long as the minion runs.
-    pub async fn run(self: Arc<Self>) {
+    pub(crate) async fn run(self: Arc<Self>) {
         let this = Arc::clone(&self);
         tokio::join!(
             self.run_jobs(),
-            managed::hear(&self.minion, REQUEST_TAG, move |request| this
-                .manage(request)),
+            managed::hear(&self.minion, SCHEDULE_REQUESTS, move |request| {
+                Arc::clone(&this).manage(request)
+            }),
             managed::follow_pillar(&self.minion, |pillar| self.heed_pillar(&pillar)),
         );
     }
@@ -135,31 +133,6 @@ impl Scheduler {
         });
     }
 
-    /// Carries out a request, as Salt's event `manage_schedule` has it. Writes
-    /// files: not for async threads.
-    ///
-    /// # Errors
-    /// The text says why there is no answer.
-    pub fn manage(self: &Arc<Self>, request: &Map) -> Answer {
-        let (managed, saved) = {
-            let mut table = self.table();
-            let managed = table.manage(request, self.now());
-            let saved = managed.persist.then(|| table.to_save());
-            (managed, saved)
-        };
-        if let Some(saved) = saved {
-            self.save(saved);
-        }
-        if let Some(due) = managed.run {
-            let this = Arc::clone(self);
-            self.minion.runtime.spawn(async move { this.start(due) });
-        }
-        self.wake.notify_one();
-        managed
-            .answer
-            .ok_or_else(|| "the scheduler has no such function".to_owned())
-    }
-
     /// Takes over the schedule of the pillar.
     fn heed_pillar(&self, pillar: &Map) {
         let grains = self.minion.grains();
@@ -190,6 +163,30 @@ impl Scheduler {
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Managed for Scheduler {
+    /// Carries out a request, as Salt's event `manage_schedule` has it. Writes
+    /// files: not for async threads.
+    fn manage(self: Arc<Self>, request: &Map) -> Answer {
+        let (managed, saved) = {
+            let mut table = self.table();
+            let managed = table.manage(request, self.now());
+            let saved = managed.persist.then(|| table.to_save());
+            (managed, saved)
+        };
+        if let Some(saved) = saved {
+            self.save(saved);
+        }
+        if let Some(due) = managed.run {
+            let this = Arc::clone(&self);
+            self.minion.runtime.spawn(async move { this.start(due) });
+        }
+        self.wake.notify_one();
+        managed
+            .answer
+            .ok_or_else(|| "the scheduler has no such function".to_owned())
     }
 }
 

@@ -1,0 +1,14 @@
+//! The link to one master: the task that keeps it up, the sealed requests that
+//! go over it, and what is known of it.
+//!
+//! Invariant: a link knows of no other link, of no job and of no return.
+
+pub mod channel;
+pub(crate) mod failover;
+mod signing_in;
+pub(crate) mod status;
+pub(crate) mod task;
+mod trust_store;
+
+pub(crate) use self::signing_in::ping;
+pub(crate) use self::trust_store::TrustStore;

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Result;
 
 /// Programs that tests use, each with the Debian package that brings it.
-const PROGRAMS: [(&str, &str); 33] = [
+const PROGRAMS: [(&str, &str); 34] = [
     ("apache2", "apache2-bin"),
     ("apt-get", "apt"),
     ("bzip2", "bzip2"),
@@ -29,6 +29,7 @@ const PROGRAMS: [(&str, &str); 33] = [
     ("mariadb", "mariadb-client"),
     ("mariadb-install-db", "mariadb-server"),
     ("mariadbd", "mariadb-server"),
+    ("nats-server", "nats-server"),
     ("nginx", "nginx-light"),
     ("postgres", "postgresql"),
     ("promtool", "prometheus"),

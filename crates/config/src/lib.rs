@@ -7,6 +7,7 @@
 
 mod address;
 mod behind;
+mod cluster_bus;
 mod doubts;
 mod elsewhere;
 mod error;
@@ -34,6 +35,7 @@ mod suggest;
 
 pub use address::{AddressError, MasterAddress};
 pub use behind::{BehindError, ReadBehind};
+pub use cluster_bus::{ClusterBus, ClusterBusError};
 pub use error::{ConfigError, Warning};
 pub use file_backends::FILE_BACKENDS;
 pub use halite_yaml::place::SourceLocation;

@@ -56,6 +56,19 @@ options! {
         cluster_pool_port: Port = Port(4520),
         /// An older name of `cluster_pool_port`, which wins.
         cluster_port: Option<Port> = None,
+        /// What carries what the masters of the cluster tell each other, in place of
+        /// links between each two: `nats://[user:password@]host[:port]`, or `tls://`;
+        /// several servers with commas between.
+        cluster_bus: Option<String> = None,
+        /// Certificates of the authorities that `cluster_bus` must come from; the
+        /// system's if it is not set.
+        cluster_bus_ca: Option<PathBuf> = None,
+        /// A certificate that this master shows to `cluster_bus`.
+        cluster_bus_cert: Option<PathBuf> = None,
+        /// The key of `cluster_bus_cert`.
+        cluster_bus_key: Option<PathBuf> = None,
+        /// A file with which this master signs in at `cluster_bus`, as `nsc` writes it.
+        cluster_bus_credentials: Option<PathBuf> = None,
         /// The masters of the cluster share no files: they tell each other what is
         /// decided about keys.
         cluster_isolated_filesystem: bool = false,

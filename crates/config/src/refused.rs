@@ -41,13 +41,6 @@ const REFUSED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Options that nobody has, of which one might believe that they do something, and why
-/// they are refused.
-const NOT_THERE: &[(&str, &str)] = &[(
-    "cluster_bus",
-    "nothing but the links between its masters carries what they tell each other",
-)];
-
 const WINREPO: &str =
     "definitions of Windows packages are not fetched from git; gitfs can serve them";
 
@@ -61,9 +54,7 @@ pub(crate) fn why(name: &str) -> Option<&'static str> {
 /// Adds what a master refuses to `faults`.
 pub(crate) fn check(raw: &Raw, faults: &mut Faults) {
     for entry in raw.entries() {
-        let not_there = NOT_THERE.iter().find(|(name, _)| *name == entry.name);
-        let not_there = not_there.map(|(_, why)| *why);
-        if let Some(why) = why(&entry.name).or(not_there)
+        if let Some(why) = why(&entry.name)
             && !is_harmless(entry)
         {
             faults.add(ConfigError::Refused {

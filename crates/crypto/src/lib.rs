@@ -4,13 +4,15 @@
 //! The primitives are those that Salt 3006 to 3008 use between masters and
 //! minions: RSA with SHA-1 or SHA-224, ANSI X9.31 signatures, and AES-192-CBC
 //! with HMAC-SHA256 ("Crypticle"). Two Halite peers seal large answers with
-//! AES-256-GCM besides.
+//! AES-256-GCM besides, and so do the masters of a cluster what they put on a bus
+//! (`broadcast`).
 //!
 //! Invariant: a secret is held in a type that cannot be printed and that is
 //! wiped when it goes, and no type of the library underneath is part of the
 //! interface.
 
 pub mod algorithm;
+mod broadcast;
 pub mod crypticle;
 mod derive;
 pub mod error;
@@ -31,6 +33,7 @@ pub mod serial;
 mod shared_secret;
 
 pub use algorithm::{EncAlgo, SigAlgo, UnknownAlgorithm};
+pub use broadcast::{BroadcastKey, BroadcastOpener, SHARED_KEY_BYTES};
 pub use crypticle::{BadSymmetricKey, Crypticle, OpenError, Opened, SymmetricKey};
 pub use derive::DerivationRoot;
 pub use error::{BackendError, KeyError};

@@ -60,6 +60,13 @@ pub enum StartError {
         /// What is wrong with its value.
         why: String,
     },
+    /// `cluster_bus` says nothing of a bus. It is not shown: there may be a password
+    /// in it.
+    #[error("option `cluster_bus`: {why}")]
+    Bus {
+        /// What is wrong with it.
+        why: String,
+    },
     /// The other masters of the cluster cannot be reached at all.
     #[error("could not prepare the links to the other masters")]
     Mesh(#[source] halite_mesh::MeshError),

@@ -1,29 +1,32 @@
 //! The listening side of a link: hears what the peer tells, hands it on, and
 //! acknowledges what was handled.
 
+mod bus;
+
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use tokio::io::{BufReader, split};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
-use crate::dial::chain;
-use crate::error::MeshError;
+use crate::error::{MeshError, chain};
 use crate::frame::{Frame, Hello, Welcome};
-use crate::handshakes::Handshake;
+use crate::handshakes::{Handshake, Origin};
 use crate::join::{Joins, answer};
 use crate::limits::{
     BATCH_MESSAGES_MAX, FRAME_BYTES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, PING_EVERY, REDIAL_MIN,
     SILENCE_MAX,
 };
+use crate::overhear::overhear;
 use crate::peer::{Incarnation, PeerAddress, PeerId};
 use crate::shared::Shared;
-use crate::tls::Secured;
-use crate::wire::{Receiver, read_frame, write_frame};
+use crate::tls::{Secured, Wire};
+use crate::wire::{Receiver, Work, direct, read_frame, write_frame};
+
+pub(crate) use self::bus::accept_from_bus;
 
 /// The bound address for peers.
 pub struct Listener(TcpListener);
@@ -59,15 +62,7 @@ struct Inbound {
 enum Greeted {
     Peer(Inbound),
     /// A master wants to join, and has said this.
-    Joins(Secured, Arc<dyn Joins>, Vec<u8>),
-}
-
-/// What is still to be handled.
-enum Work {
-    Message(u64, Duration, Vec<u8>),
-    /// Nothing, but a number that counts as handled.
-    Skip(u64),
-    Missed(u64),
+    Joins(Secured, SocketAddr, Arc<dyn Joins>, Vec<u8>),
 }
 
 /// Takes connections, for as long as it is polled.
@@ -87,16 +82,29 @@ pub(crate) async fn accept_peers(
                 continue;
             }
         };
-        let place = mesh.handshakes.begin(from.ip());
+        let place = mesh.handshakes.begin(Origin::Address(from.ip()));
         let (mesh, receiver) = (Arc::clone(&mesh), Arc::clone(&receiver));
         connections.spawn(async move {
-            match prove(&mesh, stream, from, place).await {
-                Ok(Some(inbound)) => serve(&mesh, inbound, receiver).await,
-                Ok(None) => {}
-                // Anybody can connect: no more than a line for whoever looks.
-                Err(error) => tracing::debug!(%from, "no peer: {}", chain(&error)),
-            }
+            let proven = async {
+                let wire = direct(stream)?;
+                prove(&mesh, wire, Some(from), place).await
+            };
+            take(&mesh, proven.await, receiver).await;
         });
+    }
+}
+
+/// Serves who has proven itself.
+async fn take(
+    mesh: &Arc<Shared>,
+    proven: Result<Option<Inbound>, MeshError>,
+    receiver: Arc<dyn Receiver>,
+) {
+    match proven {
+        Ok(Some(inbound)) => serve(mesh, inbound, receiver).await,
+        Ok(None) => {}
+        // Anybody can connect: no more than a line for whoever looks.
+        Err(error) => tracing::debug!("no peer: {}", chain(&error)),
     }
 }
 
@@ -104,15 +112,15 @@ pub(crate) async fn accept_peers(
 /// place is needed.
 async fn prove(
     mesh: &Arc<Shared>,
-    stream: TcpStream,
-    from: SocketAddr,
+    stream: Wire,
+    from: Option<SocketAddr>,
     mut place: Handshake,
 ) -> Result<Option<Inbound>, MeshError> {
     let proven = async {
         let greeted = timeout(HANDSHAKE_MAX, greet(mesh, stream, from)).await;
         match greeted.map_err(|_| MeshError::Silent)?? {
             Greeted::Peer(inbound) => Ok(Some(inbound)),
-            Greeted::Joins(secured, joins, first) => {
+            Greeted::Joins(secured, from, joins, first) => {
                 answer(&mesh.tls, joins, secured, from, first).await?;
                 Ok(None)
             }
@@ -124,26 +132,27 @@ async fn prove(
     }
 }
 
-/// Hears who a peer is.
+/// Hears who a peer is. Without an address it comes from the bus; beside a bus all
+/// links do, and other connections are for masters that join.
 async fn greet(
     mesh: &Arc<Shared>,
-    stream: TcpStream,
-    from: SocketAddr,
+    stream: Wire,
+    from: Option<SocketAddr>,
 ) -> Result<Greeted, MeshError> {
     let mut secured = mesh.tls.accept(stream).await?;
     if secured.key == mesh.tls.own() {
         return Err(MeshError::Own);
     }
     let owner = mesh.owner(&secured.key).await;
-    let joins = mesh.joins.get();
+    let joins = from.and_then(|from| Some((from, mesh.joins.get()?)));
     let owner = match (owner, joins) {
         (Err(error), None) => return Err(error),
         (owner, _) => owner,
     };
     let first = read_frame(&mut secured.stream, HELLO_BYTES_MAX, HANDSHAKE_MAX).await?;
     let first = match (first, joins) {
-        (Frame::Join(first), Some(joins)) => {
-            return Ok(Greeted::Joins(secured, Arc::clone(joins), first));
+        (Frame::Join(first), Some((from, joins))) => {
+            return Ok(Greeted::Joins(secured, from, Arc::clone(joins), first));
         }
         (first, _) => first,
     };
@@ -153,6 +162,11 @@ async fn greet(
             what: "no greeting",
         });
     };
+    if from.is_some() && mesh.bus.is_some() {
+        return Err(MeshError::Frame {
+            what: "a greeting, and there is a bus",
+        });
+    }
     if hello.cluster != mesh.cluster {
         let cluster: String = hello.cluster.chars().take(80).collect();
         tracing::error!(%peer, "refused a peer: its cluster_id is {cluster:?}");
@@ -161,7 +175,7 @@ async fn greet(
     Ok(Greeted::Peer(Inbound {
         peer,
         life: hello.incarnation,
-        listens: place_of(&hello, from),
+        listens: from.and_then(|from| place_of(&hello, from)),
         secured,
     }))
 }
@@ -212,9 +226,10 @@ async fn hear_out(
         listens,
         secured: Secured { mut stream, key },
     } = inbound;
+    let heard = mesh.hears(&peer, life, listens);
     let welcome = Frame::Welcome(Welcome {
         incarnation: mesh.incarnation,
-        heard: mesh.hears(&peer, life, listens),
+        heard,
     });
     let written = timeout(HANDSHAKE_MAX, write_frame(&mut stream, &welcome)).await;
     written.map_err(|_| MeshError::Silent)??;
@@ -230,16 +245,35 @@ async fn hear_out(
     ));
     // Also while nothing changes: a peer that sends something large on a slow
     // wire waits for a sign of life meanwhile.
+    let lacks = watch::Sender::new(None);
+    let mut lacked = lacks.subscribe();
     let acknowledge = async {
         loop {
-            let _ = timeout(PING_EVERY, changes.changed()).await;
+            tokio::select! {
+                _ = timeout(PING_EVERY, changes.changed()) => {}
+                _ = lacked.changed() => {}
+            }
+            if let Some(number) = lacks.send_replace(None) {
+                write_frame(&mut writer, &Frame::Lacks(number)).await?;
+            }
+            lacked.borrow_and_update();
             let number = *changes.borrow_and_update();
             write_frame(&mut writer, &Frame::Ack(number)).await?;
         }
     };
+    let reader = BufReader::new(reader);
+    let heard = async {
+        match &mesh.bus {
+            None => hear(mesh, (&peer, &key), reader, &work).await,
+            Some(bus) => {
+                let of = (&peer, life, key.as_str());
+                overhear((mesh, bus), of, heard, reader, (&work, &lacks)).await
+            }
+        }
+    };
     let ended: Result<(), MeshError> = tokio::select! {
         ended = acknowledge => ended,
-        ended = hear(mesh, (&peer, &key), BufReader::new(reader), &work) => ended,
+        ended = heard => ended,
     };
     drop(work);
     let _ = handler.await;

@@ -5,17 +5,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter, split};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::error::MeshError;
+use crate::error::{MeshError, chain};
 use crate::frame::{Frame, Hello, data_head};
 use crate::limits::{
     BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, PING_EVERY, REDIAL_MAX,
     REDIAL_MIN, SILENCE_MAX,
 };
-use crate::peer::{PeerAddress, PeerId};
+use crate::nats::tunnel;
+use crate::peer::{PeerAddress, PeerId, Way};
 use crate::shared::Shared;
-use crate::tls::Secured;
+use crate::tell::tell_of_bus;
+use crate::tls::{Secured, Wire};
 use crate::wire::{connect, read_frame, write_frame};
 
 /// A peer that is ready to be told.
@@ -33,24 +36,20 @@ enum Dialled {
     IsLinked(PeerId),
 }
 
-/// Dials an address again and again.
-pub(crate) async fn keep_dialling(
-    mesh: Arc<Shared>,
-    address: PeerAddress,
-    listens: Option<SocketAddr>,
-) {
+/// Dials a peer again and again, for as long as it is wanted; how it was.
+pub(crate) async fn keep_dialling(mesh: Arc<Shared>, way: Way, listens: Option<SocketAddr>) -> Way {
     let mut pause = REDIAL_MIN;
     let mut was_said = false;
-    loop {
-        let error = match dial(&mesh, &address, listens).await {
-            Ok(Dialled::Link(link)) if mesh.link_up(&link.peer, &address, link.heard) => {
+    while mesh.is_wanted(&way) {
+        let error = match dial(&mesh, &way, listens).await {
+            Ok(Dialled::Link(link)) if mesh.link_up(&link.peer, &way, link.heard) => {
                 pause = REDIAL_MIN;
                 was_said = false;
-                tracing::info!(peer = %link.peer, "linked to the peer at {address}");
+                tracing::info!(peer = %link.peer, "linked to the peer at {way}");
                 let peer = link.peer.clone();
                 let error = tell_all(&mesh, link).await;
                 mesh.link_down(&peer);
-                tracing::warn!(%peer, "the link to the peer at {address} has ended: {error}");
+                tracing::warn!(%peer, "the link to the peer at {way} has ended: {error}");
                 error
             }
             // It is linked by another of its addresses, as long as that holds.
@@ -62,25 +61,39 @@ pub(crate) async fn keep_dialling(
             }
             Err(error) => error,
         };
-        if !was_said {
+        // That the bus is away is said once, for all.
+        if !was_said && !matches!(error, MeshError::BusAway) {
             was_said = true;
-            tracing::warn!("no link to the peer at {address}: {}", chain(&error));
+            tracing::warn!("no link to {}: {}", shown(&way), chain(&error));
         }
         let is_own = matches!(error, MeshError::Own);
         sleep(if is_own { REDIAL_MAX * 60 } else { pause }).await;
         pause = (pause * 2).min(REDIAL_MAX);
     }
+    way
+}
+
+fn shown(way: &Way) -> String {
+    match way {
+        Way::Direct(address) => format!("the peer at {address}"),
+        Way::Bus(peer) => format!("{peer} through the bus"),
+    }
 }
 
 async fn dial(
     mesh: &Arc<Shared>,
-    address: &PeerAddress,
+    way: &Way,
     listens: Option<SocketAddr>,
 ) -> Result<Dialled, MeshError> {
     let done = timeout(HANDSHAKE_MAX, async {
-        let stream = connect(address).await?;
+        let stream = reach(mesh, way).await?;
         let mut secured = mesh.tls.connect(stream).await?;
         let peer = owner(mesh, &secured).await?;
+        if matches!(way, Way::Bus(wanted) if *wanted != peer) {
+            return Err(MeshError::Frame {
+                what: "the key of another peer",
+            });
+        }
         if mesh.is_linked(&peer) {
             return Ok(Dialled::IsLinked(peer));
         }
@@ -105,6 +118,14 @@ async fn dial(
     done.await.map_err(|_| MeshError::Silent)?
 }
 
+async fn reach(mesh: &Arc<Shared>, way: &Way) -> Result<Wire, MeshError> {
+    match (way, &mesh.bus) {
+        (Way::Direct(address), _) => connect(address).await,
+        (Way::Bus(peer), Some(bus)) => Ok(Box::new(tunnel::dial(bus, peer).await?)),
+        (Way::Bus(_), None) => Err(MeshError::BusAway),
+    }
+}
+
 /// Whose connection it is.
 async fn owner(mesh: &Arc<Shared>, secured: &Secured) -> Result<PeerId, MeshError> {
     if secured.key == mesh.tls.own() {
@@ -121,9 +142,18 @@ async fn tell_all(mesh: &Arc<Shared>, link: Link) -> MeshError {
         heard,
     } = link;
     let (reader, writer) = split(stream);
+    let (reader, writer) = (BufReader::new(reader), BufWriter::new(writer));
+    let lacks = watch::Sender::new(None);
+    let lacked = lacks.subscribe();
+    let told = async {
+        match &mesh.bus {
+            None => tell(mesh, &peer, &key, heard, writer).await,
+            Some(bus) => tell_of_bus(mesh, bus, (&peer, &key), heard, (writer, lacked)).await,
+        }
+    };
     let ended = tokio::select! {
-        ended = hear_acknowledgements(mesh, &peer, BufReader::new(reader)) => ended,
-        ended = tell(mesh, &peer, &key, heard, BufWriter::new(writer)) => ended,
+        ended = hear_acknowledgements(mesh, &peer, reader, lacks) => ended,
+        ended = told => ended,
     };
     ended.err().unwrap_or(MeshError::Silent)
 }
@@ -132,10 +162,14 @@ async fn hear_acknowledgements(
     mesh: &Arc<Shared>,
     peer: &PeerId,
     mut reader: impl AsyncRead + Unpin,
+    lacks: watch::Sender<Option<u64>>,
 ) -> Result<(), MeshError> {
     loop {
         match read_frame(&mut reader, HELLO_BYTES_MAX, SILENCE_MAX).await? {
             Frame::Ack(number) => mesh.record_acknowledged(peer, number),
+            Frame::Lacks(number) if mesh.bus.is_some() => {
+                lacks.send_replace(Some(number));
+            }
             _ => {
                 return Err(MeshError::Frame {
                     what: "something else than an acknowledgement",
@@ -184,18 +218,6 @@ async fn tell(
             }
         }
     }
-}
-
-/// An error with its causes, in one line.
-pub(crate) fn chain(error: &MeshError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 const _: () = assert!(PING_EVERY.as_millis() * 3 < SILENCE_MAX.as_millis());

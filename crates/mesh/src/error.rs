@@ -62,6 +62,20 @@ pub enum MeshError {
         /// Its cluster.
         cluster: String,
     },
+    /// The bus is not there, or did not do what it was asked for.
+    #[error("the bus did not do what it was asked for")]
+    Bus(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The connection to the bus is down.
+    #[error("the bus is away")]
+    BusAway,
+    /// A file for the bus cannot be used.
+    #[error("{} cannot be used for the bus", path.display())]
+    BusFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: io::Error,
+    },
     /// The peer sent something that is no frame.
     #[error("the peer sent {what}")]
     Frame {
@@ -83,4 +97,16 @@ impl MeshError {
             ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable
         )
     }
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn chain(error: &MeshError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
 }

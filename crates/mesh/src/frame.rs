@@ -3,8 +3,10 @@
 //!
 //! Pure. Invariant: a frame that was read is within the bounds of its kind.
 
+use std::fmt;
 use std::time::Duration;
 
+use halite_crypto::{SHARED_KEY_BYTES, Secret, constant_time_eq};
 use halite_proto::msgpack::{pack_modern, unpack_modern};
 use halite_proto::{Map, Value};
 
@@ -21,6 +23,9 @@ const PING: u8 = b'P';
 const ACK: u8 = b'A';
 const GAP: u8 = b'G';
 const JOIN: u8 = b'J';
+const KEY: u8 = b'K';
+const STORED: u8 = b'S';
+const LACKS: u8 = b'L';
 
 /// What the dialling side says first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +59,35 @@ pub(crate) enum Frame {
     Gap(u64),
     /// What a master that wants to join says, or is told.
     Join(Vec<u8>),
+    /// What the sender puts on the bus is sealed with this key, the `n`th.
+    Key(u64, SharedKey),
+    /// The bus has all up to this number, and what the listener has not handled
+    /// from that place in its stream on; and what the sender's clock shows.
+    Stored {
+        number: u64,
+        place: u64,
+        clock_ms: u64,
+    },
+    /// What follows this number is not on the bus.
+    Lacks(u64),
+}
+
+/// What opens messages on the bus, as it is given to a peer.
+#[derive(Clone)]
+pub(crate) struct SharedKey(pub(crate) Secret<[u8; SHARED_KEY_BYTES]>);
+
+impl PartialEq for SharedKey {
+    fn eq(&self, other: &Self) -> bool {
+        constant_time_eq(self.0.expose(), other.0.expose())
+    }
+}
+
+impl Eq for SharedKey {}
+
+impl fmt::Debug for SharedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
 }
 
 /// The bytes of a message in its frame, to be followed by the message itself.
@@ -105,6 +139,21 @@ impl Frame {
             Self::Ack(of) => number(ACK, of),
             Self::Gap(of) => number(GAP, of),
             Self::Join(message) => head(JOIN, message.len(), message),
+            Self::Key(epoch, key) => {
+                let body = [&epoch.to_be_bytes()[..], key.0.expose()].concat();
+                head(KEY, body.len(), &body)
+            }
+            Self::Stored {
+                number,
+                place,
+                clock_ms,
+            } => {
+                let body = [number, place, clock_ms]
+                    .map(|of| of.to_be_bytes())
+                    .concat();
+                head(STORED, body.len(), &body)
+            }
+            Self::Lacks(of) => number(LACKS, of),
         }
     }
 
@@ -132,6 +181,14 @@ impl Frame {
             ACK => number().map(|(of, _)| Self::Ack(of)).ok_or_else(short),
             GAP => number().map(|(of, _)| Self::Gap(of)).ok_or_else(short),
             JOIN => Ok(Self::Join(body.to_vec())),
+            KEY => number()
+                .and_then(|(epoch, rest)| {
+                    let key = <[u8; SHARED_KEY_BYTES]>::try_from(rest).ok()?;
+                    Some(Self::Key(epoch, SharedKey(Secret::new(key))))
+                })
+                .ok_or_else(short),
+            STORED => stored(body).ok_or_else(short),
+            LACKS => number().map(|(of, _)| Self::Lacks(of)).ok_or_else(short),
             HELLO => hello(body)
                 .map(Self::Hello)
                 .ok_or_else(|| bad("no greeting")),
@@ -141,6 +198,17 @@ impl Frame {
             _ => Err(bad("a frame of an unknown kind")),
         }
     }
+}
+
+fn stored(body: &[u8]) -> Option<Frame> {
+    let (number, rest) = body.split_first_chunk()?;
+    let (place, rest) = rest.split_first_chunk()?;
+    let clock_ms = rest.first_chunk()?;
+    Some(Frame::Stored {
+        number: u64::from_be_bytes(*number),
+        place: u64::from_be_bytes(*place),
+        clock_ms: u64::from_be_bytes(*clock_ms),
+    })
 }
 
 fn packed(kind: u8, map: Map) -> Vec<u8> {
@@ -215,7 +283,20 @@ mod tests {
             Duration::from_millis(5),
             b"xyz".to_vec(),
         ));
-        for frame in [Frame::Ping(3), Frame::Ack(4), Frame::Gap(5)] {
+        let key = SharedKey(Secret::new([7; SHARED_KEY_BYTES]));
+        let stored = Frame::Stored {
+            number: 1,
+            place: 2,
+            clock_ms: 3,
+        };
+        for frame in [
+            Frame::Ping(3),
+            Frame::Ack(4),
+            Frame::Gap(5),
+            Frame::Key(6, key),
+            stored,
+            Frame::Lacks(7),
+        ] {
             check_round_trip(frame);
         }
     }

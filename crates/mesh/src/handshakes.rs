@@ -11,6 +11,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 use crate::limits::{HANDSHAKES_MAX, HANDSHAKES_PER_ADDRESS_MAX};
+use crate::peer::PeerId;
+
+/// Where a connection comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// This address.
+    Address(IpAddr),
+    /// The bus, from whoever says that it is this peer.
+    Bus(PeerId),
+}
 
 /// All of them, the oldest first.
 #[derive(Debug, Default)]
@@ -25,7 +35,7 @@ struct State {
 #[derive(Debug)]
 struct Place {
     number: u64,
-    from: IpAddr,
+    from: Origin,
     /// Dropped when the place is given to another one.
     _holds: oneshot::Sender<()>,
 }
@@ -39,8 +49,8 @@ pub(crate) struct Handshake {
 }
 
 impl Handshakes {
-    /// Takes a place for a connection from an address.
-    pub(crate) fn begin(self: &Arc<Self>, from: IpAddr) -> Handshake {
+    /// Takes a place for a connection.
+    pub(crate) fn begin(self: &Arc<Self>, from: Origin) -> Handshake {
         let (holds, held) = oneshot::channel();
         let mut state = self.lock();
         let of_address = state.places.iter().filter(|place| place.from == from);
@@ -92,8 +102,8 @@ impl Drop for Handshake {
 mod tests {
     use super::*;
 
-    fn address(n: usize) -> IpAddr {
-        IpAddr::from([10, 0, 0, u8::try_from(n).unwrap()])
+    fn address(n: usize) -> Origin {
+        Origin::Address(IpAddr::from([10, 0, 0, u8::try_from(n).unwrap()]))
     }
 
     fn has_place(handshake: &Handshake) -> bool {

@@ -5,12 +5,14 @@
 //! Each master dials its peers and sends over the connections that it has
 //! dialled ([ADR 0013]); a peer acknowledges on the same connection what it has
 //! handled. Connections are TLS 1.3 with the masters' own keys, pinned to the
-//! files of [`Pins`].
+//! files of [`Pins`]. With a bus ([ADR 0015]) what is told goes there once, sealed,
+//! and the connections run through its engine.
 //!
 //! Invariants: nothing of a connection is handed on before the key of its other
 //! end was found among the pins; what one peer tells is handed on once and in
 //! its order; telling never waits. No `openssl` type leaves `tls`.
 //!
+//! [ADR 0015]: ../../../docs/adr/0015-a-bus-for-the-cluster.md
 //! [ADR 0013]: ../../../docs/adr/0013-the-master-cluster.md
 
 mod accept;
@@ -25,9 +27,13 @@ mod join;
 pub mod limits;
 mod log;
 mod mesh;
+mod nats;
+mod overhear;
 mod peer;
 mod pins;
+mod publish;
 mod shared;
+mod tell;
 mod tls;
 mod wire;
 
@@ -35,7 +41,8 @@ pub use accept::Listener;
 pub use error::MeshError;
 pub use join::{Conversation, JoinLink, Joins, Turn, converse};
 pub use mesh::Mesh;
-pub use peer::{Incarnation, PeerAddress, PeerId};
+pub use nats::{BusCredentials, BusOptions, BusServer, BusStatus};
+pub use peer::{Incarnation, PeerAddress, PeerId, Way};
 pub use pins::Pins;
 pub use shared::{LogStatus, MeshOptions, PeerStatus};
 pub use wire::Receiver;

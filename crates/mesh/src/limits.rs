@@ -34,6 +34,45 @@ pub(crate) const BATCH_MESSAGES_MAX: usize = 256;
 /// Bytes of them.
 pub(crate) const BATCH_BYTES_MAX: usize = 1024 * 1024;
 
+/// Bytes of a sealed piece on the bus; less where the engine takes less.
+pub(crate) const BUS_PIECE_BYTES_MAX: usize = 256 * 1024;
+
+/// Pieces of a linked peer that wait to be opened. What comes beyond is read from
+/// the engine's stream later.
+pub(crate) const BUS_HELD_PIECES_MAX: usize = 64;
+
+/// Messages of one subscription that the client of the bus keeps. It drops what
+/// comes beyond: links end by that, and told pieces are read again.
+pub(crate) const BUS_QUEUE_MESSAGES_MAX: usize = 256;
+
+/// Keys of one life of a peer that are kept.
+pub(crate) const BUS_KEYS_MAX: usize = 4;
+
+/// Places in the engine's stream that a master knows. Who has heard less than the
+/// oldest reads from the beginning.
+pub(crate) const BUS_PLACES_MAX: usize = 65_536;
+
+/// How often what the engine has lost is put there again.
+pub(crate) const BUS_AGAIN_EVERY: Duration = Duration::from_secs(1);
+
+/// Pieces that are read from the engine's stream between two looks at the link.
+pub(crate) const BUS_CATCH_UP_PIECES: usize = 1024;
+
+/// How long the engine may take to answer.
+pub(crate) const BUS_ANSWER_MAX: Duration = Duration::from_secs(3);
+
+/// The pause before the engine is connected to again, which doubles from the
+/// first to the last.
+pub(crate) const BUS_RECONNECT_MIN: Duration = Duration::from_millis(50);
+/// See `BUS_RECONNECT_MIN`.
+pub(crate) const BUS_RECONNECT_MAX: Duration = Duration::from_secs(1);
+
+/// Bytes of a link through the engine that wait in each direction.
+pub(crate) const BUS_LINK_BYTES: usize = 64 * 1024;
+
+/// Bytes of one message of such a link.
+pub(crate) const BUS_LINK_PIECE_BYTES: usize = 16 * 1024;
+
 /// A connection whose other end has not proven itself by then is closed.
 pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 

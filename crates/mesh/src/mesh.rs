@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
-use crate::accept::{Listener, accept_peers};
+use crate::accept::{Listener, accept_from_bus, accept_peers};
 use crate::dial::keep_dialling;
 use crate::error::MeshError;
 use crate::join::Joins;
 use crate::limits::{HEARD_EVERY, PEERS_MAX, PINS_EVERY};
+use crate::nats::{Bus, BusStatus};
 use crate::peer::{Incarnation, PeerAddress, PeerId};
+use crate::publish::publish_all;
 use crate::shared::{LogStatus, MeshOptions, PeerStatus, Shared};
 use crate::wire::Receiver;
 
@@ -149,19 +151,32 @@ impl Mesh {
         self.0.log_status()
     }
 
+    /// The bus, if there is one.
+    pub fn bus(&self) -> Option<BusStatus> {
+        self.0.bus.as_ref().map(|bus| bus.status())
+    }
+
     /// Keeps the links until it is dropped: takes connections of peers, dials
     /// them, and gives what they tell to `receiver`.
     pub async fn run(&self, listener: Listener, receiver: Arc<dyn Receiver>) {
         let mut tasks = JoinSet::new();
         let listens = listener.address();
+        if let Some(bus) = &self.0.bus {
+            let (of, bus) = (Arc::clone(&self.0), Arc::clone(bus));
+            tasks.spawn(run_bus(of, bus, Arc::clone(&receiver)));
+        }
         tasks.spawn(accept_peers(Arc::clone(&self.0), listener, receiver));
+        let mut dials = JoinSet::new();
         let mut dialling = Vec::new();
         let mut next_write = Instant::now();
         loop {
-            for address in self.0.wanted_addresses() {
-                if !dialling.contains(&address) && dialling.len() < PEERS_MAX {
-                    dialling.push(address.clone());
-                    tasks.spawn(keep_dialling(Arc::clone(&self.0), address, listens));
+            while let Some(ended) = dials.try_join_next() {
+                dialling.retain(|way| !ended.as_ref().is_ok_and(|ended| ended == way));
+            }
+            for way in self.0.wanted_ways() {
+                if !dialling.contains(&way) && dialling.len() < PEERS_MAX {
+                    dialling.push(way.clone());
+                    dials.spawn(keep_dialling(Arc::clone(&self.0), way, listens));
                 }
             }
             let mut changed = self.0.changes();
@@ -174,4 +189,14 @@ impl Mesh {
             }
         }
     }
+}
+
+/// What there is to do with a bus besides the links.
+async fn run_bus(mesh: Arc<Shared>, bus: Arc<Bus>, receiver: Arc<dyn Receiver>) {
+    let engine = bus.connect().await;
+    tokio::join!(
+        bus.hand_out(),
+        publish_all(&mesh, &bus, engine),
+        accept_from_bus(&mesh, &bus, &receiver),
+    );
 }

@@ -77,6 +77,24 @@ impl fmt::Display for PeerAddress {
     }
 }
 
+/// How a peer is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Way {
+    /// At this address.
+    Direct(PeerAddress),
+    /// This peer, through the bus.
+    Bus(PeerId),
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Direct(address) => address.fmt(f),
+            Self::Bus(_) => f.write_str("the bus"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

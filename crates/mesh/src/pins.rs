@@ -25,6 +25,8 @@ pub struct Pins {
     known: Mutex<HashMap<String, PeerId>>,
     /// Files beyond the limit, which was logged.
     left_out: AtomicUsize,
+    /// How often keys were found to be gone.
+    removals: AtomicUsize,
 }
 
 impl Pins {
@@ -37,6 +39,7 @@ impl Pins {
             dir,
             known: Mutex::default(),
             left_out: AtomicUsize::new(0),
+            removals: AtomicUsize::new(0),
         };
         pins.refresh()?;
         Ok(pins)
@@ -62,13 +65,23 @@ impl Pins {
                 Err(why) => tracing::warn!("{} is not used: {why}", path.display()),
             }
         }
-        *self.lock() = found;
+        let mut known = self.lock();
+        let is_gone = |(key, peer): (&String, &PeerId)| found.get(key) != Some(peer);
+        if known.iter().any(is_gone) {
+            self.removals.fetch_add(1, Ordering::Relaxed);
+        }
+        *known = found;
         Ok(())
     }
 
     /// Whose a key is, by its normalised PEM text.
     pub fn owner(&self, key: &str) -> Option<PeerId> {
         self.lock().get(key).cloned()
+    }
+
+    /// How often keys were found to be gone: changes when one is.
+    pub(crate) fn removals(&self) -> usize {
+        self.removals.load(Ordering::Relaxed)
     }
 
     /// All peers, sorted.
@@ -139,8 +152,11 @@ mod tests {
         let pins = Pins::open(dir.path().to_owned()).unwrap();
         assert_eq!(pins.owner(&clean).unwrap().as_str(), "10.0.0.2");
         assert_eq!(pins.peers().len(), 1);
+        pins.refresh().unwrap();
+        assert_eq!(pins.removals(), 0);
         fs::remove_file(path).unwrap();
         pins.refresh().unwrap();
+        assert_eq!(pins.removals(), 1);
         assert_eq!(pins.owner(&clean).unwrap().as_str(), "zz");
     }
 

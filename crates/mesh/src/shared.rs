@@ -4,6 +4,7 @@
 //! Invariant: the locks of the log and of the state are held for moments only, never
 //! while a socket or a disk is waited for.
 
+mod bus;
 mod skipped;
 mod status;
 
@@ -27,7 +28,8 @@ use crate::limits::{
     REPLAY_MESSAGES_MAX, UNKNOWN_KEY_EVERY,
 };
 use crate::log::{Bounds, Log, Told};
-use crate::peer::{Incarnation, PeerAddress, PeerId};
+use crate::nats::{Bus, BusOptions};
+use crate::peer::{Incarnation, PeerAddress, PeerId, Way};
 use crate::pins::Pins;
 use crate::tls::Tls;
 pub use status::{LogStatus, PeerStatus};
@@ -46,6 +48,8 @@ pub struct MeshOptions {
     pub peers: Vec<PeerAddress>,
     /// The file in which it is kept what was heard of peers.
     pub heard: PathBuf,
+    /// The bus that carries what is told, if there is one.
+    pub bus: Option<BusOptions>,
 }
 
 pub(crate) struct Shared {
@@ -55,6 +59,7 @@ pub(crate) struct Shared {
     pub(crate) pins: Pins,
     pub(crate) handshakes: Arc<Handshakes>,
     pub(crate) joins: OnceLock<Arc<dyn Joins>>,
+    pub(crate) bus: Option<Arc<Bus>>,
     addresses: Vec<PeerAddress>,
     heard_path: PathBuf,
     log: Mutex<Log>,
@@ -86,7 +91,7 @@ struct State {
 }
 
 struct Dialled {
-    address: PeerAddress,
+    way: Way,
     acknowledged: u64,
 }
 
@@ -104,8 +109,13 @@ impl Shared {
             bytes_max: REPLAY_BYTES_MAX,
             messages_max: REPLAY_MESSAGES_MAX,
         };
+        let bus = options.bus.map(|bus| {
+            let bus = Bus::new(bus, &options.cluster, options.incarnation);
+            Arc::new(bus)
+        });
         Ok(Self {
             tls: Tls::new(&options.key)?,
+            bus,
             cluster: options.cluster,
             incarnation: options.incarnation,
             pins: options.pins,
@@ -184,13 +194,13 @@ impl Shared {
     }
 
     /// A peer was dialled; false if it is already.
-    pub(crate) fn link_up(&self, peer: &PeerId, address: &PeerAddress, heard: u64) -> bool {
+    pub(crate) fn link_up(&self, peer: &PeerId, way: &Way, heard: u64) -> bool {
         let mut state = self.state();
         if state.dialled.contains_key(peer) {
             return false;
         }
         let dialled = Dialled {
-            address: address.clone(),
+            way: way.clone(),
             acknowledged: heard,
         };
         state.dialled.insert(peer.clone(), dialled);
@@ -306,15 +316,6 @@ impl Shared {
     /// Whether the key of a connection still belongs to a peer.
     pub(crate) fn is_pinned(&self, key: &str, peer: &PeerId) -> bool {
         self.pins.owner(key).as_ref() == Some(peer)
-    }
-
-    pub(crate) fn wanted_addresses(&self) -> Vec<PeerAddress> {
-        let state = self.state();
-        self.addresses
-            .iter()
-            .chain(&state.learnt)
-            .cloned()
-            .collect()
     }
 
     /// What the linked peers have acknowledged.

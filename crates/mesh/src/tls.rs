@@ -19,14 +19,22 @@ use openssl::ssl::{
     SslVersion,
 };
 use openssl::x509::{X509, X509NameBuilder};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_openssl::SslStream;
 
 use crate::error::MeshError;
 
+/// What TLS runs over: a connection, or a link through the bus.
+pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Duplex for S {}
+
+/// See [`Duplex`].
+pub(crate) type Wire = Box<dyn Duplex>;
+
 /// A connection whose other end has proven that it has the key `key`.
 pub(crate) struct Secured {
-    pub(crate) stream: SslStream<TcpStream>,
+    pub(crate) stream: SslStream<Wire>,
     /// The normalised PEM text of the other end's public key.
     pub(crate) key: String,
 }
@@ -72,28 +80,27 @@ impl Tls {
     }
 
     /// Secures a connection that we have made.
-    pub(crate) async fn connect(&self, stream: TcpStream) -> Result<Secured, MeshError> {
+    pub(crate) async fn connect(&self, stream: Wire) -> Result<Secured, MeshError> {
         let mut stream = self.stream(stream)?;
         let done = Pin::new(&mut stream).connect().await;
         proven(done.map_err(io::Error::other), stream)
     }
 
     /// Secures a connection that somebody has made to us.
-    pub(crate) async fn accept(&self, stream: TcpStream) -> Result<Secured, MeshError> {
+    pub(crate) async fn accept(&self, stream: Wire) -> Result<Secured, MeshError> {
         let mut stream = self.stream(stream)?;
         let done = Pin::new(&mut stream).accept().await;
         proven(done.map_err(io::Error::other), stream)
     }
 
-    fn stream(&self, stream: TcpStream) -> Result<SslStream<TcpStream>, MeshError> {
-        stream.set_nodelay(true)?;
+    fn stream(&self, stream: Wire) -> Result<SslStream<Wire>, MeshError> {
         Ssl::new(&self.context)
             .and_then(|ssl| SslStream::new(ssl, stream))
             .map_err(|error| MeshError::Tls(error.into()))
     }
 }
 
-fn proven(done: io::Result<()>, stream: SslStream<TcpStream>) -> Result<Secured, MeshError> {
+fn proven(done: io::Result<()>, stream: SslStream<Wire>) -> Result<Secured, MeshError> {
     done?;
     let no_key = || MeshError::Frame {
         what: "no certificate",

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use crate::error::MeshError;
 use crate::frame::Frame;
 use crate::peer::{Incarnation, PeerAddress, PeerId};
+use crate::tls::Wire;
 
 /// What a master does with what its peers tell. Called on threads that may wait;
 /// for one peer never twice at a time.
@@ -29,10 +30,24 @@ pub trait Receiver: Send + Sync + 'static {
     fn has_missed(&self, peer: &PeerId);
 }
 
+/// What is still to be handled of a peer.
+pub(crate) enum Work {
+    Message(u64, Duration, Vec<u8>),
+    /// Nothing, but a number that counts as handled.
+    Skip(u64),
+    Missed(u64),
+}
+
 /// Makes a connection.
-pub(crate) async fn connect(address: &PeerAddress) -> Result<TcpStream, MeshError> {
+pub(crate) async fn connect(address: &PeerAddress) -> Result<Wire, MeshError> {
     let made = TcpStream::connect((address.host(), address.port()));
-    made.await.map_err(MeshError::Connect)
+    direct(made.await.map_err(MeshError::Connect)?)
+}
+
+/// A connection, as TLS takes it.
+pub(crate) fn direct(stream: TcpStream) -> Result<Wire, MeshError> {
+    stream.set_nodelay(true)?;
+    Ok(Box::new(stream))
 }
 
 /// Reads one frame of at most `bytes_max` bytes from a peer that may not be silent

@@ -72,6 +72,7 @@ async fn member(joins: Option<Arc<Takes>>) -> (tempfile::TempDir, PeerAddress) {
         pins: Pins::open(dir.path().join("peers")).unwrap(),
         peers: Vec::new(),
         heard: dir.path().join("heard"),
+        bus: None,
     })
     .unwrap();
     if let Some(joins) = joins {

@@ -157,6 +157,7 @@ fn begin(
         pins: Pins::open(pins.to_owned()).unwrap(),
         peers,
         heard: pins.with_file_name(format!("heard-{n}")),
+        bus: None,
     })
     .unwrap();
     let (record, heard) = mpsc::unbounded_channel();

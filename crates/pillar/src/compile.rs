@@ -389,6 +389,7 @@ impl<'a> Compilation<'a> {
 /// a minion what the master is set to, not what it could act as the master with.
 const MASTERS_OWN: &[&str] = &[
     "auth.ldap.bindpw",
+    "cluster_bus",
     "cluster_key_pass",
     "cluster_secret",
     "git_pillar_password",

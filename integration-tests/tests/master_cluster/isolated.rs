@@ -7,30 +7,48 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::{Fleet, Kind, Master, START, until};
+use halite_test_services::{Nats, Wanted};
 use serde_json::Value;
 
 const POOL_PORT: u16 = 4521;
 const SECRET: &str = "a secret of this test";
 
 /// Masters with directories of their own; nothing runs yet.
-struct IsolatedCluster {
-    masters: Vec<Master>,
-    fleet: Fleet,
+pub(crate) struct IsolatedCluster {
+    pub(crate) masters: Vec<Master>,
+    pub(crate) fleet: Fleet,
+    /// What carries what they tell each other; without one, links.
+    pub(crate) bus: Option<Nats>,
 }
 
 impl IsolatedCluster {
     fn lay(count: usize) -> Result<Self> {
+        Self::lay_with(count, None)
+    }
+
+    /// The same on a bus, with TLS and a password; `None`, and reported, where there is
+    /// no NATS server.
+    pub(crate) fn lay_on_bus(count: usize) -> Result<Option<Self>> {
+        let bus = Nats::for_test(&Wanted::default().password("of-the-bus").tls());
+        bus.map(|bus| Self::lay_with(count, Some(bus))).transpose()
+    }
+
+    fn lay_with(count: usize, bus: Option<Nats>) -> Result<Self> {
         let fleet = Fleet::new("isolated")?;
         let lay = |n| fleet.master(&format!("m{n}"), Kind::Ours).lay();
         let masters = (1..=count).map(lay).collect::<Result<Vec<_>>>()?;
-        let isolated = Self { masters, fleet };
+        let isolated = Self {
+            masters,
+            fleet,
+            bus,
+        };
         for n in 0..count {
             isolated.configure(n, SECRET)?;
         }
         Ok(isolated)
     }
 
-    fn ip(&self, n: usize) -> String {
+    pub(crate) fn ip(&self, n: usize) -> String {
         self.masters[n].address().ip().to_string()
     }
 
@@ -42,10 +60,11 @@ impl IsolatedCluster {
         let text = format!(
             "root_dir: {}\nid: {}\ncluster_id: master_cluster\ncluster_peers:\n{peers}\
              cluster_pool_port: {POOL_PORT}\ncluster_pki_dir: {}\ncluster_secret: {secret}\n\
-             cluster_isolated_filesystem: True\n",
+             cluster_isolated_filesystem: True\n{}",
             self.fleet.path().display(),
             self.ip(n),
             self.pki(n).display(),
+            self.bus_options(),
         );
         let dir = self.masters[n].dir().join("master.d");
         fs::create_dir_all(&dir)?;
@@ -53,13 +72,22 @@ impl IsolatedCluster {
         Ok(())
     }
 
+    fn bus_options(&self) -> String {
+        let Some(bus) = &self.bus else {
+            return String::new();
+        };
+        let ca = bus.tls.as_ref().map(|tls| tls.ca.display().to_string());
+        let ca = ca.map_or_else(String::new, |ca| format!("cluster_bus_ca: {ca}\n"));
+        format!("cluster_bus: {}\n{ca}", bus.url())
+    }
+
     /// The cluster's directory of one master.
-    fn pki(&self, n: usize) -> PathBuf {
+    pub(crate) fn pki(&self, n: usize) -> PathBuf {
         self.masters[n].dir().join("cluster_pki")
     }
 
     /// Starts some of them at once, and waits until they are ready.
-    fn start(&mut self, first: usize) -> Result<()> {
+    pub(crate) fn start(&mut self, first: usize) -> Result<()> {
         std::thread::scope(|scope| {
             let some = self.masters.iter_mut().take(first);
             let some: Vec<_> = some.map(|one| scope.spawn(|| one.start())).collect();
@@ -82,7 +110,7 @@ impl IsolatedCluster {
     }
 
     /// The members as one of the masters shows them, by name.
-    fn members(&self, n: usize) -> Result<Value> {
+    pub(crate) fn members(&self, n: usize) -> Result<Value> {
         let tools = self.masters[n].tools(Kind::Ours);
         let shown = tools.runner(&["cluster.members", "--out=json"])?.ok()?;
         let shown: Value = serde_json::from_str(&shown.stdout)?;
@@ -106,7 +134,7 @@ impl IsolatedCluster {
     }
 
     /// Waits until the masters say the same about a file below their directories.
-    fn wait_file(&self, masters: &[usize], name: &str, is_there: bool) -> Result<()> {
+    pub(crate) fn wait_file(&self, masters: &[usize], name: &str, is_there: bool) -> Result<()> {
         let what = format!("{name} to be {}", if is_there { "there" } else { "gone" });
         until(&what, START, || {
             let is_so = |n: &usize| self.pki(*n).join(name).exists() == is_there;
@@ -117,7 +145,15 @@ impl IsolatedCluster {
 
 #[test]
 fn what_is_decided_at_one_master_is_so_at_all_and_a_deleted_key_stays_deleted() -> Result<()> {
-    let mut isolated = IsolatedCluster::lay(3)?;
+    decide_at_one(IsolatedCluster::lay(3)?)
+}
+
+#[test]
+fn what_is_decided_at_one_master_is_so_at_all_over_a_bus() -> Result<()> {
+    IsolatedCluster::lay_on_bus(3)?.map_or(Ok(()), decide_at_one)
+}
+
+fn decide_at_one(mut isolated: IsolatedCluster) -> Result<()> {
     isolated.start(3)?;
     let all = [0, 1, 2];
     for n in all {
@@ -200,7 +236,15 @@ fn an_old_publish_key_in_a_file_does_not_become_that_of_the_cluster() -> Result<
 
 #[test]
 fn a_wrong_secret_is_refused_and_a_removed_master_is_cut_off() -> Result<()> {
-    let mut isolated = IsolatedCluster::lay(3)?;
+    refuse_and_remove(IsolatedCluster::lay(3)?)
+}
+
+#[test]
+fn a_wrong_secret_is_refused_and_a_removed_master_is_cut_off_from_a_bus() -> Result<()> {
+    IsolatedCluster::lay_on_bus(3)?.map_or(Ok(()), refuse_and_remove)
+}
+
+fn refuse_and_remove(mut isolated: IsolatedCluster) -> Result<()> {
     isolated.configure(2, "another secret")?;
     isolated.start(2)?;
     isolated.masters[2].daemon().start()?;

@@ -3,6 +3,7 @@
 //! share no files.
 
 mod balancer;
+mod bus;
 mod cabled;
 mod chaos;
 mod copies;

@@ -228,10 +228,6 @@ fn what_a_master_cannot_do_stops_its_start() {
             "order_masters: true",
             "returns that syndics bring are not accepted",
         ),
-        (
-            "cluster_bus: nats://10.0.0.1",
-            "nothing but the links between its masters",
-        ),
         ("eauth_tokens.cluster_id: main", "need no name for it"),
         (
             "client_acl: {joe: [test.ping]}",

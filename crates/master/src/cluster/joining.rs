@@ -316,6 +316,7 @@ mod tests {
             pki_dir: dir.to_owned(),
             peers: vec![peer],
             listen: "127.0.0.1:4520".parse().unwrap(),
+            bus: None,
             fingerprint: None,
             isolated: true,
             secret: Some(Secret::new("a secret".to_owned())),

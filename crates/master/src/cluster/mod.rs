@@ -157,6 +157,7 @@ impl Cluster {
             pins: Pins::open(dir.peers()).map_err(prepare)?,
             peers: settings.peers.clone(),
             heard: own_dir.join("heard"),
+            bus: settings.bus.clone(),
         })
         .map_err(StartError::Mesh)?;
         let secret = ClusterSecret::open(&settings)?;

@@ -4,11 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use halite_config::MasterConfig;
+use halite_config::{ClusterBus, MasterConfig};
 use halite_crypto::Secret;
-use halite_mesh::PeerAddress;
+use halite_key::master_id;
+use halite_mesh::{BusCredentials, BusOptions, BusServer, PeerAddress, PeerId};
 
 use crate::error::StartError;
+use crate::settings::NO_ID;
 
 /// What is read of the configuration of a master in a cluster.
 pub(crate) struct ClusterSettings {
@@ -20,6 +22,8 @@ pub(crate) struct ClusterSettings {
     pub(crate) peers: Vec<PeerAddress>,
     /// `interface` and `cluster_pool_port`.
     pub(crate) listen: SocketAddr,
+    /// `cluster_bus` and what belongs to it; of the master with this id.
+    pub(crate) bus: Option<BusOptions>,
     /// `cluster_pub_fingerprint`.
     pub(crate) fingerprint: Option<String>,
     /// `cluster_isolated_filesystem`: the masters share no files.
@@ -73,6 +77,7 @@ impl ClusterSettings {
             pki_dir: config.keys_dir().to_owned(),
             peers,
             listen: SocketAddr::new(address, port),
+            bus: bus(config)?,
             fingerprint: config
                 .cluster_pub_fingerprint
                 .clone()
@@ -86,4 +91,65 @@ impl ClusterSettings {
             replay_window_s: config.job_replay_window,
         }))
     }
+}
+
+/// Where the bus is, if there is one. What is wrong with it is said without its text:
+/// there may be a password in it.
+fn bus(config: &MasterConfig) -> Result<Option<BusOptions>, StartError> {
+    let wrong = |option, why: String| StartError::Option { option, why };
+    let Some(text) = config
+        .cluster_bus
+        .as_deref()
+        .filter(|text| !text.is_empty())
+    else {
+        return Ok(None);
+    };
+    let bus = ClusterBus::parse(text).map_err(|why| StartError::Bus {
+        why: why.to_string(),
+    })?;
+    let id = config.id.as_deref().unwrap_or(NO_ID);
+    let own = PeerId::parse(master_id(id)).map_err(|why| wrong("id", why.to_string()))?;
+    let certificate = match (&config.cluster_bus_cert, &config.cluster_bus_key) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
+        (Some(_), None) => {
+            let why = "it is of no use without `cluster_bus_key`".to_owned();
+            return Err(wrong("cluster_bus_cert", why));
+        }
+        (None, Some(_)) => {
+            let why = "it is of no use without `cluster_bus_cert`".to_owned();
+            return Err(wrong("cluster_bus_key", why));
+        }
+    };
+    let credentials = match (&config.cluster_bus_credentials, bus.login) {
+        (None, None) => BusCredentials::None,
+        (None, Some((user, password))) => BusCredentials::Password(user, Secret::new(password)),
+        (Some(path), None) => BusCredentials::File(path.clone()),
+        (Some(_), Some(_)) => {
+            let why = "`cluster_bus` has a user and a password already".to_owned();
+            return Err(wrong("cluster_bus_credentials", why));
+        }
+    };
+    let files = [
+        ("cluster_bus_ca", &config.cluster_bus_ca),
+        ("cluster_bus_cert", &config.cluster_bus_cert),
+        ("cluster_bus_key", &config.cluster_bus_key),
+        ("cluster_bus_credentials", &config.cluster_bus_credentials),
+    ];
+    for (option, path) in files {
+        if let Some(path) = path
+            && let Err(error) = std::fs::File::open(path)
+        {
+            return Err(wrong(option, format!("{}: {error}", path.display())));
+        }
+    }
+    let server = |(host, port)| BusServer { host, port };
+    Ok(Some(BusOptions {
+        own,
+        servers: bus.servers.into_iter().map(server).collect(),
+        tls: bus.tls || config.cluster_bus_ca.is_some() || certificate.is_some(),
+        ca: config.cluster_bus_ca.clone(),
+        certificate,
+        credentials,
+    }))
 }

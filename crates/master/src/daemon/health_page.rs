@@ -1,8 +1,9 @@
 //! `health_port`: whether this master serves, for balancers that ask over HTTP.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use halite_mesh::Mesh;
 use halite_metrics::pages::{Answer, Page, PagePort};
 
 use super::maintenance::Health;
@@ -12,22 +13,37 @@ use crate::error::StartError;
 /// The option.
 const OPTION: &str = "health_port";
 
-/// Listens at that port of the master's interface.
+/// Listens at that port of the master's interface. `mesh` is there once the master
+/// belongs to a cluster.
 ///
 /// # Errors
 /// When the interface is a name, or the port cannot be listened at.
-pub(super) fn open(interface: &str, port: u16, health: &Health) -> Result<PagePort, StartError> {
+pub(super) fn open(
+    interface: &str,
+    port: u16,
+    health: &Health,
+    mesh: &Arc<OnceLock<Mesh>>,
+) -> Result<PagePort, StartError> {
     let address: IpAddr = interface.parse().map_err(|_| StartError::Option {
         option: OPTION,
         why: format!("`interface` is {interface:?}, and has to be an address"),
     })?;
-    let health = health.clone();
+    let (health, mesh) = (health.clone(), Arc::clone(mesh));
     let answer: Arc<Answer> = Arc::new(move |path| {
         let is_asked = ["/", "/health", "/health/ready"].contains(&path);
         is_asked.then(|| match health.is_ready() {
+            // It serves its own minions, so that it keeps them.
+            true if is_bus_away(&mesh) => {
+                Page::text(200, "ready, but the bus of the cluster is away")
+            }
             true => Page::text(200, "ready"),
             false => Page::text(503, "not ready"),
         })
     });
     page_port::open(OPTION, SocketAddr::new(address, port), answer)
+}
+
+fn is_bus_away(mesh: &OnceLock<Mesh>) -> bool {
+    let bus = mesh.get().and_then(Mesh::bus);
+    bus.is_some_and(|bus| !bus.is_connected)
 }

@@ -44,6 +44,7 @@ pub(super) fn open(
             .collect()
     });
     bus(&mut instruments, &master.bus);
+    cluster(&mut instruments, master);
     stores(&mut instruments, &master.jobs);
     if let Some(meters) = &master.telemetry.meters {
         let last = Highstates {
@@ -59,6 +60,19 @@ pub(super) fn open(
     let page = page_port::open("metrics", settings.address, pages::metrics(instruments))?;
     tracing::info!("metrics are at http://{}/metrics", settings.address);
     Ok(page)
+}
+
+/// Whether the engine is there that carries what the masters tell each other.
+fn cluster(on: &mut Instruments, master: &Master) {
+    let Some(mesh) = master.cluster.as_ref().map(|of| of.mesh.clone()) else {
+        return;
+    };
+    if mesh.bus().is_some() {
+        let help = "Whether this master is connected to the bus of its cluster";
+        on.gauge("halite.cluster.bus.connected", help, move || {
+            number(mesh.bus().is_some_and(|bus| bus.is_connected).into())
+        });
+    }
 }
 
 fn bus(on: &mut Instruments, bus: &Arc<Bus>) {

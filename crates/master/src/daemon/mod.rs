@@ -140,8 +140,9 @@ impl Daemon {
             settings.fleet.publish_port = port;
         }
         let asked = settings.sockets.health_port;
+        let mesh = Arc::default();
         let health_page =
-            asked.map(|port| health_page::open(&settings.sockets.interface, port, &health));
+            asked.map(|port| health_page::open(&settings.sockets.interface, port, &health, &mesh));
         let mut pages: Vec<PagePort> = health_page.transpose()?.into_iter().collect();
         let metrics = settings.metrics.clone();
         let (meters, instruments) = metrics.as_ref().map(Meters::new).unzip();
@@ -157,6 +158,9 @@ impl Daemon {
         };
         let (serving, tasks) = assemble(settings, opened)?;
         let master = Arc::clone(&serving.master);
+        if let Some(cluster) = &master.cluster {
+            let _ = mesh.set(cluster.mesh.clone());
+        }
         let server =
             Server::start(serving, &request_port.replies()).map_err(StartError::Threads)?;
         let server = Arc::new(server);

@@ -128,6 +128,14 @@ fn status(call: &Call<'_>) -> Ran {
         ("half", peers.iter().any(is_away).into()),
         ("drain", stage(cluster).into()),
     ]);
+    if let Some(bus) = cluster.mesh.bus() {
+        let servers = bus.servers.into_iter().map(Value::from);
+        let bus = Map::from([
+            ("servers", Value::List(servers.collect())),
+            ("connected", bus.is_connected.into()),
+        ]);
+        status.insert("bus", bus);
+    }
     if let Some(registers) = &call.runners.registers {
         let of = registers.status();
         let settled = of.settled_ago.map(|ago| ago.as_secs());

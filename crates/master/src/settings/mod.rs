@@ -38,6 +38,9 @@ pub(crate) struct General {
     pub(crate) loop_interval: Duration,
 }
 
+/// The `id` of a master whose configuration has none.
+pub(crate) const NO_ID: &str = "localhost_master";
+
 impl General {
     /// Reads the options.
     ///
@@ -47,10 +50,7 @@ impl General {
         let running_user = User::current().map_or_else(|_| "root".to_owned(), |user| user.name);
         Ok(Self {
             opts: config.opts().clone(),
-            id: config
-                .id
-                .clone()
-                .unwrap_or_else(|| "localhost_master".to_owned()),
+            id: config.id.clone().unwrap_or_else(|| NO_ID.to_owned()),
             user: config.user.clone().unwrap_or_else(|| running_user.clone()),
             running_user,
             cachedir: config.cachedir.clone(),

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use super::Shared;
-use crate::peer::{Incarnation, PeerAddress, PeerId};
+use crate::peer::{Incarnation, PeerId, Way};
 
 /// The state of one peer, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerStatus {
     /// The peer.
     pub peer: PeerId,
-    /// Where it was dialled, while that connection holds.
-    pub dialled: Option<PeerAddress>,
+    /// How it was dialled, while that connection holds.
+    pub dialled: Option<Way>,
     /// Its life, while it is connected to us.
     pub heard: Option<Incarnation>,
     /// Messages that it has not acknowledged.
@@ -45,7 +45,7 @@ impl Shared {
             let acknowledged = dialled.map_or(0, |dialled| dialled.acknowledged);
             PeerStatus {
                 kept: self.log().behind(acknowledged, now),
-                dialled: dialled.map(|dialled| dialled.address.clone()),
+                dialled: dialled.map(|dialled| dialled.way.clone()),
                 heard: state.heard_by.get(&peer).map(|(life, _)| *life),
                 behind: last - acknowledged.min(last),
                 peer,

@@ -1,0 +1,240 @@
+//! A master's side of the bus: what all of its links share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use halite_crypto::BroadcastKey;
+use tokio::sync::{mpsc, watch};
+use tokio::time::sleep;
+
+use super::batch::{HEAD_BYTES, Head, encode};
+use super::book::{Stored, context};
+use super::engine::Engine;
+use super::options::BusOptions;
+use super::places::Places;
+use super::subjects::Subjects;
+use crate::error::MeshError;
+use crate::limits::{BUS_HELD_PIECES_MAX, BUS_RECONNECT_MAX};
+use crate::log::Told;
+use crate::peer::{Incarnation, PeerId};
+
+/// How the bus is, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BusStatus {
+    /// Its servers: `host:port`.
+    pub servers: Vec<String>,
+    /// Whether this master is connected to one.
+    pub is_connected: bool,
+}
+
+/// A key with which this master seals, and which one it is.
+pub(crate) struct SealingKey {
+    pub(crate) epoch: u64,
+    pub(crate) key: BroadcastKey,
+}
+
+/// See the module.
+pub(crate) struct Bus {
+    pub(crate) options: BusOptions,
+    pub(crate) subjects: Subjects,
+    context: Vec<u8>,
+    life: Incarnation,
+    begun: Instant,
+    engine: OnceLock<Engine>,
+    connected: watch::Sender<bool>,
+    key: watch::Sender<Arc<SealingKey>>,
+    places: Mutex<Places>,
+    /// Changes when something is to be put on the engine again.
+    wanted: watch::Sender<u64>,
+    /// Who hears the peers that are linked.
+    hearers: Mutex<HashMap<PeerId, mpsc::Sender<Bytes>>>,
+}
+
+impl Bus {
+    pub(crate) fn new(options: BusOptions, cluster: &str, life: Incarnation) -> Self {
+        let key = SealingKey {
+            epoch: 1,
+            key: BroadcastKey::generate(),
+        };
+        Self {
+            context: context(cluster, &options.own),
+            subjects: Subjects::new(cluster),
+            options,
+            life,
+            begun: Instant::now(),
+            engine: OnceLock::new(),
+            connected: watch::Sender::new(false),
+            key: watch::Sender::new(Arc::new(key)),
+            places: Mutex::default(),
+            wanted: watch::Sender::new(0),
+            hearers: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn status(&self) -> BusStatus {
+        BusStatus {
+            servers: self.options.servers.iter().map(|of| of.shown()).collect(),
+            is_connected: *self.connected.borrow(),
+        }
+    }
+
+    /// The engine, once this master has begun to connect to it.
+    pub(crate) fn engine(&self) -> Result<&Engine, MeshError> {
+        self.engine.get().ok_or(MeshError::BusAway)
+    }
+
+    /// Connects to the engine, again and again until a connection is begun; it is
+    /// kept from then on.
+    pub(crate) async fn connect(&self) -> &Engine {
+        let mut was_said = false;
+        loop {
+            if let Some(engine) = self.engine.get() {
+                return engine;
+            }
+            let connected = self.connected.clone();
+            match Engine::connect(&self.options, self.subjects.clone(), connected).await {
+                Ok(engine) => {
+                    let _ = self.engine.set(engine);
+                    continue;
+                }
+                Err(error) if !was_said => {
+                    was_said = true;
+                    tracing::error!("no connection to the bus: {}", crate::error::chain(&error));
+                }
+                Err(_) => {}
+            }
+            sleep(BUS_RECONNECT_MAX).await;
+        }
+    }
+
+    /// This life of the master.
+    pub(crate) fn life(&self) -> Incarnation {
+        self.life
+    }
+
+    /// What this master's clock shows: milliseconds of its life.
+    pub(crate) fn clock_ms(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The key with which is sealed, as it changes.
+    pub(crate) fn keys(&self) -> watch::Receiver<Arc<SealingKey>> {
+        self.key.subscribe()
+    }
+
+    /// Seals with another key from now on: somebody who has the last one is no peer
+    /// any more.
+    pub(crate) fn renew_key(&self) {
+        self.key.send_modify(|key| {
+            *key = Arc::new(SealingKey {
+                epoch: key.epoch + 1,
+                key: BroadcastKey::generate(),
+            });
+        });
+    }
+
+    /// Seals messages in pieces of so many bytes.
+    pub(crate) fn seal(&self, told: &[Told], piece_bytes: usize) -> Vec<Vec<u8>> {
+        let (Some(first), Some(last)) = (told.first(), told.last()) else {
+            return Vec::new();
+        };
+        let key = Arc::clone(&self.key.borrow());
+        let content = encode(told, self.begun);
+        let room = piece_bytes.saturating_sub(HEAD_BYTES + BroadcastKey::OVERHEAD);
+        let pieces = content.chunks(room.max(1));
+        let count = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
+        let sealed = pieces.zip(0..).map(|(piece, n)| {
+            let head = Head {
+                life: self.life,
+                epoch: key.epoch,
+                first: first.number,
+                last: last.number,
+                piece: n,
+                pieces: count,
+            };
+            key.key.seal(&self.context, &head.encode(), piece)
+        });
+        sealed.collect()
+    }
+
+    /// After which message the next is to be put on the engine.
+    pub(crate) fn next_after(&self) -> u64 {
+        self.places().next_after()
+    }
+
+    pub(crate) fn note_stored(&self, after: u64, last: u64, sequence: u64) {
+        self.places().note_stored(after, last, sequence);
+    }
+
+    /// What a peer is told that has handled all up to a number.
+    pub(crate) fn stored_after(&self, handled: u64) -> Stored {
+        let places = self.places();
+        Stored {
+            number: places.stored(),
+            sequence: places.after(handled),
+        }
+    }
+
+    /// A peer lacks what follows a number, and the engine has it no more.
+    pub(crate) fn put_again(&self, number: u64) {
+        if self.places().put_again(Instant::now(), number) {
+            self.wanted.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Changes when something is to be put on the engine again.
+    pub(crate) fn wanted(&self) -> watch::Receiver<u64> {
+        self.wanted.subscribe()
+    }
+
+    /// What the engine hands out of a peer from now on. One that does not read fast
+    /// enough finds the rest in the engine's stream.
+    pub(crate) fn hear(&self, peer: &PeerId) -> mpsc::Receiver<Bytes> {
+        let (sender, pieces) = mpsc::channel(BUS_HELD_PIECES_MAX);
+        self.hearers().insert(peer.clone(), sender);
+        pieces
+    }
+
+    /// Hands out what the engine says, for as long as it is polled.
+    pub(crate) async fn hand_out(&self) {
+        let engine = self.connect().await;
+        loop {
+            match engine.subscribe(self.subjects.told()).await {
+                Ok(mut told) => {
+                    while let Some(message) = told.next().await {
+                        self.hand(&message.subject, message.payload);
+                    }
+                }
+                Err(error) => tracing::debug!("not subscribed: {}", crate::error::chain(&error)),
+            }
+            sleep(BUS_RECONNECT_MAX).await;
+        }
+    }
+
+    fn hand(&self, subject: &str, piece: Bytes) {
+        let Some(peer) = self.subjects.teller(subject) else {
+            return;
+        };
+        let mut hearers = self.hearers();
+        if let Some(hearer) = hearers.get(&peer) {
+            let is_gone = matches!(
+                hearer.try_send(piece),
+                Err(mpsc::error::TrySendError::Closed(_))
+            );
+            if is_gone {
+                hearers.remove(&peer);
+            }
+        }
+    }
+
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hearers(&self) -> MutexGuard<'_, HashMap<PeerId, mpsc::Sender<Bytes>>> {
+        self.hearers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

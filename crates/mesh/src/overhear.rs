@@ -1,0 +1,166 @@
+//! The listening side of a link beside a bus: puts together what the engine hands
+//! out, reads from its stream what was missed, and says what is not there.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use halite_crypto::BroadcastOpener;
+use tokio::io::AsyncRead;
+use tokio::sync::{mpsc, watch};
+
+use crate::error::{MeshError, chain};
+use crate::frame::Frame;
+use crate::limits::{BUS_CATCH_UP_PIECES, HELLO_BYTES_MAX, SILENCE_MAX};
+use crate::nats::{Book, Bus, HeardMessage, Stored, Taken};
+use crate::peer::{Incarnation, PeerId};
+use crate::shared::Shared;
+use crate::wire::{Work, read_frame};
+
+/// What was heard of one peer, and where it goes.
+struct Overhearing<'a> {
+    bus: &'a Bus,
+    peer: &'a PeerId,
+    book: Book,
+    work: &'a mpsc::Sender<Work>,
+    /// What the peer is told to lack.
+    lacks: &'a watch::Sender<Option<u64>>,
+}
+
+/// Hears a peer until the link ends. `heard` is what was handled before.
+pub(crate) async fn overhear(
+    (mesh, bus): (&Arc<Shared>, &Arc<Bus>),
+    (peer, life, key): (&PeerId, Incarnation, &str),
+    heard: u64,
+    mut reader: impl AsyncRead + Unpin,
+    (work, lacks): (&mpsc::Sender<Work>, &watch::Sender<Option<u64>>),
+) -> Result<(), MeshError> {
+    let mut pieces = bus.hear(peer);
+    let own = bus.options.own.clone();
+    let mut hearing = Overhearing {
+        bus,
+        peer,
+        book: Book::new(own, (&mesh.cluster, peer), life, heard),
+        work,
+        lacks,
+    };
+    // A frame that is half read must not be given up for a piece.
+    let (sender, mut frames) = mpsc::channel(1);
+    let read = async {
+        loop {
+            let frame = read_frame(&mut reader, HELLO_BYTES_MAX, SILENCE_MAX).await?;
+            if sender.send(frame).await.is_err() {
+                return Ok(());
+            }
+        }
+    };
+    let take = async {
+        loop {
+            let done = tokio::select! {
+                Some(frame) = frames.recv() => hearing.heard(frame).await,
+                Some(piece) = pieces.recv() => hearing.handed(&piece).await,
+                else => return Ok(()),
+            };
+            if !mesh.is_pinned(key, peer) {
+                return Err(MeshError::Unpinned {
+                    dir: mesh.pins.dir().to_owned(),
+                });
+            }
+            if !done? {
+                return Ok(());
+            }
+        }
+    };
+    tokio::select! {
+        ended = read => ended,
+        ended = take => ended,
+    }
+}
+
+impl Overhearing<'_> {
+    /// The peer says something on the link. False when there is nobody to handle it.
+    async fn heard(&mut self, frame: Frame) -> Result<bool, MeshError> {
+        let bad = |what| MeshError::Frame { what };
+        match frame {
+            Frame::Key(epoch, key) => {
+                let key = BroadcastOpener::from_shared(key.0.expose());
+                self.book.add_key(epoch, key.ok_or_else(|| bad("no key"))?);
+                Ok(true)
+            }
+            Frame::Gap(number) => {
+                self.book.skip_to(number);
+                Ok(self.work.send(Work::Missed(number)).await.is_ok())
+            }
+            Frame::Stored {
+                number,
+                place,
+                clock_ms,
+            } => {
+                let stored = Stored {
+                    number,
+                    sequence: place,
+                };
+                self.book.note_stored(Instant::now(), stored, clock_ms);
+                match self.book.behind() {
+                    Some(place) => self.catch_up(place).await,
+                    None => Ok(true),
+                }
+            }
+            _ => Err(bad("something else than how far the bus is")),
+        }
+    }
+
+    /// The engine hands something out.
+    async fn handed(&mut self, piece: &Bytes) -> Result<bool, MeshError> {
+        match self.book.take(Instant::now(), piece) {
+            Taken::Nothing => Ok(true),
+            Taken::Messages(messages) => Ok(self.hand_on(messages).await),
+            Taken::Behind => self.catch_up(self.book.sequence()).await,
+        }
+    }
+
+    /// Reads what is missing from the engine's stream.
+    async fn catch_up(&mut self, mut place: u64) -> Result<bool, MeshError> {
+        let before = self.book.taken();
+        for _ in 0..BUS_CATCH_UP_PIECES {
+            let found = match self.bus.engine()?.stored_from(self.peer, place).await {
+                Ok(found) => found,
+                Err(error) => {
+                    tracing::debug!(peer = %self.peer, "not read: {}", chain(&error));
+                    return Ok(true);
+                }
+            };
+            let Some((at, piece)) = found else {
+                break;
+            };
+            place = at.saturating_add(1);
+            match self.book.take(Instant::now(), &piece) {
+                Taken::Nothing => {}
+                Taken::Messages(messages) => {
+                    if !self.hand_on(messages).await {
+                        return Ok(false);
+                    }
+                }
+                Taken::Behind => break,
+            }
+        }
+        // Whoever came a bit further asks again when it hears how far the bus is.
+        if self.book.behind().is_some() && self.book.taken() == before {
+            self.lacks.send_replace(Some(before));
+        }
+        Ok(true)
+    }
+
+    async fn hand_on(&self, messages: Vec<HeardMessage>) -> bool {
+        for heard in messages {
+            let work = match heard.message {
+                Some(message) => Work::Message(heard.number, heard.age, message),
+                None => Work::Skip(heard.number),
+            };
+            if self.work.send(work).await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+}

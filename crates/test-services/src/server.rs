@@ -4,6 +4,7 @@ use std::fs::{File, Permissions};
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -282,6 +283,9 @@ fn process_state(pid: u32) -> Option<char> {
 /// for the end of its parent.
 fn command(name: &str, stop: StopSignal, as_root: bool, dir: &Path) -> Result<Command> {
     let mut command = Command::new(program("setpriv")?);
+    // One that ends may end all of its group: Apache does, and the servers of other
+    // tests run as the same user.
+    command.process_group(0);
     let end = match stop {
         StopSignal::Quit => "SIGQUIT",
         StopSignal::Int | StopSignal::Term => "SIGKILL",

@@ -117,35 +117,6 @@ fn real_tools_are_read_as_salt_reads_them() {
     halite_recorded::assert_transcripts(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
 }
 
-/// Every user of a machine sees the command lines of all; but an old git reads the
-/// password nowhere else.
-#[test]
-fn git_is_asked_for_references_without_a_password_among_its_words() {
-    for (version, is_hidden) in [("2.31.0", true), ("2.30.2", false)] {
-        let answers =
-            format!("git --version|0|git version {version}\\n|\ngit ls-remote|0|aa\\tHEAD\\n|\n");
-        let scenario = serde_json::json!({
-            "grains": {"os_family": "Debian"}, "shims": [], "answered": ["git"],
-            "data": {"answers": answers},
-        });
-        let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
-        let machine = halite_recorded::Machine::new(shims, &scenario, &REGISTRY);
-        for (fun, name) in [("git.ls_remote", "remote"), ("git.remote_refs", "url")] {
-            let mut kwargs = serde_json::json!({"https_user": "u", "https_pass": "hunter2"});
-            kwargs[name] = "https://h/a.git".into();
-            let played = machine.play(&serde_json::json!({"fun": fun, "kwargs": kwargs}));
-            let log = played["log"].to_string();
-            assert_eq!(log.contains("https://u@h/a.git"), is_hidden, "{played}");
-            assert_eq!(
-                log.contains("https://u:hunter2@h/a.git"),
-                !is_hidden,
-                "{played}"
-            );
-            assert_eq!(log.contains("hunter2"), !is_hidden, "{played}");
-        }
-    }
-}
-
 /// Whoever owns the directory that root has pip run in does not choose what is run.
 #[test]
 fn a_pip_in_the_current_directory_is_not_run() {

@@ -13,6 +13,8 @@ mod daemons;
 mod emulated;
 mod first_day;
 mod git_files;
+mod git_hostile;
+mod git_passwords;
 mod git_pillar;
 mod grains;
 mod limited_users;

@@ -1,8 +1,9 @@
 //! The everyday functions of one repository.
 
-use halite_call::{Call, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
+use super::password::Place;
 use super::{Git, run};
 
 /// Words of an argument: a list, or text as a shell reads it.
@@ -62,16 +63,22 @@ pub(super) fn checkout(call: &Call<'_>) -> CallResult {
     Ok(ran.complaint().into())
 }
 
-pub(super) fn clone(call: &Call<'_>) -> CallResult {
-    let url = run::with_auth(
-        &call.text("url"),
+/// The place that an argument names, with the user and password of the call.
+pub(crate) fn place(call: &Call<'_>, arg: &str) -> Result<Place, CallError> {
+    Place::new(
+        &call.text(arg),
         call.text_opt("https_user").as_deref(),
         call.text_opt("https_pass").as_deref(),
-    )?;
+    )
+}
+
+pub(super) fn clone(call: &Call<'_>) -> CallResult {
+    let place = place(call, "url")?;
     let mut git = Git::of(call);
+    git.login = place.login;
     let mut words = vec!["clone".to_owned()];
     words.extend(words_of(call, "opts"));
-    words.extend(["--".to_owned(), url]);
+    words.extend(["--".to_owned(), place.url]);
     match call.text_opt("name") {
         Some(name) => words.push(name),
         None => {

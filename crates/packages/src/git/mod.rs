@@ -2,8 +2,9 @@
 //!
 //! Invariant: a password in the place of a repository is in no message.
 
-mod command;
+pub(crate) mod command;
 mod config;
+mod configured;
 pub(crate) mod half_clone;
 pub(crate) mod half_update;
 mod history;

@@ -1,44 +1,40 @@
 //! Functions of remote repositories.
 
-use halite_call::addresses::redacted;
 use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
-use super::command::words_of;
+use super::command::{place, words_of};
+use super::password::Place;
 use super::{Git, run};
 use crate::only;
 
 pub(super) fn ls_remote(call: &Call<'_>) -> CallResult {
-    let remote = run::with_auth(
-        &call.text("remote"),
-        call.text_opt("https_user").as_deref(),
-        call.text_opt("https_pass").as_deref(),
-    )?;
+    let place = place(call, "remote")?;
     let mut words = vec!["ls-remote".to_owned()];
     words.extend(words_of(call, "opts"));
-    words.push(remote);
+    words.push(place.url);
     words.extend(call.text_opt("ref"));
-    let out = Git::of(call).run(call, &words)?;
+    let mut git = Git::of(call);
+    git.login = place.login;
+    let out = git.run(call, &words)?;
     Ok(run::parse_refs(&out).into_iter().collect::<Map>().into())
 }
 
 pub(super) fn remote_refs(call: &Call<'_>) -> CallResult {
     let kwargs = only(call, &["filter"])?;
-    let url = run::with_auth(
-        &call.text("url"),
-        call.text_opt("https_user").as_deref(),
-        call.text_opt("https_pass").as_deref(),
-    )?;
+    let place = place(call, "url")?;
     let mut words = vec!["ls-remote".to_owned()];
     for flag in ["heads", "tags"] {
         if call.flag(flag) {
             words.push(format!("--{flag}"));
         }
     }
-    words.push(url);
+    words.push(place.url);
     let filter = kwargs.get("filter").filter(|filter| filter.is_true());
     words.extend(filter.map(python::str));
-    let out = Git::of(call).run(call, &words)?;
+    let mut git = Git::of(call);
+    git.login = place.login;
+    let out = git.run(call, &words)?;
     Ok(run::parse_refs(&out).into_iter().collect::<Map>().into())
 }
 
@@ -49,7 +45,7 @@ pub(super) fn remotes(call: &Call<'_>) -> CallResult {
         .map(|(name, fetch, push)| {
             let shown = |url: String| {
                 if call.flag("redact_auth") {
-                    redacted(&url)
+                    without_login(&url)
                 } else {
                     url
                 }
@@ -61,6 +57,16 @@ pub(super) fn remotes(call: &Call<'_>) -> CallResult {
         })
         .collect::<Map>()
         .into())
+}
+
+/// A place with no name and no password, whatever a password is made of.
+fn without_login(url: &str) -> String {
+    let parts = url.split_once("://").and_then(|(protocol, rest)| {
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (_, host) = authority.rsplit_once('@')?;
+        Some(format!("{protocol}://<redacted>@{host}{path}"))
+    });
+    parts.unwrap_or_else(|| url.to_owned())
 }
 
 pub(super) fn remote_get(call: &Call<'_>) -> CallResult {
@@ -76,20 +82,18 @@ pub(super) fn remote_get(call: &Call<'_>) -> CallResult {
 
 pub(super) fn remote_set(call: &Call<'_>) -> CallResult {
     let git = Git::of(call);
-    let url = run::with_auth(
-        &call.text("url"),
-        call.text_opt("https_user").as_deref(),
-        call.text_opt("https_pass").as_deref(),
-    )?;
+    let place = place(call, "url")?;
     let name = call.text("remote");
-    git.set_remote(call, &name, &url)?;
+    git.set_remote(call, &name, &place.url)?;
+    git.keep_password(call, &name, "url", &place)?;
     if let Some(push_url) = call.text_opt("push_url").filter(|url| !url.is_empty()) {
-        let url = run::with_auth(
+        let place = Place::new(
             &push_url,
             call.text_opt("push_https_user").as_deref(),
             call.text_opt("push_https_pass").as_deref(),
         )?;
-        git.go(call, &["remote", "set-url", "--push", &name, &url])?;
+        git.go(call, &["remote", "set-url", "--push", &name, &place.url])?;
+        git.keep_password(call, &name, "pushurl", &place)?;
     }
     let mut kwargs = Map::new();
     kwargs.insert("remote", call.arg("remote").clone());
@@ -117,4 +121,20 @@ pub(super) fn fetch(call: &Call<'_>) -> CallResult {
             &opts,
         )?
         .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_password_is_shown_of_a_remote() {
+        for login in ["u", "u:p", "u:p@q", "u:'\" #;"] {
+            let url = format!("https://{login}@h:8443/a@b.git");
+            assert_eq!(without_login(&url), "https://<redacted>@h:8443/a@b.git");
+        }
+        for plain in ["git@h:a.git", "https://h/a@b", "/srv/a@b", "https://h"] {
+            assert_eq!(without_login(plain), plain);
+        }
+    }
 }

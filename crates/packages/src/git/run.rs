@@ -10,7 +10,7 @@ use halite_call::{Call, CallError, paths, python, shlex};
 use halite_git::TrackedRun;
 use halite_proto::{Map, Value};
 
-use super::password;
+use super::password::{self, Login};
 
 /// Where and as whom git runs.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +20,8 @@ pub(crate) struct Git {
     pub(crate) identity: Vec<String>,
     /// What stands before the verb.
     pub(crate) options: Vec<String>,
+    /// What a repository on another machine asks for.
+    pub(crate) login: Option<Login>,
     killed: Arc<AtomicBool>,
 }
 
@@ -48,32 +50,6 @@ pub(crate) fn parse_refs(text: &str) -> Vec<(String, String)> {
         .filter_map(|line| line.split_once('\t'))
         .map(|(hash, name)| (name.to_owned(), hash.to_owned()))
         .collect()
-}
-
-/// A place with a user and a password in it; only `https`.
-///
-/// # Errors
-/// When the place is of another kind.
-pub(crate) fn with_auth(
-    url: &str,
-    user: Option<&str>,
-    password: Option<&str>,
-) -> Result<String, CallError> {
-    if url.starts_with('-') {
-        // Git would take it for an option, and some options run programs.
-        return Err(CallError::invocation(format!("{url:?} is no repository")));
-    }
-    let Some(user) = user else {
-        return Ok(url.to_owned());
-    };
-    let Some(rest) = url.strip_prefix("https://") else {
-        return Err(CallError::invocation("Basic Auth only supported for HTTPS"));
-    };
-    let host = rest.split_once('@').map_or(rest, |(_, host)| host);
-    Ok(match password {
-        Some(password) => format!("https://{user}:{password}@{host}"),
-        None => format!("https://{user}@{host}"),
-    })
 }
 
 /// Parameters that name something.
@@ -126,6 +102,7 @@ impl Git {
             user: text("user"),
             identity: call.get("identity").map(python::texts).unwrap_or_default(),
             options: call.get("git_opts").map(words_of).unwrap_or_default(),
+            login: None,
             killed: Arc::default(),
         }
     }
@@ -136,16 +113,15 @@ impl Git {
         self.killed.load(Ordering::Relaxed)
     }
 
-    fn program<'c, 'a>(&self, call: &'c Call<'a>, words: &[String]) -> Program<'c, 'a> {
+    pub(super) fn program<'c, 'a>(
+        &self,
+        call: &'c Call<'a>,
+        words: &[String],
+    ) -> Result<Program<'c, 'a>, CallError> {
         let mut line = vec!["git".to_owned()];
-        let hidden = password::hidden(words).filter(|_| {
-            let version = Self::default().go(call, &["--version"]);
-            version.is_ok_and(|version| password::can_be_hidden(&version))
-        });
-        let words = hidden
-            .as_ref()
-            .map_or(words, |hidden| hidden.words.as_slice());
-        line.extend(self.options.iter().chain(words).cloned());
+        let (words, login) = password::hidden(words, self.login.as_ref())?;
+        line.extend(login.iter().flat_map(Login::options));
+        line.extend(self.options.iter().cloned().chain(words));
         let cwd = self
             .cwd
             .as_ref()
@@ -156,7 +132,7 @@ impl Git {
             .env("GIT_TERMINAL_PROMPT", "0")
             // Who only looks locks nothing.
             .env("GIT_OPTIONAL_LOCKS", "0");
-        for (name, value) in hidden.map(|hidden| hidden.env).unwrap_or_default() {
+        for (name, value) in login.iter().flat_map(Login::variables) {
             program = program.env(name, value);
         }
         if !self.identity.is_empty() {
@@ -172,7 +148,7 @@ impl Git {
                 ),
             );
         }
-        program
+        Ok(program)
     }
 
     /// Runs git; a failure is a result like any other.
@@ -193,7 +169,7 @@ impl Git {
         let tracked = cwd.filter(|_| !call.is_test()).and_then(|cwd| {
             TrackedRun::begin(&records_of(call), self.user.as_deref(), &cwd, words)
         });
-        let ran = run(self.program(call, words));
+        let ran = self.program(call, words).and_then(run);
         let is_killed = match &ran {
             // The number of a signal.
             Ok(ran) => ran.code < 0,
@@ -277,7 +253,8 @@ impl Git {
         input: &str,
     ) -> Result<Option<String>, CallError> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let ran = self.program(call, &words).stdin(input).may_fail().run()?;
+        let program = self.program(call, &words)?;
+        let ran = program.stdin(input).may_fail().run()?;
         Ok(ran.ok().then_some(ran.stdout))
     }
 
@@ -434,20 +411,5 @@ pub(crate) fn reason(error: &CallError) -> String {
     match text.split_once("' failed: ") {
         Some((command, rest)) if command.starts_with("Command '") => rest.to_owned(),
         _ => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn passwords_are_not_shown() {
-        assert_eq!(
-            with_auth("https://h/p", Some("u"), Some("p")).unwrap(),
-            "https://u:p@h/p"
-        );
-        assert!(with_auth("http://h", Some("u"), None).is_err());
-        assert!(with_auth("--upload-pack=touch /x", None, None).is_err());
     }
 }

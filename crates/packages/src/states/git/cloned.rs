@@ -5,8 +5,9 @@ use std::path::Path;
 use halite_call::{Call, CallError, CallResult, StateReturn};
 use halite_proto::{Map, Value};
 
-use super::{auth, has_files, is_repository, or_failed, target};
+use super::{has_files, is_repository, or_failed, target};
 use crate::git::Git;
+use crate::git::command::place;
 use crate::git::half_clone::{HalfClone, cloning};
 use crate::git::run::reason;
 
@@ -131,12 +132,14 @@ impl Cloned<'_, '_> {
         if let Some(branch) = &self.branch {
             words.extend(["--branch", branch]);
         }
-        let url = auth(call, &self.name)?;
+        let place = place(call, "name")?;
+        let mut git = self.git.clone();
+        git.login = place.login;
         let shown = real.display().to_string();
-        words.extend(["--", &url, &shown]);
+        words.extend(["--", &place.url, &shown]);
         let pending = cloning(call, real);
-        let cloned = self.git.go(call, &words);
-        pending.end(self.git.was_killed());
+        let cloned = git.go(call, &words);
+        pending.end(git.was_killed());
         if let Err(error) = cloned {
             state.changes = Map::new();
             return Ok(state.failed(format!("Clone failed: {}", reason(&error))));

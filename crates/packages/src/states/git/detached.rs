@@ -9,8 +9,9 @@ use halite_proto::{Map, Value};
 
 use super::clone_plan::{ClonePlan, would_be_cloned};
 use super::latest::sentence;
-use super::{auth, empty_directory, has_files, is_repository, or_failed, target};
+use super::{empty_directory, has_files, is_repository, or_failed, target};
 use crate::git::Git;
+use crate::git::command::place;
 use crate::git::half_clone::{HalfClone, cloning};
 use crate::git::half_update::{HalfUpdate, updating};
 use crate::git::run::reason;
@@ -62,12 +63,14 @@ struct Found {
 
 impl<'c, 'a> Detach<'c, 'a> {
     fn new(call: &'c Call<'a>, target: String) -> Result<Self, CallError> {
-        let name = call.text("name");
+        let place = place(call, "name")?;
+        let mut git = Git::of(call);
+        git.login = place.login;
         Ok(Self {
             call,
-            git: Git::of(call),
-            url: auth(call, &name)?,
-            name,
+            git,
+            url: place.url,
+            name: call.text("name"),
             rev: call.text("rev"),
             remote: call.text("remote"),
             path: call.host().path(&target),

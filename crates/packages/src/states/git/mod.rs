@@ -114,15 +114,6 @@ fn has_files(path: impl AsRef<Path>) -> bool {
     std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some())
 }
 
-/// The place with the user and password of the call.
-fn auth(call: &Call<'_>, name: &str) -> Result<String, CallError> {
-    crate::git::run::with_auth(
-        name,
-        call.text_opt("https_user").as_deref(),
-        call.text_opt("https_pass").as_deref(),
-    )
-}
-
 fn present(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
     let mut state = StateReturn::of(call);

@@ -6,8 +6,8 @@ use halite_proto::Map;
 use super::remote::Remote;
 use super::{Job, Stop};
 use crate::git::Git;
+use crate::git::command::place;
 use crate::git::run::{parse_refs, reason};
-use crate::states::git::auth;
 
 impl<'c, 'a> Job<'c, 'a> {
     /// The request of `call` with what the remote side has for it.
@@ -17,7 +17,7 @@ impl<'c, 'a> Job<'c, 'a> {
     pub(super) fn prepare(call: &'c Call<'a>) -> Result<Self, Stop> {
         let rev = revision(call)?;
         let target = target(call)?;
-        let git = git_with_access(call)?;
+        let mut git = git_with_access(call)?;
         let name = call.text("name");
         let mirror = call.flag("mirror");
         let bare = mirror || call.flag("bare");
@@ -26,12 +26,13 @@ impl<'c, 'a> Job<'c, 'a> {
                 "'rev' is not compatible with the 'mirror' and 'bare' arguments",
             ));
         }
-        let url = auth(call, &name).map_err(|error| Stop::Said(reason(&error)))?;
+        let place = place(call, "name").map_err(|error| Stop::Said(reason(&error)))?;
+        git.login = place.login;
         let mut job = Self {
             call,
             git,
             name,
-            url,
+            url: place.url,
             target,
             rev,
             remote_name: call.text("remote"),

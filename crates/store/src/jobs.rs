@@ -1,5 +1,7 @@
 //! Jobs: what was published, to whom, and what came of it.
 
+mod begin;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -8,6 +10,7 @@ use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId};
 use halite_spool::SpoolError;
 
+pub use self::begin::Begun;
 use crate::backend::{Backend, on};
 use crate::backlog::Waits;
 use crate::error::StoreError;

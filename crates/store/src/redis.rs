@@ -7,6 +7,7 @@
 //! `by_slot` says what comes before what for the rest.
 
 mod batches;
+mod begin;
 mod by_slot;
 mod clean;
 mod job_index;

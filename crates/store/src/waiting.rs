@@ -228,6 +228,11 @@ impl Waiting {
         self.server.index().jobs.contains_key(jid)
     }
 
+    /// Whether nothing waits.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.backlog.is_idle()
+    }
+
     pub(crate) fn waits(&self) -> Waits {
         self.backlog.waits()
     }

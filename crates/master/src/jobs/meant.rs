@@ -12,6 +12,12 @@ impl Jobs {
     /// its target is about ids. To be called before it leaves.
     pub(crate) fn record_meant(&self, jid: &Jid, minions: &[MinionId], by_ids: bool) {
         self.remember(jid);
+        self.record_meant_at_first(jid, minions, by_ids);
+    }
+
+    /// The same of a job of which nothing is known but this: what the job cache has of
+    /// it was stored just now.
+    pub(crate) fn record_meant_at_first(&self, jid: &Jid, minions: &[MinionId], by_ids: bool) {
         self.with_meant(|meant| meant.record(jid, minions.iter().cloned(), by_ids));
     }
 
@@ -22,7 +28,7 @@ impl Jobs {
     }
 
     /// Asks the job cache about a job that is not remembered.
-    fn remember(&self, jid: &Jid) {
+    pub(crate) fn remember(&self, jid: &Jid) {
         if self.with_meant(|meant| meant.knows(jid)) {
             return;
         }

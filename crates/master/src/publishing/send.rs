@@ -5,6 +5,7 @@ use std::time::Duration;
 use halite_proto::clear::{Credentials, PublishRequest};
 use halite_proto::publish::{FunSpec, PublishLoad};
 use halite_proto::{Jid, Map, MinionId, Value};
+use halite_store::jobs::Begun;
 
 use super::Publishing;
 use crate::cluster::message::{Message, Published as ToPeers};
@@ -36,8 +37,12 @@ impl Publishing {
         before: impl FnOnce(&Jid),
     ) -> Result<Jid, String> {
         let nocache = request.kwargs.get("nocache").is_some_and(Value::is_true);
+        if let Some(jid) = &request.jid {
+            // For whom it was before: then it is stored anew.
+            self.groups.jobs.remember(jid);
+        }
         // Who has to make room on a full disk may want to do so with a command.
-        let (jid, no_room) = self.job_id(request, nocache);
+        let (jid, no_room, kept) = self.begin(request, resolved, nocache);
         if let Some(why) = &no_room {
             tracing::error!(%jid, "the job is sent, but not kept: {why}");
         }
@@ -49,10 +54,7 @@ impl Publishing {
         let by_ids = is_by_ids(&load.tgt_type);
         self.groups
             .jobs
-            .record_meant(&jid, &resolved.minions, by_ids);
-        let kept = no_room
-            .is_none()
-            .then(|| self.keep(request, &jid, resolved, nocache));
+            .record_meant_at_first(&jid, &resolved.minions, by_ids);
         bus.fire_under("job", [job, "publish"], load.to_map());
         self.groups.jobs.missed.record(&load, &resolved.minions);
         if let Some(cluster) = &self.groups.cluster {
@@ -81,19 +83,45 @@ impl Publishing {
         Ok(jid)
     }
 
-    /// The job's id, and why there is no directory for it in the cache, if so.
-    fn job_id(&self, request: &PublishRequest, nocache: bool) -> (Jid, Option<String>) {
+    /// The job's id, why nothing of it is kept, if so, and else what is.
+    fn begin(
+        &self,
+        request: &PublishRequest,
+        resolved: &Resolved,
+        nocache: bool,
+    ) -> (Jid, Option<String>, Option<Map>) {
         let jobs = &self.groups.jobs;
-        match &request.jid {
-            Some(jid) => {
-                let prepared = jobs.cache.prepare(jid, nocache);
-                (jid.clone(), prepared.err().map(|error| chain(&error)))
+        let meant = resolved.minions.as_slice();
+        let begun = match &request.jid {
+            Some(jid) => jobs.cache.prepare(jid, nocache).map(|()| Begun {
+                jid: jid.clone(),
+                stored: jobs
+                    .cache
+                    .save_load(jid, &self.kept(request, jid), Some(meant)),
+            }),
+            None => {
+                let next = || jobs.next_id();
+                let load = |jid: &Jid| self.kept(request, jid);
+                jobs.cache.begin(nocache, next, load, meant)
             }
-            None => match jobs.allocate(nocache) {
-                Ok(jid) => (jid, None),
-                Err(error) => (jobs.next_id(), Some(chain(&error))),
-            },
+        };
+        let Begun { jid, stored } = match begun {
+            Ok(begun) => begun,
+            Err(error) => {
+                let jid = request.jid.clone().unwrap_or_else(|| jobs.next_id());
+                return (jid, Some(chain(&error)), None);
+            }
+        };
+        if let Err(error) = stored {
+            tracing::error!(%jid, "could not store the job: {}", chain(&error));
         }
+        if !nocache {
+            let load = jobs::saved_load(request, &jid);
+            jobs.mirror.load(&jid, &load, Some(meant));
+            jobs.save_in_ext(&jid, &load, Some(meant));
+        }
+        let kept = self.kept(request, &jid);
+        (jid, None, Some(kept))
     }
 
     /// What minions get.
@@ -117,20 +145,11 @@ impl Publishing {
         load
     }
 
-    /// Stores the job wherever jobs are stored; what was stored.
-    fn keep(&self, request: &PublishRequest, jid: &Jid, resolved: &Resolved, nocache: bool) -> Map {
-        let jobs = &self.groups.jobs;
+    /// What is kept of a job in the job cache.
+    fn kept(&self, request: &PublishRequest, jid: &Jid) -> Map {
+        let publisher = self.groups.jobs.publisher;
         let mut kept = jobs::saved_load(request, jid);
-        let meant = Some(resolved.minions.as_slice());
-        if !nocache {
-            jobs.mirror.load(jid, &kept, meant);
-            jobs.save_in_ext(jid, &kept, meant);
-        }
-        let publisher = jobs.publisher;
         jobs::note_publisher(&mut kept, publisher.draws(jid).then_some(publisher));
-        if let Err(error) = jobs.cache.save_load(jid, &kept, meant) {
-            tracing::error!(%jid, "could not store the job: {}", chain(&error));
-        }
         kept
     }
 

@@ -96,6 +96,17 @@ insert into halite_jobs (jid, load, minions) values ($1, $2, $3)
 on conflict (jid) do update set load = excluded.load, from_returns = false,
     minions = array(select distinct unnest(halite_jobs.minions || excluded.minions))";
 
+/// Both at once, for an id that neither we nor Salt have given.
+const BEGIN: &str = "
+with taken as (
+    insert into halite_jobs (jid, nocache, load, minions)
+    select $1, $2, $3, $4 where not exists (select from jids where jid = $1)
+    on conflict (jid) do nothing
+    returning jid
+)
+insert into jids (jid, load) select jid, $5::text::jsonb from taken
+on conflict (jid) do update set load = excluded.load";
+
 const SAVE_MINIONS: &str = "
 insert into halite_jobs (jid, minions) values ($1, $2)
 on conflict (jid) do update
@@ -159,6 +170,32 @@ impl Jobs {
             let text = jid.to_string();
             let taken =
                 self.run(async move |postgres| postgres.execute(TAKE, &[&text, &nocache]).await)?;
+            if taken > 0 {
+                return Ok(jid);
+            }
+        }
+        Err(self.taken(JID_TRIES_MAX))
+    }
+
+    /// Takes an id and stores what is published under it.
+    pub(crate) fn begin(
+        &self,
+        nocache: bool,
+        next: &mut dyn FnMut() -> Jid,
+        load: &dyn Fn(&Jid) -> Map,
+        minions: &[MinionId],
+    ) -> Result<Jid, StoreError> {
+        for _ in 0..JID_TRIES_MAX {
+            let jid = next();
+            let load = load(&jid);
+            let packed = pack_load(&jid, &load)?;
+            let json = salt_json::write(&jid, &load.into())?;
+            let (text, minions) = (jid.to_string(), names(minions));
+            let taken = self.run(async move |postgres| {
+                postgres
+                    .execute(BEGIN, &[&text, &nocache, &packed, &minions, &json])
+                    .await
+            })?;
             if taken > 0 {
                 return Ok(jid);
             }

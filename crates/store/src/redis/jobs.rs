@@ -127,7 +127,7 @@ impl Jobs {
         })?)
     }
 
-    fn taken(&self, tries: usize) -> StoreError {
+    pub(super) fn taken(&self, tries: usize) -> StoreError {
         StoreError::JidsTaken {
             place: self.server.address().to_string(),
             tries,
@@ -266,7 +266,7 @@ pub(super) fn expire(all: &mut redis::Pipeline, key: &str, ttl: u64) {
     }
 }
 
-fn names(minions: &[MinionId]) -> Vec<String> {
+pub(super) fn names(minions: &[MinionId]) -> Vec<String> {
     minions.iter().map(ToString::to_string).collect()
 }
 

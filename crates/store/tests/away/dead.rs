@@ -1,6 +1,6 @@
 //! Servers that are dead, and come back with what they had.
 
-use halite_proto::Value;
+use halite_proto::{Jid, Map, Value};
 use halite_store::Saved;
 use halite_test_services::{MariaDb, Postgres, Redis, Sentinel, Server, Wanted};
 
@@ -55,6 +55,48 @@ fn check(url: &str, server: &Server) {
     // Nothing is left for the process after that.
     drop(store);
     assert_eq!(waits(&subject.open()).count, 0);
+}
+
+/// A job that begins while the server is dead waits as a whole.
+fn check_begun(url: &str, server: &Server) {
+    let subject = Subject::on(url);
+    let store = subject.open();
+    let meant = [id("web1"), id("web2")];
+    let load = |_: &Jid| Map::from([("fun", "test.ping")]);
+    let begin = |number| {
+        let begun = store.jobs.begin(false, || jid(number), load, &meant);
+        let begun = begun.unwrap();
+        begun.stored.unwrap();
+        begun.jid
+    };
+    let mut begun = vec![begin(1)];
+    assert_eq!(waits(&store).count, 0);
+    server.kill();
+    begun.extend([begin(2), begin(3)]);
+    // An id and a load each.
+    assert_eq!(waits(&store).count, 4);
+    assert!(store.jobs.has_load(&begun[1]).unwrap());
+    server.start().unwrap();
+    drain(&store);
+    begun.push(begin(4));
+    for job in &begun {
+        let found = subject.other().jobs.load(job).unwrap().unwrap();
+        assert!(found.get("Minions").is_some(), "{found:?}");
+    }
+}
+
+#[test]
+fn a_job_that_begins_without_its_redis_is_stored_later() {
+    if let Some(redis) = Redis::for_test(&Wanted::default()) {
+        check_begun(&redis.url(), &redis.server);
+    }
+}
+
+#[test]
+fn a_job_that_begins_without_its_postgres_is_stored_later() {
+    if let Some(postgres) = Postgres::for_test(&Wanted::default()) {
+        check_begun(&postgres.url("salt"), &postgres.server);
+    }
 }
 
 #[test]

@@ -24,6 +24,47 @@ pub(crate) fn an_id_is_given_once(subject: &Subject) {
     assert!(matches!(error, StoreError::JidsTaken { .. }), "{error}");
 }
 
+pub(crate) fn a_job_begins_with_what_is_published(subject: &Subject) {
+    let (one, other) = (subject.open().jobs, subject.open().jobs);
+    let load = |job: &Jid| {
+        Map::from([
+            ("fun", Value::from("test.ping")),
+            ("arg", Value::List(vec![job.to_string().into()])),
+            ("key", "secret".into()),
+        ])
+    };
+    let mut number = 0;
+    let mut next = || {
+        number += 1;
+        jid(number / 2)
+    };
+    let meant = ["web2", "web1"].map(id);
+    let first = one.begin(false, &mut next, load, &meant).unwrap();
+    first.stored.unwrap();
+    // Its first id is taken now.
+    let second = other.begin(true, &mut next, load, &[]).unwrap();
+    second.stored.unwrap();
+    assert_ne!(first.jid, second.jid);
+    let found = other.load(&first.jid).unwrap().unwrap();
+    assert!(!format!("{found:?}").contains("secret"), "{found:?}");
+    let arg = Value::List(vec![first.jid.to_string().into()]);
+    assert_eq!(found.get("arg"), Some(&arg));
+    let all = ["web1", "web2"].map(Value::from);
+    assert_eq!(found.get("Minions"), Some(&Value::List(all.to_vec())));
+    let found = one.load(&second.jid).unwrap().unwrap();
+    assert_eq!(found.get("Minions"), None);
+    let listed = one.newest(9).unwrap().into_iter().map(|(jid, _)| jid);
+    let listed: Vec<Jid> = listed.collect();
+    assert_eq!(listed, [second.jid.clone(), first.jid.clone()]);
+    for (job, saved) in [(&first.jid, Saved::Stored), (&second.jid, Saved::NoCache)] {
+        let ret = ping(job, 1);
+        assert_eq!(one.save_return(job, &id("web1"), &ret).unwrap(), saved);
+    }
+    let error = one.begin(false, || first.jid.clone(), load, &[]);
+    let error = error.unwrap_err();
+    assert!(matches!(error, StoreError::JidsTaken { .. }), "{error}");
+}
+
 pub(crate) fn a_minions_own_job_keeps_its_id(subject: &Subject) {
     let jobs = subject.open().jobs;
     let (web1, web2) = (id("web1"), id("web2"));

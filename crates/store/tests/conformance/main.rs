@@ -18,7 +18,8 @@ mod tokens;
 macro_rules! suite {
     ($backend:ident) => {
         mod $backend {
-            suite!($backend, jobs: an_id_is_given_once, a_minions_own_job_keeps_its_id,
+            suite!($backend, jobs: an_id_is_given_once, a_job_begins_with_what_is_published,
+                a_minions_own_job_keeps_its_id,
                 a_job_is_found_as_it_was_saved, an_unknown_job_has_nothing,
                 the_first_return_counts, a_return_with_a_zero_byte_is_kept,
                 returns_of_many_at_once_are_all_kept,

@@ -7,6 +7,8 @@ mod git_masterless;
 mod git_remotes;
 #[path = "python_tools/git_runners.rs"]
 mod git_runners;
+#[path = "python_tools/git_shared.rs"]
+mod git_shared;
 #[path = "python_tools/late.rs"]
 mod late;
 

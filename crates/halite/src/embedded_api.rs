@@ -13,7 +13,7 @@ use halite_config::{ApiHost, ConfigError, MasterConfig, Warning};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::timeout;
 
 /// Threads that serve requests.
 const ASYNC_THREADS: usize = 2;
@@ -41,6 +41,11 @@ const OPEN_FILES_MIN: u64 = 16_384;
 pub struct EmbeddedApi {
     serving: JoinHandle<()>,
     end: watch::Sender<bool>,
+}
+
+/// One life of the API, with threads of its own: whatever it has begun ends with them.
+struct Life {
+    run: JoinHandle<()>,
     _threads: Threads,
 }
 
@@ -83,55 +88,31 @@ pub fn faults_beside(config: &MasterConfig) -> Option<ConfigError> {
 }
 
 impl EmbeddedApi {
-    /// Starts it, where it is asked for: it listens when this returns.
+    /// Starts it, where it is asked for: it listens when this returns. For a task of the
+    /// master's.
     ///
     /// # Errors
     /// When its address cannot be listened at, or TLS cannot be offered.
-    pub fn start(config: &MasterConfig) -> Result<Option<Self>> {
-        if !is_embedded(config) {
+    pub fn start(config: MasterConfig) -> Result<Option<Self>> {
+        if !is_embedded(&config) {
             return Ok(None);
         }
         // Events are kept for those who are slow to take them.
         halite_process::memory::keep_large_apart();
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(ASYNC_THREADS)
-            .max_blocking_threads(BLOCKING_THREADS_MAX)
-            .thread_name("api")
-            .enable_all()
-            .build()
-            .context("could not start the threads of the API")?;
-        let threads = Threads(Some(runtime));
-        let Some(runtime) = &threads.0 else {
-            return Ok(None);
-        };
-        let _within = runtime.enter();
-        for doubt in halite_api::doubts(config) {
+        for doubt in halite_api::doubts(&config) {
             tracing::warn!("{doubt}");
         }
-        let app = Arc::new(halite_api::App::new(config)?);
-        let mut bound = Some(halite_api::Server::bind(Arc::clone(&app))?);
         let (end, ended) = watch::channel(false);
+        let told = ended.clone();
+        let mut first = Some(Life::begin(&config, ended.clone())?);
         let begin = move || {
-            let bound = bound.take().map_or_else(
-                || halite_api::Server::bind(Arc::clone(&app)).map_err(anyhow::Error::from),
-                Ok,
-            );
-            let mut ended = ended.clone();
-            bound.map(|server| {
-                server.run(async move {
-                    // Also when the master has ended without a word.
-                    let _ = ended.wait_for(|ended| *ended).await;
-                })
-            })
+            let life = first.take();
+            let life = life.map_or_else(|| Life::begin(&config, ended.clone()), Ok);
+            life.map(Life::why_it_ends)
         };
-        let is_told = end.subscribe();
-        let serving = runtime.spawn(keep(begin, AGAIN_AFTER, move || {
-            *is_told.borrow() || is_told.has_changed().is_err()
-        }));
         Ok(Some(Self {
-            serving,
+            serving: tokio::spawn(keep(begin, AGAIN_AFTER, told)),
             end,
-            _threads: threads,
         }))
     }
 
@@ -144,28 +125,63 @@ impl EmbeddedApi {
     }
 }
 
-/// Runs what `begin` begins until it is told to end, again if it ends before. Its session
-/// table outlives it, its connections do not.
-async fn keep<R>(mut begin: impl FnMut() -> Result<R>, again: Pause, is_told: impl Fn() -> bool)
-where
-    R: Future<Output = ()> + Send + 'static,
-{
+impl Life {
+    /// Begins one: it listens when this returns.
+    fn begin(config: &MasterConfig, mut ended: watch::Receiver<bool>) -> Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(ASYNC_THREADS)
+            .max_blocking_threads(BLOCKING_THREADS_MAX)
+            .thread_name("api")
+            .enable_all()
+            .build()
+            .context("could not start the threads of the API")?;
+        let handle = runtime.handle().clone();
+        let threads = Threads(Some(runtime));
+        let _within = handle.enter();
+        let app = Arc::new(halite_api::App::new(config)?);
+        let server = halite_api::Server::bind(app)?;
+        let run = handle.spawn(server.run(async move {
+            // Also when the master has ended without a word.
+            let _ = ended.wait_for(|ended| *ended).await;
+        }));
+        Ok(Self {
+            run,
+            _threads: threads,
+        })
+    }
+
+    /// Waits for its end; why it has ended, if that is known. Its connections, streams
+    /// and pages are gone then.
+    async fn why_it_ends(self) -> Option<String> {
+        self.run.await.err().map(|error| error.to_string())
+    }
+}
+
+/// Runs what `begin` begins until it is told to end, again if it ends before.
+async fn keep<R: Future<Output = Option<String>>>(
+    mut begin: impl FnMut() -> Result<R>,
+    again: Pause,
+    mut told: watch::Receiver<bool>,
+) {
     let mut pause = again.first;
     loop {
         let begun = Instant::now();
         let why = match begin() {
-            Ok(run) => tokio::spawn(run).await.err().map(|error| error.to_string()),
+            Ok(run) => run.await,
             Err(error) => Some(format!("{error:#}")),
         };
-        if is_told() {
+        if *told.borrow() || told.has_changed().is_err() {
             return;
         }
         let why = why.unwrap_or_else(|| "nobody has told it to".to_owned());
-        tracing::error!(why, again_in = ?pause, "the API has ended and begins again");
         if begun.elapsed() > again.most {
             pause = again.first;
         }
-        sleep(pause).await;
+        tracing::error!(why, again_in = ?pause, "the API has ended and begins again");
+        // The wait ends by itself when the master ends, with or without a word.
+        if timeout(pause, told.wait_for(|told| *told)).await.is_ok() {
+            return;
+        }
         pause = (pause * 2).min(again.most);
     }
 }
@@ -184,12 +200,6 @@ mod tests {
 
     use super::*;
 
-    /// A run that a mistake ends.
-    async fn broken() {
-        let nothing: Option<()> = None;
-        assert!(nothing.is_some(), "a mistake");
-    }
-
     const SHORT: Pause = Pause {
         first: Duration::from_millis(10),
         most: Duration::from_millis(40),
@@ -197,26 +207,46 @@ mod tests {
 
     #[tokio::test]
     async fn an_api_that_ends_by_itself_begins_again_until_it_is_told_to_end() {
+        let (end, told) = watch::channel(false);
         let begun = AtomicUsize::new(0);
         let begin = || match begun.fetch_add(1, SeqCst) {
             1 => anyhow::bail!("the port is taken"),
-            _ => Ok(broken()),
+            count => {
+                end.send_replace(count == 4);
+                Ok(async { Some("a mistake".to_owned()) })
+            }
         };
         let from = Instant::now();
-        keep(begin, SHORT, || begun.load(SeqCst) == 5).await;
+        keep(begin, SHORT, told).await;
         assert_eq!(begun.load(SeqCst), 5);
         // One pause, two, four and no more.
         assert!(from.elapsed() >= SHORT.first * (1 + 2 + 4 + 4));
     }
 
     #[tokio::test]
-    async fn an_api_that_is_told_to_end_does_not_begin_again() {
+    async fn an_api_that_is_told_to_end_in_its_pause_ends_and_does_not_begin_again() {
+        let (end, told) = watch::channel(false);
         let begun = AtomicUsize::new(0);
         let begin = || {
             begun.fetch_add(1, SeqCst);
-            Ok(async {})
+            Ok(async { None })
         };
-        keep(begin, SHORT, || true).await;
+        let long = Duration::from_secs(3600);
+        let pause = Pause {
+            first: long,
+            most: long,
+        };
+        let tell = async {
+            while begun.load(SeqCst) == 0 {
+                tokio::task::yield_now().await;
+            }
+            end.send_replace(true);
+        };
+        let within = Duration::from_secs(20);
+        let ends = timeout(within, async {
+            tokio::join!(keep(begin, pause, told), tell)
+        });
+        assert!(ends.await.is_ok());
         assert_eq!(begun.load(SeqCst), 1);
     }
 }

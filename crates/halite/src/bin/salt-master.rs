@@ -93,7 +93,7 @@ impl Daemon for Master {
         stop: impl Future<Output = ()> + Send,
     ) -> Result<u8> {
         let master = halite_master::Daemon::start(&config)?;
-        let mut api = match EmbeddedApi::start(&config) {
+        let mut api = match EmbeddedApi::start(config) {
             Ok(api) => api,
             Err(error) => {
                 // Who has found the master meanwhile is handed over.
@@ -101,7 +101,6 @@ impl Daemon for Master {
                 return Err(error);
             }
         };
-        drop(config);
         ready();
         // Commands of the API's callers need the master: it ends later.
         let stop = async {

@@ -188,7 +188,10 @@ pub const HISTORY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The same of what anybody can claim in a minion's name: sign-ins and refusals.
 pub const HISTORY_CLAIMED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Changes of one minion that are kept, of each of the two; the oldest go.
+/// The same of what other masters of a cluster tell.
+pub const HISTORY_TOLD_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Changes of one minion that are kept, of each of the three; the oldest go.
 pub const HISTORY_CHANGES_MAX: usize = 100;
 
 /// Changes that `minions.history` shows at once: of more minions it shows fewer of each.

@@ -147,9 +147,10 @@ impl History {
         self.bytes = self.minions.iter().map(taken).sum();
     }
 
-    /// The changes of a minion, the oldest first.
-    pub fn of(&self, id: &MinionId) -> impl Iterator<Item = &Entry> {
-        self.minions.get(id).into_iter().flatten()
+    /// The newest changes of a minion, so many at most, the oldest of them first.
+    pub fn newest(&self, id: &MinionId, count: usize) -> impl Iterator<Item = &Entry> {
+        let changes = self.minions.get(id).into_iter();
+        changes.flat_map(move |all| all.range(all.len().saturating_sub(count)..))
     }
 }
 
@@ -167,7 +168,7 @@ mod tests {
 
     fn told(history: &History, name: &str) -> Vec<(&'static str, u64, u64, u32)> {
         let id = id(name);
-        let entries = history.of(&id);
+        let entries = history.newest(&id, usize::MAX);
         entries
             .map(|entry| {
                 let Entry {
@@ -201,7 +202,10 @@ mod tests {
             ("connected", 61, 61, 1),
         ];
         assert_eq!(told(&history, "a"), expected);
-        let masters: Vec<_> = history.of(&id("a")).map(|of| of.master.clone()).collect();
+        let masters: Vec<_> = history
+            .newest(&id("a"), usize::MAX)
+            .map(|of| of.master.clone())
+            .collect();
         assert_eq!(masters[3..], [Some(other), None]);
         assert!(told(&history, "b").is_empty());
     }

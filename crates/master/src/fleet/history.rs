@@ -1,7 +1,8 @@
 //! What has become of the connections of minions, as it is heard.
 //!
 //! Invariant: what anybody can say in a minion's name takes no room from what the minion
-//! has proven.
+//! has proven, neither where it is kept nor where it is shown; nor does what other masters
+//! tell.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,11 +10,14 @@ use halite_proto::MinionId;
 
 use crate::clock::now_micros;
 use crate::core::history::{Change, Entry, History};
-use crate::limits::{HISTORY_BYTES_MAX, HISTORY_CHANGES_MAX, HISTORY_CLAIMED_BYTES_MAX};
+use crate::limits::{
+    HISTORY_BYTES_MAX, HISTORY_CHANGES_MAX, HISTORY_CLAIMED_BYTES_MAX, HISTORY_TOLD_BYTES_MAX,
+};
 
-/// What is proven, and what is only claimed.
+/// What is proven, what other masters tell, and what is only claimed.
 pub(crate) struct Histories {
     proven: Mutex<History>,
+    told: Mutex<History>,
     claimed: Mutex<History>,
 }
 
@@ -22,6 +26,7 @@ impl Default for Histories {
         let history = |bytes_max| Mutex::new(History::new(bytes_max, HISTORY_CHANGES_MAX));
         Self {
             proven: history(HISTORY_BYTES_MAX),
+            told: history(HISTORY_TOLD_BYTES_MAX),
             claimed: history(HISTORY_CLAIMED_BYTES_MAX),
         }
     }
@@ -43,16 +48,19 @@ impl Histories {
     /// Another master of the cluster tells what has become of minions there.
     pub(super) fn record_at(&self, master: &str, changes: &[(MinionId, Change)]) {
         let (master, now): (Arc<str>, _) = (master.into(), now_micros());
-        let mut proven = lock(&self.proven);
+        let mut told = lock(&self.told);
         for (id, change) in changes {
-            proven.record(id, *change, Some(&master), now);
+            told.record(id, *change, Some(&master), now);
         }
     }
 
-    /// What has become of a minion, the oldest first.
-    pub(crate) fn of(&self, id: &MinionId) -> Vec<Entry> {
-        let mut all: Vec<Entry> = lock(&self.proven).of(id).cloned().collect();
-        all.extend(lock(&self.claimed).of(id).cloned());
+    /// What has become of a minion, the oldest first: so many of the newest that are
+    /// proven, as many that other masters tell, and as many that are claimed.
+    pub(crate) fn of(&self, id: &MinionId, count: usize) -> Vec<Entry> {
+        let mut all = Vec::new();
+        for history in [&self.proven, &self.told, &self.claimed] {
+            all.extend(lock(history).newest(id, count).cloned());
+        }
         all.sort_by_key(|entry| entry.first_micros);
         all
     }
@@ -76,7 +84,7 @@ mod tests {
             histories.record(&web1, Change::Refused("why"));
         }
         histories.record_at("m2", &[(web1.clone(), Change::Connected)]);
-        let all = histories.of(&web1);
+        let all = histories.of(&web1, HISTORY_CHANGES_MAX);
         assert_eq!(all.len(), HISTORY_CHANGES_MAX + 2);
         let connected: Vec<_> = all
             .iter()
@@ -84,5 +92,10 @@ mod tests {
             .map(|entry| entry.master.as_deref())
             .collect();
         assert_eq!(connected, [None, Some("m2")]);
+        // Neither where it is shown.
+        let newest = histories.of(&web1, 2);
+        let is_proven = |entry: &&Entry| entry.change == Change::Connected;
+        assert_eq!(newest.len(), 4);
+        assert_eq!(newest.iter().filter(is_proven).count(), 2);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use halite_key::master_id;
 use halite_proto::clear::Connection;
 use halite_proto::time::stamp;
 use halite_proto::{Jid, Map, MinionId, Value};
@@ -24,7 +25,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
          came and went, at which master of a cluster, when they signed in, and why they\n\
          were refused. With `tgt_type=list` also of names whose keys are not accepted.\n\
          \n\
-         The newest `count` changes of each minion, the oldest first; of large fleets fewer.\n\
+         The newest `count` changes that each minion has shown, as many that other masters\n\
+         tell, and as many sign-ins and refusals, the oldest first; of large fleets fewer.\n\
          Only Halite minions show when they come and go.",
     ),
     Function::new(
@@ -41,25 +43,25 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// What has become of minions' connections.
 fn history(call: &Call<'_>) -> Ran {
     let attendance = &call.runners.fleet.attendance;
-    let own = call.runners.general.id.as_str();
+    let own = master_id(&call.runners.general.id);
     let mut ids = call.targets()?;
     if call.text("tgt_type") == Some("list") {
         ids.extend(listed(call.arg("tgt")));
         ids.sort_unstable();
         ids.dedup();
     }
-    let histories = ids.into_iter().map(|id| {
-        let history = attendance.histories.of(&id);
-        (id, history)
-    });
-    let known: Vec<_> = histories.filter(|(_, all)| !all.is_empty()).collect();
     let wanted = call.arg("count").as_i64().unwrap_or_default();
     let wanted = usize::try_from(wanted).unwrap_or_default();
-    let count = wanted.min(HISTORY_SHOWN_MAX / known.len().max(1)).max(1);
+    // So many of each kind that there is room for all minions.
+    let count = wanted.min(HISTORY_SHOWN_MAX / ids.len().max(1)).max(1);
+    let histories = ids.into_iter().map(|id| {
+        let history = attendance.histories.of(&id, count);
+        (id, history)
+    });
+    let known = histories.filter(|(_, all)| !all.is_empty());
     let mut minions = Map::new();
     for (id, history) in known {
-        let newest = history.len().saturating_sub(count);
-        let shown = history[newest..].iter().map(|entry| told(entry, own));
+        let shown = history.iter().map(|entry| told(entry, own));
         minions.insert(&id, Value::List(shown.collect()));
     }
     Ok(Map::from([
@@ -122,7 +124,7 @@ fn status(call: &Call<'_>) -> Ran {
         let mut row = connection_row(connection);
         let elsewhere = fleet.attendance.master_of(id);
         let is_here = matches!(connection, Connection::Here(_) | Connection::PerhapsHere);
-        let own = is_here.then(|| call.runners.general.id.clone());
+        let own = is_here.then(|| master_id(&call.runners.general.id).to_owned());
         row.insert("master", elsewhere.or(own));
         let distrusts = fleet.attendance.distrusted_by(id);
         row.insert(

@@ -34,13 +34,14 @@ pub(crate) async fn publish_all(mesh: &Arc<Shared>, bus: &Arc<Bus>, engine: &Eng
             }
             continue;
         }
-        // Nobody who is no peer any more opens what is told from now on.
+        engine.wait_connected().await;
+        // Nobody who is no peer any more opens what is told from now on: looked at last,
+        // as the engine may have been away for long.
         let now = mesh.pins.removals();
         if now != removals {
             removals = now;
             bus.renew_key();
         }
-        engine.wait_connected().await;
         attempts += 1;
         match put(bus, engine, told, attempts).await {
             Ok(()) => {

@@ -142,10 +142,10 @@ impl LastHighstates {
         let mut all: Vec<_> = self.of.iter().map(|(id, last)| (id, *last)).collect();
         if count < all.len() {
             // By their ids at last, so that each page has the same ones.
-            let place = |(id, (at_s, outcome)): &(&MinionId, Last)| {
-                (outcome.is_ok, Reverse(*at_s), (*id).clone())
-            };
-            all.select_nth_unstable_by_key(count, place);
+            all.select_nth_unstable_by(count, |(id, last), (other, others)| {
+                let place = |(at_s, outcome): &Last| (outcome.is_ok, Reverse(*at_s));
+                place(last).cmp(&place(others)).then_with(|| id.cmp(other))
+            });
             all.truncate(count);
         }
         all

@@ -1,20 +1,17 @@
 //! `metrics`: the page that monitoring asks for.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use halite_mesh::{Mesh, PeerStatus};
 use halite_metrics::pages::{self, PagePort};
 use halite_metrics::{Instruments, MetricsSettings};
 use halite_store::Waits;
 
-use super::page_port;
-use crate::core::highstates::{LastHighstates, Outcome};
+use super::{highstates_page, page_port};
 use crate::error::StartError;
 use crate::events::bus::Bus;
 use crate::jobs::Jobs;
-use crate::keys::Keys;
-use crate::limits::HIGHSTATES_SHOWN_MAX;
 use crate::master::Master;
 use crate::serving::server::Server;
 
@@ -47,11 +44,7 @@ pub(super) fn open(
     cluster(&mut instruments, master);
     stores(&mut instruments, &master.jobs);
     if let Some(meters) = &master.telemetry.meters {
-        let last = Highstates {
-            last: meters.highstates(),
-            keys: Arc::downgrade(&master.keys),
-        };
-        highstates(&mut instruments, &last);
+        highstates_page::add(&mut instruments, meters.highstates(), &master.keys);
     }
     kept_jobs(&mut instruments, &master.jobs);
     if let Some(cluster) = &master.cluster {
@@ -91,67 +84,6 @@ fn bus(on: &mut Instruments, bus: &Arc<Bus>) {
     on.total("halite.bus.events.dropped", help, move || {
         of.upgrade().map_or(0, |bus| bus.lost())
     });
-}
-
-/// The last highstates of the minions whose keys are accepted.
-#[derive(Clone)]
-struct Highstates {
-    last: Arc<Mutex<LastHighstates>>,
-    keys: Weak<Keys>,
-}
-
-impl Highstates {
-    /// What is remembered, without minions whose keys have gone, whoever has removed
-    /// them.
-    fn known(&self) -> Option<MutexGuard<'_, LastHighstates>> {
-        let accepted = self.keys.upgrade()?.accepted.list();
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.retain(|id| accepted.binary_search(id).is_ok());
-        Some(last)
-    }
-}
-
-fn highstates(on: &mut Instruments, all: &Highstates) {
-    let of = all.clone();
-    let help = "Minions whose last highstate is known";
-    on.gauge("halite.highstate.minions", help, move || {
-        of.known().map_or(0.0, |last| number(last.len()))
-    });
-    let of = all.clone();
-    let help = "Minions whose last highstate failed";
-    on.gauge("halite.highstate.minions_failed", help, move || {
-        of.known().map_or(0.0, |last| number(last.failed()))
-    });
-    type Read = fn(i64, Outcome) -> f64;
-    let shown: [(&str, &str, Read); 3] = [
-        (
-            "halite.highstate.last_timestamp_seconds",
-            "When the last highstate of a minion was returned",
-            |at_s, _| f64::from(u32::try_from(at_s).unwrap_or(u32::MAX)),
-        ),
-        (
-            "halite.highstate.last_success",
-            "Whether the last highstate of a minion went well",
-            |_, outcome| f64::from(u8::from(outcome.is_ok)),
-        ),
-        (
-            "halite.highstate.last_changed",
-            "States that changed something in the last highstate of a minion",
-            |_, outcome| f64::from(outcome.changed),
-        ),
-    ];
-    for (name, help, read) in shown {
-        let of = all.clone();
-        on.gauges(name, help, "minion", move || {
-            let Some(last) = of.known() else {
-                return Vec::new();
-            };
-            let first = last.first(HIGHSTATES_SHOWN_MAX).into_iter();
-            first
-                .map(|(id, (at_s, outcome))| (id.to_string(), read(at_s, outcome)))
-                .collect()
-        });
-    }
 }
 
 fn stores(on: &mut Instruments, jobs: &Arc<Jobs>) {
@@ -304,6 +236,10 @@ fn by_role<N: Default>(jobs: &Jobs, add: impl Fn(&mut N, &Waits)) -> Vec<(String
         .collect()
 }
 
+/// A count or a number of bytes, which may be more than 4 GiB.
 fn number(count: usize) -> f64 {
-    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+    let count = count as u64;
+    let half = |bits: u64| f64::from(u32::try_from(bits).unwrap_or(u32::MAX));
+    let low = half(count & u64::from(u32::MAX));
+    half(count >> 32) * (f64::from(u32::MAX) + 1.0) + low
 }

@@ -8,6 +8,7 @@ mod event_database;
 mod event_returns;
 mod hand_over;
 mod health_page;
+mod highstates_page;
 mod maintenance;
 mod metrics_page;
 mod page_port;

@@ -153,6 +153,7 @@ pub fn run<D: Daemon>() -> u8 {
         let text = format!("{error:#}");
         let place = named_option(&text).and_then(|option| D::place_of(&loaded.config, option));
         screen.error_line(&match place {
+            Some(place) if may_hold_login(&place.line) => format!("{place}: {text}"),
             Some(place) => format!("{place}: {text}\n{}", place.excerpt()),
             None => text,
         });
@@ -191,6 +192,12 @@ pub fn run<D: Daemon>() -> u8 {
 fn named_option(error: &str) -> Option<&str> {
     let (_, rest) = error.split_once("option `")?;
     rest.split_once('`').map(|(option, _)| option)
+}
+
+/// Whether a line has an address with a login in it, which is not to be shown.
+fn may_hold_login(line: &str) -> bool {
+    line.split_once("://")
+        .is_some_and(|(_, rest)| rest.contains('@'))
 }
 
 /// What is wrong with options of the right types.

@@ -17,7 +17,7 @@ export async function readHistory(id) {
     const connected = new Set();
     const rows = changes.map((change) => {
       if (change.change === "connected") connected.add(change.master);
-      if (change.change === "disconnected" || change.change === "silent") connected.delete(change.master);
+      else if (CONNECTIONS.has(change.change)) connected.delete(change.master);
       const until = change.until ? Date.parse(change.until) : undefined;
       return { ...change, at: Date.parse(change.at), until, masters: [...connected] };
     });
@@ -28,7 +28,7 @@ export async function readHistory(id) {
 }
 
 // The changes of a minion that are about its connection.
-const CONNECTIONS = new Set(["connected", "disconnected", "silent"]);
+const CONNECTIONS = new Set(["connected", "disconnected", "silent", "unreachable"]);
 
 function spans(rows) {
   return rows.filter(({ change }) => CONNECTIONS.has(change))

@@ -156,6 +156,7 @@ export const T = {
       connected: `connected to ${master}`,
       disconnected: `its connection to ${master} ended`,
       silent: `not heard any more by ${master}`,
+      unreachable: `${master}, which it was connected to, is not heard any more`,
       signed_in: `signed in at ${master}`,
       trusts_another: `trusts another master than ${master}`,
       several_machines: `several machines use its key at ${master}`,

@@ -57,9 +57,9 @@ pub(crate) fn job(answers: Vec<Value>) -> Value {
     job.into()
 }
 
-/// What has become of minions' connections. What a master has seen itself stands; what
-/// others of its cluster have told of it counts where it says nothing itself, as the
-/// first of them tells it.
+/// What has become of minions' connections. What a master has seen itself stands. What
+/// others of its cluster have told of it counts where it says nothing itself and for the
+/// time before it began, as the first of them tells it.
 pub(crate) fn history(answers: Vec<Value>) -> Value {
     let is_history = |answer: &Value| {
         answer
@@ -70,14 +70,14 @@ pub(crate) fn history(answers: Vec<Value>) -> Value {
     if known.is_empty() {
         return unknown.into_iter().next().unwrap_or_default();
     }
-    let name = |of: &Value| of.get("master").and_then(Value::as_str).map(str::to_owned);
-    let mut masters = Map::new();
-    // Who is believed about which master.
-    let mut tellers: HashMap<String, usize> = HashMap::new();
+    let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).map(str::to_owned);
+    let mut began: HashMap<String, String> = HashMap::new();
+    // Who is believed about which master, of the time since it began or before.
+    let mut tellers: HashMap<(String, bool), usize> = HashMap::new();
     for (number, answer) in known.iter().enumerate() {
-        if let Some(own) = name(answer) {
-            masters.insert(own.as_str(), answer.get("since").cloned());
-            tellers.entry(own).or_insert(number);
+        if let (Some(own), Some(since)) = (text(answer, "master"), text(answer, "since")) {
+            began.entry(own.clone()).or_insert(since);
+            tellers.entry((own, true)).or_insert(number);
         }
     }
     let mut minions: BTreeMap<String, Vec<Value>> = BTreeMap::new();
@@ -89,8 +89,12 @@ pub(crate) fn history(answers: Vec<Value>) -> Value {
             };
             let all = minions.entry(id.to_owned()).or_default();
             for change in changes {
-                let teller = name(change).map(|of| *tellers.entry(of).or_insert(number));
-                if teller == Some(number) {
+                let (Some(of), Some(at)) = (text(change, "master"), text(change, "at")) else {
+                    continue;
+                };
+                let is_of_this_life = began.get(&of).is_none_or(|began| at >= *began);
+                let teller = tellers.entry((of, is_of_this_life)).or_insert(number);
+                if *teller == number {
                     all.push(change.clone());
                 }
             }
@@ -98,11 +102,15 @@ pub(crate) fn history(answers: Vec<Value>) -> Value {
     }
     let mut merged = Map::new();
     for (id, mut changes) in minions {
-        let at = |change: &Value| change.get("at").and_then(Value::as_str).map(str::to_owned);
-        changes.sort_by_cached_key(at);
+        changes.sort_by_cached_key(|change| text(change, "at"));
         merged.insert(id.as_str(), Value::List(changes));
     }
-    Map::from([("masters", masters), ("minions", merged)]).into()
+    let mut masters: Vec<_> = began.into_iter().collect();
+    masters.sort_unstable();
+    let masters = masters
+        .into_iter()
+        .map(|(master, since)| (Value::from(master), Value::from(since)));
+    Map::from([("masters", masters.collect::<Map>()), ("minions", merged)]).into()
 }
 
 /// Whether a map has a name; other keys are nobody's.
@@ -183,6 +191,46 @@ mod tests {
         let masters = Map::from([("m1", "t0"), ("m2", "t0")]);
         assert_eq!(merged.get("masters"), Some(&masters.into()));
         assert_eq!(history(vec!["refused".into()]), "refused".into());
+    }
+
+    #[test]
+    fn what_others_knew_of_a_master_before_it_began_anew_is_not_lost() {
+        let change = |at: &'static str, change: &'static str| {
+            Value::from(Map::from([
+                ("at", at),
+                ("change", change),
+                ("master", "m1"),
+            ]))
+        };
+        let of = |master: &'static str, since: &'static str, changes: Vec<Value>| -> Value {
+            let minions = Map::from([("web1", Value::List(changes))]);
+            Map::from([
+                ("master", Value::from(master)),
+                ("since", since.into()),
+                ("minions", minions.into()),
+            ])
+            .into()
+        };
+        let again = of("m1", "t5", vec![change("t6", "connected")]);
+        let others = || {
+            vec![
+                change("t2", "connected"),
+                change("t4", "disconnected"),
+                change("t7", "connected"),
+            ]
+        };
+        let merged = history(vec![
+            again,
+            of("m2", "t0", others()),
+            of("m3", "t0", others()),
+        ]);
+        let expected = [
+            change("t2", "connected"),
+            change("t4", "disconnected"),
+            change("t6", "connected"),
+        ];
+        let minions = merged.get("minions").unwrap();
+        assert_eq!(minions.get("web1"), Some(&Value::List(expected.into())));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use halite_proto::MinionId;
 /// What a minion without changes takes beside its name: its places in the tables.
 const MINION_BYTES: usize = 128;
 
-/// What one change takes.
+/// What the place of one change takes.
 const CHANGE_BYTES: usize = size_of::<Entry>();
 
 /// Of which so many parts one is forgotten when there is no room.
@@ -27,6 +27,8 @@ pub enum Change {
     Disconnected,
     /// Its connection is there, and nothing has come over it for too long.
     Silent,
+    /// The master that it was connected to is not heard any more.
+    Unreachable,
     /// It has signed in.
     SignedIn,
     /// Somebody who has its public key has signed in and trusts the key of another
@@ -45,6 +47,7 @@ impl Change {
             Self::Connected => "connected",
             Self::Disconnected => "disconnected",
             Self::Silent => "silent",
+            Self::Unreachable => "unreachable",
             Self::SignedIn => "signed_in",
             Self::TrustsAnother => "trusts_another",
             Self::SeveralMachines => "several_machines",
@@ -110,9 +113,8 @@ impl History {
         }
         if changes.len() >= self.changes_max {
             changes.pop_front();
-        } else {
-            self.bytes += CHANGE_BYTES;
         }
+        let room = changes.capacity();
         changes.push_back(Entry {
             change,
             master: master.cloned(),
@@ -120,6 +122,7 @@ impl History {
             last_micros: now_micros,
             times: 1,
         });
+        self.bytes += (changes.capacity() - room) * CHANGE_BYTES;
         if self.bytes > self.bytes_max {
             self.make_room();
         }
@@ -139,10 +142,12 @@ impl History {
         let newest_to_go = *newest_to_go;
         for changes in self.minions.values_mut() {
             changes.retain(|entry| entry.last_micros > newest_to_go);
+            changes.shrink_to_fit();
         }
         self.minions.retain(|_, changes| !changes.is_empty());
+        self.minions.shrink_to_fit();
         let taken = |(id, changes): (&MinionId, &VecDeque<Entry>)| {
-            minion_bytes(id) + changes.len() * CHANGE_BYTES
+            minion_bytes(id) + changes.capacity() * CHANGE_BYTES
         };
         self.bytes = self.minions.iter().map(taken).sum();
     }
@@ -241,7 +246,7 @@ mod tests {
         let counted: usize = history
             .minions
             .iter()
-            .map(|(id, changes)| minion_bytes(id) + changes.len() * CHANGE_BYTES)
+            .map(|(id, changes)| minion_bytes(id) + changes.capacity() * CHANGE_BYTES)
             .sum();
         assert_eq!(counted, history.bytes);
     }

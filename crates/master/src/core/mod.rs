@@ -10,6 +10,7 @@ pub mod complaints;
 pub(crate) mod copies;
 pub mod counters;
 pub mod eauth;
+pub mod elsewhere;
 pub mod event_batches;
 pub mod fair_queue;
 pub mod gate;

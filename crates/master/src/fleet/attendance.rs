@@ -3,17 +3,19 @@
 //! Invariant: nothing is believed of a minion that is not proven with a session
 //! key of its own.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use halite_mesh::PeerId;
 use halite_proto::{MinionId, SignOfLife};
 use halite_transport::fleet::{PresenceEvent, PresenceWatch, SignInterval, Unproven};
 use tokio::sync::Notify;
 
 use super::history::Histories;
 use crate::clock::now_micros;
-use crate::core::history::Change;
+use crate::core::elsewhere::Elsewhere;
+use crate::core::history::{Change, Entry};
 use crate::core::roster::{Presence, Roster};
 use crate::keys::Keys;
 use crate::keys::sessions::Session;
@@ -38,8 +40,8 @@ pub(crate) struct Attendance {
     changed: Notify,
     /// Other masters have connections of minions, too.
     is_clustered: bool,
-    /// Who is connected to which of them, and since when.
-    elsewhere: Mutex<HashMap<MinionId, (String, u64)>>,
+    /// Who is connected to which of them.
+    elsewhere: Mutex<Elsewhere>,
     /// What the other masters are told of changes here.
     on_change: OnceLock<OnChange>,
     /// What has become of their connections.
@@ -60,7 +62,7 @@ impl Attendance {
             distrusts: Mutex::default(),
             changed: Notify::new(),
             is_clustered,
-            elsewhere: Mutex::default(),
+            elsewhere: Mutex::new(Elsewhere::new(ROSTER_SEATS_MAX)),
             on_change: OnceLock::new(),
             histories: Histories::default(),
             started_micros: now_micros(),
@@ -160,8 +162,8 @@ impl Attendance {
         }
         let elsewhere = self
             .elsewhere()
-            .get(id)
-            .map(|(_, since)| Presence::Here(*since));
+            .master_of(id)
+            .map(|(_, since)| Presence::Here(since));
         elsewhere.or(here)
     }
 
@@ -170,7 +172,9 @@ impl Attendance {
         if let Some(Presence::Here(_)) = self.lock().of(id) {
             return None;
         }
-        self.elsewhere().get(id).map(|(master, _)| master.clone())
+        let elsewhere = self.elsewhere();
+        let (master, _) = elsewhere.master_of(id)?;
+        Some(master.to_string())
     }
 
     /// Says what is to be done when a minion comes here or leaves.
@@ -185,39 +189,43 @@ impl Attendance {
 
     /// Another master tells who is connected to it: all of them, or changes.
     pub(crate) fn heard_of(&self, master: &str, is_complete: bool, minions: Vec<(MinionId, bool)>) {
-        let now = now_micros();
-        let mut changes = Vec::new();
-        let mut elsewhere = self.elsewhere();
-        if is_complete {
-            let here = minions.iter().filter(|(_, is_here)| *is_here);
-            let here: HashSet<&MinionId> = here.map(|(id, _)| id).collect();
-            elsewhere.retain(|id, (of, _)| {
-                let stays = of != master || here.contains(id);
-                if !stays {
-                    changes.push((id.clone(), Change::Disconnected));
-                }
-                stays
-            });
-        }
-        for (id, is_here) in minions {
-            let is_of_it = elsewhere.get(&id).is_some_and(|(of, _)| of == master);
-            if is_here == is_of_it {
-                continue;
-            }
-            if !is_here {
-                elsewhere.remove(&id);
-                changes.push((id, Change::Disconnected));
-            } else if elsewhere.contains_key(&id) || elsewhere.len() < ROSTER_SEATS_MAX {
-                changes.push((id.clone(), Change::Connected));
-                elsewhere.insert(id, (master.to_owned(), now));
-            }
-        }
-        drop(elsewhere);
-        self.histories.record_at(master, &changes);
+        let master: Arc<str> = master.into();
+        let changes = self
+            .elsewhere()
+            .tells(&master, is_complete, minions, now_micros());
+        self.histories.record_at(&master, &changes);
         self.changed.notify_one();
     }
 
-    fn elsewhere(&self) -> MutexGuard<'_, HashMap<MinionId, (String, u64)>> {
+    /// Another master is not heard any more; of the others only `members` are known
+    /// further on.
+    pub(crate) fn master_is_away(&self, master: &str, members: &[PeerId]) {
+        let mut elsewhere = self.elsewhere();
+        elsewhere.is_away(master, now_micros());
+        elsewhere.retain(|of| members.iter().any(|member| member.as_str() == of));
+        drop(elsewhere);
+        self.changed.notify_one();
+    }
+
+    /// What has become of a minion's connections, the oldest first: so many of the newest
+    /// changes of each kind, and the masters that are not heard and that it was connected
+    /// to.
+    pub(crate) fn history_of(&self, id: &MinionId, count: usize) -> Vec<Entry> {
+        let mut all = self.histories.of(id, count);
+        let elsewhere = self.elsewhere();
+        let unheard = elsewhere.unheard_masters_of(id);
+        all.extend(unheard.map(|(master, since)| Entry {
+            change: Change::Unreachable,
+            master: Some(Arc::clone(master)),
+            first_micros: since,
+            last_micros: since,
+            times: 1,
+        }));
+        all.sort_by_key(|entry| entry.first_micros);
+        all
+    }
+
+    fn elsewhere(&self) -> MutexGuard<'_, Elsewhere> {
         self.elsewhere
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -36,7 +36,9 @@ impl Histories {
     /// Something has become of a minion here.
     pub(crate) fn record(&self, id: &MinionId, change: Change) {
         let history = match change {
-            Change::Connected | Change::Disconnected | Change::Silent => &self.proven,
+            Change::Connected | Change::Disconnected | Change::Silent | Change::Unreachable => {
+                &self.proven
+            }
             Change::SignedIn
             | Change::TrustsAnother
             | Change::SeveralMachines
@@ -46,11 +48,11 @@ impl Histories {
     }
 
     /// Another master of the cluster tells what has become of minions there.
-    pub(super) fn record_at(&self, master: &str, changes: &[(MinionId, Change)]) {
-        let (master, now): (Arc<str>, _) = (master.into(), now_micros());
+    pub(super) fn record_at(&self, master: &Arc<str>, changes: &[(MinionId, Change)]) {
+        let now = now_micros();
         let mut told = lock(&self.told);
         for (id, change) in changes {
-            told.record(id, *change, Some(&master), now);
+            told.record(id, *change, Some(master), now);
         }
     }
 
@@ -83,7 +85,7 @@ mod tests {
             histories.record(&web1, Change::SignedIn);
             histories.record(&web1, Change::Refused("why"));
         }
-        histories.record_at("m2", &[(web1.clone(), Change::Connected)]);
+        histories.record_at(&"m2".into(), &[(web1.clone(), Change::Connected)]);
         let all = histories.of(&web1, HISTORY_CHANGES_MAX);
         assert_eq!(all.len(), HISTORY_CHANGES_MAX + 2);
         let connected: Vec<_> = all

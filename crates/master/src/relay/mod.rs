@@ -153,9 +153,11 @@ impl Receiver for PeerReceiver {
         self.channels
             .iter()
             .for_each(|channel| channel.peer_is_down(peer));
+        let members = self.cluster.mesh.peers().into_iter();
+        let members: Vec<PeerId> = members.map(|of| of.peer).collect();
         self.fleet
             .attendance
-            .heard_of(peer.as_str(), true, Vec::new());
+            .master_is_away(peer.as_str(), &members);
     }
 
     fn told(&self, peer: &PeerId, age: Duration, message: &[u8]) {

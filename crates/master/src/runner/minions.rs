@@ -27,6 +27,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
          \n\
          The newest `count` changes that each minion has shown, as many that other masters\n\
          tell, and as many sign-ins and refusals, the oldest first; of large fleets fewer.\n\
+         `unreachable` is a minion whose master is not heard any more by this one.\n\
          Only Halite minions show when they come and go.",
     ),
     Function::new(
@@ -55,7 +56,7 @@ fn history(call: &Call<'_>) -> Ran {
     // So many of each kind that there is room for all minions.
     let count = wanted.min(HISTORY_SHOWN_MAX / ids.len().max(1)).max(1);
     let histories = ids.into_iter().map(|id| {
-        let history = attendance.histories.of(&id, count);
+        let history = attendance.history_of(&id, count);
         (id, history)
     });
     let known = histories.filter(|(_, all)| !all.is_empty());

@@ -11,6 +11,7 @@ mod disks;
 mod drain;
 mod files;
 mod fleets;
+mod history;
 mod hot_list;
 mod isolated;
 mod members;

@@ -10,7 +10,7 @@ use crate::build::{STORES_WITH_BACKENDS, cargo, features};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Removes from xtask/cycles.txt and xtask/by_path.txt what is mended
+    /// Removes from xtask/cycles.txt, by_path.txt and lengths.txt what is mended
     #[arg(long)]
     shrink: bool,
     /// The walls of ARCHITECTURE.md alone, which takes a second

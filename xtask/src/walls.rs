@@ -1,12 +1,14 @@
 //! The walls of ARCHITECTURE.md that the compiler does not know: which crate
 //! may depend on which (`floors`), what does no I/O (`pure`), that the folders
 //! of a crate do not import each other in circles (`cycles`), that functions
-//! change files in one way (`by_path`), that merges are finished (`markers`), and
-//! that what `SECURITY.md` names as proof is there (`proven`).
+//! change files in one way (`by_path`), that merges are finished (`markers`), that
+//! what `SECURITY.md` names as proof is there (`proven`), and that functions and
+//! files stay short (`lengths`).
 
 mod by_path;
 mod cycles;
 mod floors;
+mod lengths;
 mod markers;
 mod proven;
 mod pure;
@@ -15,7 +17,7 @@ mod source;
 use anyhow::{Result, bail};
 
 /// Checks all walls. Where `shrink` is set, what is mended is removed from the
-/// lists of known cycles and excused places.
+/// lists of known cycles, excused places and long functions.
 pub(crate) fn check(shrink: bool) -> Result<()> {
     let floors = floors::Floors::read()?;
     let mut complaints = floors.check()?;
@@ -24,6 +26,7 @@ pub(crate) fn check(shrink: bool) -> Result<()> {
     complaints.extend(by_path::check(shrink)?);
     complaints.extend(markers::check()?);
     complaints.extend(proven::check()?);
+    complaints.extend(lengths::check(shrink)?);
     for complaint in &complaints {
         println!("{complaint}");
     }

@@ -10,24 +10,9 @@ use crate::value::{self, Native, Value, iterate, to_usize};
 
 pub(super) fn find(name: &str) -> Option<Native> {
     Some(match name {
-        "wordcount" => |_, args| {
-            let text = value::text(&only(args, "wordcount")?)?;
-            let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-            Ok(Value::int_of(words.filter(|word| !word.is_empty()).count()))
-        },
+        "wordcount" => word_count,
         "wordwrap" => wrap,
-        "quote" => |_, args| {
-            let value = only(args, "quote")?;
-            let text = value.want_str("text")?;
-            let safe = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
-            Ok(Value::str(if text.is_empty() {
-                "''".to_owned()
-            } else if text.chars().all(safe) {
-                text.to_owned()
-            } else {
-                format!("'{}'", text.replace('\'', "'\"'\"'"))
-            }))
-        },
+        "quote" => quote,
         "yaml_dquote" => |_, args| {
             let value = only(args, "yaml_dquote")?;
             Ok(Value::str(finalize::quoted(value.want_str("text")?)))
@@ -39,75 +24,104 @@ pub(super) fn find(name: &str) -> Option<Native> {
                 value.want_str("text")?.replace('\'', "''")
             )))
         },
-        "yaml_encode" => |_, args| {
-            let value = only(args, "yaml_encode")?;
-            defined(&value)?;
-            match &value {
-                Value::None => Ok(Value::str("null")),
-                Value::Bool(bool) => Ok(Value::str(bool.to_string())),
-                Value::Int(_) | Value::Float(_) => value::text(&value).map(Value::str),
-                Value::Str(text) | Value::Markup(text) => Ok(Value::str(finalize::quoted(text))),
-                other => Err(crate::error::Error::of_type(format!(
-                    "yaml_encode() only works with YAML scalar data; failed for <class '{}'>",
-                    other.type_name()
-                ))),
-            }
-        },
+        "yaml_encode" => yaml_encode,
         "contains_whitespace" => |_, args| {
             let value = only(args, "contains_whitespace")?;
             Ok(Value::Bool(
                 value.want_str("text")?.contains(char::is_whitespace),
             ))
         },
-        "to_camelcase" => |_, args| {
-            let [value, upper] = args.bind("to_camelcase", ["val", "uppercamel"], 1)?;
-            let value = value.unwrap_or(Value::None);
-            let upper = flag(upper, false)?;
-            let mut out = String::new();
-            for (index, word) in value.want_str("text")?.split('_').enumerate() {
-                if index == 0 && !upper {
-                    out.push_str(word);
-                } else {
-                    out.push_str(&crate::methods::capitalize(word));
-                }
-            }
-            Ok(Value::str(out))
-        },
-        "to_snake_case" => |_, args| {
-            let value = only(args, "to_snake_case")?;
-            let mut out = String::new();
-            let chars: Vec<char> = value.want_str("text")?.chars().collect();
-            for (index, c) in chars.iter().enumerate() {
-                let before = index.checked_sub(1).and_then(|at| chars.get(at));
-                let after = chars.get(index + 1);
-                let starts = before.is_some_and(|c| c.is_lowercase() || c.is_ascii_digit())
-                    || (before.is_some() && after.is_some_and(|c| c.is_lowercase()));
-                if c.is_uppercase() && starts {
-                    out.push('_');
-                }
-                out.extend(c.to_lowercase());
-            }
-            Ok(Value::str(out))
-        },
-        "is_hex" => |_, args| {
-            let value = only(args, "is_hex")?;
-            defined(&value)?;
-            let hex = value.as_str().is_some_and(|text| {
-                let digits = text.strip_prefix("0x").unwrap_or(text);
-                !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-            });
-            Ok(Value::Bool(hex))
-        },
+        "to_camelcase" => to_camel_case,
+        "to_snake_case" => to_snake_case,
+        "is_hex" => is_hex,
         "json_decode_dict" | "json_decode_list" | "json_encode_dict" | "json_encode_list" => {
-            |_, args| {
-                let value = args.pos.into_iter().next().unwrap_or(Value::None);
-                defined(&value)?;
-                Ok(Value::from_data(&encoded(value.to_data()?)))
-            }
+            texts_as_bytes
         }
         "path_join" => path_join,
         _ => return None,
     })
+}
+
+fn word_count(_: &Machine<'_>, args: Args) -> Result<Value> {
+    let text = value::text(&only(args, "wordcount")?)?;
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    Ok(Value::int_of(words.filter(|word| !word.is_empty()).count()))
+}
+
+fn quote(_: &Machine<'_>, args: Args) -> Result<Value> {
+    let value = only(args, "quote")?;
+    let text = value.want_str("text")?;
+    let safe = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    Ok(Value::str(if text.is_empty() {
+        "''".to_owned()
+    } else if text.chars().all(safe) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\"'\"'"))
+    }))
+}
+
+fn yaml_encode(_: &Machine<'_>, args: Args) -> Result<Value> {
+    let value = only(args, "yaml_encode")?;
+    defined(&value)?;
+    match &value {
+        Value::None => Ok(Value::str("null")),
+        Value::Bool(bool) => Ok(Value::str(bool.to_string())),
+        Value::Int(_) | Value::Float(_) => value::text(&value).map(Value::str),
+        Value::Str(text) | Value::Markup(text) => Ok(Value::str(finalize::quoted(text))),
+        other => Err(crate::error::Error::of_type(format!(
+            "yaml_encode() only works with YAML scalar data; failed for <class '{}'>",
+            other.type_name()
+        ))),
+    }
+}
+
+fn to_camel_case(_: &Machine<'_>, args: Args) -> Result<Value> {
+    let [value, upper] = args.bind("to_camelcase", ["val", "uppercamel"], 1)?;
+    let value = value.unwrap_or(Value::None);
+    let upper = flag(upper, false)?;
+    let mut out = String::new();
+    for (index, word) in value.want_str("text")?.split('_').enumerate() {
+        if index == 0 && !upper {
+            out.push_str(word);
+        } else {
+            out.push_str(&crate::methods::capitalize(word));
+        }
+    }
+    Ok(Value::str(out))
+}
+
+fn to_snake_case(_: &Machine<'_>, args: Args) -> Result<Value> {
+    let value = only(args, "to_snake_case")?;
+    let mut out = String::new();
+    let chars: Vec<char> = value.want_str("text")?.chars().collect();
+    for (index, c) in chars.iter().enumerate() {
+        let before = index.checked_sub(1).and_then(|at| chars.get(at));
+        let after = chars.get(index + 1);
+        let starts = before.is_some_and(|c| c.is_lowercase() || c.is_ascii_digit())
+            || (before.is_some() && after.is_some_and(|c| c.is_lowercase()));
+        if c.is_uppercase() && starts {
+            out.push('_');
+        }
+        out.extend(c.to_lowercase());
+    }
+    Ok(Value::str(out))
+}
+
+fn is_hex(_: &Machine<'_>, args: Args) -> Result<Value> {
+    let value = only(args, "is_hex")?;
+    defined(&value)?;
+    let hex = value.as_str().is_some_and(|text| {
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    });
+    Ok(Value::Bool(hex))
+}
+
+fn texts_as_bytes(_: &Machine<'_>, args: Args) -> Result<Value> {
+    let value = args.pos.into_iter().next().unwrap_or(Value::None);
+    defined(&value)?;
+    Ok(Value::from_data(&encoded(value.to_data()?)))
 }
 
 /// The data with bytes for its texts, which all four of Salt's filters give.

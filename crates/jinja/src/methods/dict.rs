@@ -66,18 +66,7 @@ pub(super) fn call(
                 None => return Err(Error::new(ErrorKind::Key, repr(key.value())?)),
             }
         }
-        "setdefault" => {
-            let key = key()?;
-            let mut dict = cell.0.borrow_mut();
-            match dict.get(&key) {
-                Some(value) => value.clone(),
-                None => {
-                    let value = default().unwrap_or(Value::None);
-                    dict.insert(key, value.clone());
-                    value
-                }
-            }
-        }
+        "setdefault" => set_default(cell, key()?, default().unwrap_or(Value::None)),
         "copy" => {
             let copy = cell.0.borrow().clone();
             Value::dict(copy)
@@ -87,14 +76,7 @@ pub(super) fn call(
             drop(old);
             Value::None
         }
-        "popitem" => {
-            let last = cell.0.borrow_mut().pop_last();
-            let Some((key, value)) = last else {
-                let message = "'popitem(): dictionary is empty'";
-                return Err(Error::new(ErrorKind::Key, message));
-            };
-            Value::tuple(vec![key.into_value(), value])
-        }
+        "popitem" => pop_item(cell)?,
         "fromkeys" => {
             let mut dict = Dict::new();
             for key in iterate(pos.first().unwrap_or(&Value::None))? {
@@ -104,6 +86,25 @@ pub(super) fn call(
         }
         _ => return Err(super::unknown(name)),
     })
+}
+
+/// The value of a key, which has the default from now on if it had none.
+fn set_default(cell: &DictCell, key: Key, default: Value) -> Value {
+    let mut dict = cell.0.borrow_mut();
+    if let Some(value) = dict.get(&key) {
+        return value.clone();
+    }
+    dict.insert(key, default.clone());
+    default
+}
+
+fn pop_item(cell: &DictCell) -> Result<Value> {
+    let last = cell.0.borrow_mut().pop_last();
+    let Some((key, value)) = last else {
+        let message = "'popitem(): dictionary is empty'";
+        return Err(Error::new(ErrorKind::Key, message));
+    };
+    Ok(Value::tuple(vec![key.into_value(), value]))
 }
 
 fn update(machine: &Machine<'_>, cell: &Rc<DictCell>, args: Args) -> Result<Value> {

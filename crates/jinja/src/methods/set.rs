@@ -68,43 +68,43 @@ pub(super) fn call(cell: &Rc<DictCell>, name: &str, args: Args) -> Result<Value>
             key.into_value()
         }
         "copy" => Value::set(mine),
-        "union" => {
-            let mut all = mine;
-            for value in &args.pos {
-                all.extend(keys(value)?);
-            }
-            Value::set(all)
+        "union" | "difference" | "intersection" | "symmetric_difference" => {
+            Value::set(combined(name, mine, &args.pos)?)
         }
-        "difference" => {
+        "isdisjoint" | "issubset" | "issuperset" => {
             let other = keys(&first)?;
-            Value::set(mine.into_iter().filter(|key| !other.contains(key)))
+            Value::Bool(match name {
+                "isdisjoint" => !mine.iter().any(|key| other.contains(key)),
+                "issubset" => mine.iter().all(|key| other.contains(key)),
+                _ => other.iter().all(|key| mine.contains(key)),
+            })
         }
-        "intersection" => {
-            let other = keys(&first)?;
-            Value::set(mine.into_iter().filter(|key| other.contains(key)))
+        _ => return Err(super::unknown(name)),
+    })
+}
+
+/// The keys of a new set, made of this one's and others.
+fn combined(name: &str, mine: Vec<Key>, others: &[Value]) -> Result<Vec<Key>> {
+    if name == "union" {
+        let mut all = mine;
+        for value in others {
+            all.extend(keys(value)?);
         }
-        "symmetric_difference" => {
-            let other = keys(&first)?;
+        return Ok(all);
+    }
+    let other = others.first().map(keys).transpose()?.unwrap_or_default();
+    let is_shared = |key: &Key| other.contains(key);
+    Ok(match name {
+        "difference" => mine.into_iter().filter(|key| !is_shared(key)).collect(),
+        "intersection" => mine.into_iter().filter(is_shared).collect(),
+        _ => {
             let extra: Vec<Key> = other
                 .iter()
                 .filter(|key| !mine.contains(key))
                 .cloned()
                 .collect();
-            let kept = mine.into_iter().filter(|key| !other.contains(key));
-            Value::set(kept.chain(extra))
+            let kept = mine.into_iter().filter(|key| !is_shared(key));
+            kept.chain(extra).collect()
         }
-        "isdisjoint" => {
-            let other = keys(&first)?;
-            Value::Bool(!mine.iter().any(|key| other.contains(key)))
-        }
-        "issubset" => {
-            let other = keys(&first)?;
-            Value::Bool(mine.iter().all(|key| other.contains(key)))
-        }
-        "issuperset" => {
-            let other = keys(&first)?;
-            Value::Bool(other.iter().all(|key| mine.contains(key)))
-        }
-        _ => return Err(super::unknown(name)),
     })
 }

@@ -82,35 +82,38 @@ pub(super) fn markup_call(
 pub(super) fn call(machine: &Machine<'_>, text: &str, name: &str, args: Args) -> Result<Value> {
     machine.account(text.len() / 16)?;
     match name {
-        "format" => return format::braces(machine, text, &args).map(Value::str),
+        "format" => format::braces(machine, text, &args).map(Value::str),
         "format_map" => {
             let [map] = args.bind(name, ["mapping"], 1)?;
-            return format::braces_map(machine, text, &map.unwrap_or(Value::None)).map(Value::str);
+            format::braces_map(machine, text, &map.unwrap_or(Value::None)).map(Value::str)
         }
-        "split" | "rsplit" => return split(text, name, args),
+        "split" | "rsplit" => split(text, name, args),
         "encode" => {
             let [encoding, _] = args.bind(name, ["encoding", "errors"], 0)?;
             let encoding = encoding.unwrap_or_else(|| Value::str("utf-8"));
-            return text_more::encode(text, encoding.want_str("encoding")?);
+            text_more::encode(text, encoding.want_str("encoding")?)
         }
         "splitlines" => {
             let [keep] = args.bind(name, ["keepends"], 0)?;
             let keep = keep.map_or(Ok(false), |keep| keep.is_true())?;
             let lines = lines(text, keep);
-            return Ok(Value::list(lines.into_iter().map(Value::str).collect()));
+            Ok(Value::list(lines.into_iter().map(Value::str).collect()))
         }
         "expandtabs" => {
             let [size] = args.bind(name, ["tabsize"], 0)?;
             let size = size.map_or(Ok(8), |size| size.want_int())?;
-            return Ok(Value::str(text_more::expand_tabs(
-                text,
-                to_usize(size).unwrap_or(0),
-            )));
+            let size = to_usize(size).unwrap_or(0);
+            Ok(Value::str(text_more::expand_tabs(text, size)))
         }
-        _ => {}
+        _ => {
+            args.no_named(name)?;
+            call_by_position(machine, text, name, &args.pos)
+        }
     }
-    args.no_named(name)?;
-    let pos = args.pos;
+}
+
+/// The methods whose arguments have no names.
+fn call_by_position(machine: &Machine<'_>, text: &str, name: &str, pos: &[Value]) -> Result<Value> {
     let arg = |at: usize| -> Result<&Value> {
         pos.get(at).ok_or_else(|| {
             Error::of_type(format!(
@@ -121,31 +124,8 @@ pub(super) fn call(machine: &Machine<'_>, text: &str, name: &str, args: Args) ->
     };
     let word = |at: usize| arg(at)?.want_str("argument");
     Ok(match name {
-        "startswith" | "endswith" => return affix(text, name, &pos),
-        "join" => {
-            let items = iterate(arg(0)?)?;
-            let mut out = String::new();
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push_str(text);
-                }
-                let Some(item) = item.as_str() else {
-                    if let Some(undefined) = item.as_undefined() {
-                        undefined.used()?;
-                    }
-                    return Err(Error::of_type(format!(
-                        "sequence item {index}: expected str instance, {} found",
-                        item.type_name()
-                    )));
-                };
-                if out.len() + text.len() + item.len() > MAX {
-                    return Err(Error::long_text());
-                }
-                out.push_str(item);
-            }
-            machine.account(out.len() / 16)?;
-            Value::str(out)
-        }
+        "startswith" | "endswith" => return affix(text, name, pos),
+        "join" => return join(machine, text, arg(0)?),
         "replace" => {
             let count = pos.get(2).map_or(Ok(-1), Value::want_int)?;
             return replace(text, word(0)?, word(1)?, count).map(Value::str);
@@ -161,26 +141,53 @@ pub(super) fn call(machine: &Machine<'_>, text: &str, name: &str, args: Args) ->
             Value::str(strip(text, chars, name))
         }
         "partition" | "rpartition" => {
-            let separator = word(0)?;
-            if separator.is_empty() {
-                return Err(Error::of_value("empty separator"));
-            }
-            let found = if name == "partition" {
-                text.split_once(separator)
-            } else {
-                text.rsplit_once(separator)
-            };
-            let parts = match found {
-                Some((before, after)) => [before, separator, after],
-                None if name == "partition" => [text, "", ""],
-                None => ["", "", text],
-            };
-            Value::tuple(parts.into_iter().map(Value::str).collect())
+            return partition(text, word(0)?, name == "rpartition");
         }
         "removeprefix" => Value::str(text.strip_prefix(word(0)?).unwrap_or(text)),
         "removesuffix" => Value::str(text.strip_suffix(word(0)?).unwrap_or(text)),
-        _ => return text_more::call(text, name, &pos),
+        _ => return text_more::call(text, name, pos),
     })
+}
+
+fn join(machine: &Machine<'_>, separator: &str, items: &Value) -> Result<Value> {
+    let mut out = String::new();
+    for (index, item) in iterate(items)?.iter().enumerate() {
+        if index > 0 {
+            out.push_str(separator);
+        }
+        let Some(item) = item.as_str() else {
+            if let Some(undefined) = item.as_undefined() {
+                undefined.used()?;
+            }
+            return Err(Error::of_type(format!(
+                "sequence item {index}: expected str instance, {} found",
+                item.type_name()
+            )));
+        };
+        if out.len() + separator.len() + item.len() > MAX {
+            return Err(Error::long_text());
+        }
+        out.push_str(item);
+    }
+    machine.account(out.len() / 16)?;
+    Ok(Value::str(out))
+}
+
+fn partition(text: &str, separator: &str, from_end: bool) -> Result<Value> {
+    if separator.is_empty() {
+        return Err(Error::of_value("empty separator"));
+    }
+    let found = if from_end {
+        text.rsplit_once(separator)
+    } else {
+        text.split_once(separator)
+    };
+    let parts = match found {
+        Some((before, after)) => [before, separator, after],
+        None if from_end => ["", "", text],
+        None => [text, "", ""],
+    };
+    Ok(Value::tuple(parts.into_iter().map(Value::str).collect()))
 }
 
 /// Python's `strip`, `lstrip`, `rstrip`.

@@ -6,12 +6,14 @@ mod dict;
 mod list;
 mod number;
 mod set;
+mod split;
 mod text;
 mod text_more;
 
 pub(crate) use bytes::hex;
 pub(crate) use dict::pairs;
-pub(crate) use text::{lines, replace, strip};
+pub(crate) use split::lines;
+pub(crate) use text::{replace, strip};
 pub(crate) use text_more::{capitalize, pad};
 
 use crate::error::{Error, ErrorKind, Result};

@@ -30,86 +30,101 @@ impl Table {
         let text = |key: &str| request.get(key).and_then(Value::as_str);
         let name = text("name").unwrap_or_default().to_owned();
         let persist = request.get("persist").is_none_or(Value::is_true);
-        let (tag, persist) = match text("func").unwrap_or_default() {
-            "add" => {
-                self.add(request.get("schedule"));
-                ("/salt/minion/minion_schedule_add_complete", persist)
-            }
-            "delete" => {
-                self.delete(&name);
-                ("/salt/minion/minion_schedule_delete_complete", persist)
-            }
-            "modify" => {
-                self.modify(&name, request.get("schedule"));
-                ("/salt/minion/minion_schedule_modify_complete", persist)
-            }
-            "enable_job" => {
-                self.set(&name, "enabled", true.into());
-                ("/salt/minion/minion_schedule_enabled_job_complete", persist)
-            }
-            "disable_job" => {
-                self.set(&name, "enabled", false.into());
-                (
-                    "/salt/minion/minion_schedule_disabled_job_complete",
-                    persist,
-                )
-            }
-            "enable" => {
-                self.opts.insert("enabled", true);
-                ("/salt/minion/minion_schedule_enabled_complete", persist)
-            }
-            "disable" => {
-                self.opts.insert("enabled", false);
-                ("/salt/minion/minion_schedule_disabled_complete", persist)
-            }
-            "skip_job" => {
-                self.add_moment(&name, "skip_explicit", request, "time");
-                ("/salt/minion/minion_schedule_skip_job_complete", false)
-            }
-            "postpone_job" => {
-                self.add_moment(&name, "skip_explicit", request, "time");
-                self.add_moment(&name, "run_explicit", request, "new_time");
-                ("/salt/minion/minion_schedule_postpone_job_complete", false)
-            }
-            "reload" => {
-                self.reload(request.get("schedule"));
-                ("/salt/minion/minion_schedule_reload_complete", false)
-            }
-            "save_schedule" => ("/salt/minion/minion_schedule_saved", true),
+        match text("func").unwrap_or_default() {
             "list" => {
                 let tag = "/salt/minion/minion_schedule_list_complete";
-                return answered(tag, self.shown(self.part(text("where"))));
+                answered(tag, self.shown(self.part(text("where"))))
             }
-            "check" => return check(request),
-            "get_next_fire_time" => return self.next_fire_time_answer(&name, now),
+            "check" => check(request),
+            "get_next_fire_time" => self.next_fire_time_answer(&name, now),
             "job_status" => {
                 let data = Map::from([
                     ("complete", Value::Bool(true)),
                     ("data", self.status(&name, now).into()),
                 ]);
-                return Managed {
-                    answer: Some(("/salt/minion/minion_schedule_job_status_complete", data)),
-                    ..Managed::default()
-                };
+                answered_as_is("/salt/minion/minion_schedule_job_status_complete", data)
             }
             "run_job" => {
                 let run = self.run_now(&name);
                 let answer = Map::from([("complete", run.is_some())]);
-                return Managed {
-                    answer: Some(("/salt/minion/minion_schedule_run_job_complete", answer)),
+                let tag = "/salt/minion/minion_schedule_run_job_complete";
+                Managed {
                     run,
-                    ..Managed::default()
-                };
+                    ..answered_as_is(tag, answer)
+                }
             }
-            other => {
-                warn!("Function \"{other}\" is unavailable in the scheduler");
-                return Managed::default();
-            }
-        };
-        Managed {
-            persist,
-            ..answered(tag, self.schedule())
+            func => match self.change(func, &name, request) {
+                Some((tag, is_saved)) => Managed {
+                    persist: is_saved.unwrap_or(persist),
+                    ..answered(tag, self.schedule())
+                },
+                None => {
+                    warn!("Function \"{func}\" is unavailable in the scheduler");
+                    Managed::default()
+                }
+            },
         }
+    }
+
+    /// Makes a change: the tag of its answer, and whether it is saved where the
+    /// request has no say in that. `None` if there is no such function.
+    fn change(
+        &mut self,
+        func: &str,
+        name: &str,
+        request: &Map,
+    ) -> Option<(&'static str, Option<bool>)> {
+        Some(match func {
+            "add" => {
+                self.add(request.get("schedule"));
+                ("/salt/minion/minion_schedule_add_complete", None)
+            }
+            "delete" => {
+                self.delete(name);
+                ("/salt/minion/minion_schedule_delete_complete", None)
+            }
+            "modify" => {
+                self.modify(name, request.get("schedule"));
+                ("/salt/minion/minion_schedule_modify_complete", None)
+            }
+            "enable_job" => {
+                self.set(name, "enabled", true.into());
+                ("/salt/minion/minion_schedule_enabled_job_complete", None)
+            }
+            "disable_job" => {
+                self.set(name, "enabled", false.into());
+                ("/salt/minion/minion_schedule_disabled_job_complete", None)
+            }
+            "enable" => {
+                self.opts.insert("enabled", true);
+                ("/salt/minion/minion_schedule_enabled_complete", None)
+            }
+            "disable" => {
+                self.opts.insert("enabled", false);
+                ("/salt/minion/minion_schedule_disabled_complete", None)
+            }
+            "skip_job" => {
+                self.add_moment(name, "skip_explicit", request, "time");
+                (
+                    "/salt/minion/minion_schedule_skip_job_complete",
+                    Some(false),
+                )
+            }
+            "postpone_job" => {
+                self.add_moment(name, "skip_explicit", request, "time");
+                self.add_moment(name, "run_explicit", request, "new_time");
+                (
+                    "/salt/minion/minion_schedule_postpone_job_complete",
+                    Some(false),
+                )
+            }
+            "reload" => {
+                self.reload(request.get("schedule"));
+                ("/salt/minion/minion_schedule_reload_complete", Some(false))
+            }
+            "save_schedule" => ("/salt/minion/minion_schedule_saved", Some(true)),
+            _ => return None,
+        })
     }
 
     /// What is saved: without the pillar's jobs and without what is only known
@@ -283,6 +298,10 @@ fn answered(tag: &'static str, schedule: Map) -> Managed {
         ("complete", Value::Bool(true)),
         ("schedule", schedule.into()),
     ]);
+    answered_as_is(tag, answer)
+}
+
+fn answered_as_is(tag: &'static str, answer: Map) -> Managed {
     Managed {
         answer: Some((tag, answer)),
         ..Managed::default()

@@ -96,46 +96,91 @@ pub(crate) fn del_repo(
     Ok(format!("Repo {repo} has been removed from {file}"))
 }
 
-pub(crate) fn mod_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Map, PkgError> {
-    let mut options = kwargs.clone();
-    options.retain(|key, _| {
-        !key.as_str().is_some_and(|key| {
-            matches!(
-                key,
-                "saltenv" | "aptkey" | "basedir" | "clean_file" | "refresh"
-            )
-        })
-    });
-    if LINKS
-        .iter()
-        .filter(|link| options.contains_key(link))
-        .count()
-        >= 2
-    {
-        return Err(PkgError::invocation(format!(
-            "One and only one of {} can be used",
-            LINKS.join(", ")
-        )));
-    }
-    let mut unset: Vec<String> = Vec::new();
-    options.retain(|key, value| {
-        let keep = value.is_true() || matches!(value, Value::Int(0) | Value::Bool(false));
-        if !keep {
-            unset.push(python::str(key));
+/// What is to be changed of a repository.
+struct ChangedFields {
+    /// Fields that are set.
+    options: Map,
+    /// Fields that go.
+    unset: Vec<String>,
+}
+
+impl ChangedFields {
+    /// Those of a call's arguments.
+    fn of(kwargs: &Map) -> Result<Self, PkgError> {
+        let mut options = kwargs.clone();
+        options.retain(|key, _| {
+            !key.as_str().is_some_and(|key| {
+                matches!(
+                    key,
+                    "saltenv" | "aptkey" | "basedir" | "clean_file" | "refresh"
+                )
+            })
+        });
+        if LINKS
+            .iter()
+            .filter(|link| options.contains_key(link))
+            .count()
+            >= 2
+        {
+            return Err(PkgError::invocation(format!(
+                "One and only one of {} can be used",
+                LINKS.join(", ")
+            )));
         }
-        keep
-    });
-    if let Some(link) = LINKS.iter().find(|link| options.contains_key(link)) {
-        unset.extend(
-            LINKS
-                .iter()
-                .filter(|other| other != &link)
-                .map(|link| (*link).to_owned()),
-        );
+        let mut unset: Vec<String> = Vec::new();
+        options.retain(|key, value| {
+            let keep = value.is_true() || matches!(value, Value::Int(0) | Value::Bool(false));
+            if !keep {
+                unset.push(python::str(key));
+            }
+            keep
+        });
+        if let Some(link) = LINKS.iter().find(|link| options.contains_key(link)) {
+            unset.extend(
+                LINKS
+                    .iter()
+                    .filter(|other| other != &link)
+                    .map(|link| (*link).to_owned()),
+            );
+        }
+        if unset.iter().any(|key| key == "name") {
+            return Err(PkgError::invocation("The repo name cannot be deleted"));
+        }
+        Ok(Self { options, unset })
     }
-    if unset.iter().any(|key| key == "name") {
-        return Err(PkgError::invocation("The repo name cannot be deleted"));
+}
+
+/// The file of a repository that is not there yet.
+fn new_file(
+    call: &Call<'_>,
+    repo: &str,
+    basedir: Option<&Value>,
+    options: &Map,
+) -> Result<String, PkgError> {
+    let missing = |what: &str| {
+        PkgError::invocation(format!(
+            "The repo does not exist and needs to be created, but {what}"
+        ))
+    };
+    let directories = directories(basedir);
+    let is_there = |path: &&String| call.host().path(path).is_dir();
+    let Some(directory) = directories.iter().find(is_there) else {
+        return Err(missing(&format!(
+            "none of the following basedir directories exist: {}",
+            shown(&directories)
+        )));
+    };
+    if !options.contains_key("name") {
+        return Err(missing("a name was not given"));
     }
+    if !LINKS.iter().any(|link| options.contains_key(link)) {
+        return Err(missing(&format!("none of {} was given", LINKS.join(", "))));
+    }
+    Ok(format!("{directory}/{repo}.repo"))
+}
+
+pub(crate) fn mod_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Map, PkgError> {
+    let ChangedFields { options, unset } = ChangedFields::of(kwargs)?;
     let copr = repo.strip_prefix("copr:");
     let repo = of_copr(repo);
     let basedir = kwargs.get("basedir");
@@ -152,30 +197,9 @@ pub(crate) fn mod_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Map,
         }
         known = list_repos(call, basedir);
     }
-    let directories = directories(basedir);
     let file = match known.get(&repo).and_then(|repo| repo.get("file")) {
         Some(file) => python::str(file),
-        None => {
-            let missing = |what: &str| {
-                PkgError::invocation(format!(
-                    "The repo does not exist and needs to be created, but {what}"
-                ))
-            };
-            let is_there = |path: &&String| call.host().path(path).is_dir();
-            let Some(directory) = directories.iter().find(is_there) else {
-                return Err(missing(&format!(
-                    "none of the following basedir directories exist: {}",
-                    shown(&directories)
-                )));
-            };
-            if !options.contains_key("name") {
-                return Err(missing("a name was not given"));
-            }
-            if !LINKS.iter().any(|link| options.contains_key(link)) {
-                return Err(missing(&format!("none of {} was given", LINKS.join(", "))));
-            }
-            format!("{directory}/{repo}.repo")
-        }
+        None => new_file(call, &repo, basedir, &options)?,
     };
     let (header, mut repos) = parse(&call.host().read_to_change(&file)?);
     let fields = repos.get_or_insert_with(Value::from(repo.as_str()), || Value::Map(Map::new()));

@@ -1,6 +1,7 @@
 //! Python packages: the execution module `pip`.
 
 mod functions;
+mod options;
 mod run;
 use halite_call::{Function, Module};
 

@@ -5,6 +5,7 @@ use halite_call::host::{Program, Ran};
 use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
+use super::options::install_options;
 use crate::python::pep440;
 use crate::python::requirement::normal_name;
 
@@ -244,102 +245,6 @@ pub(super) fn requirement_files(call: &Call<'_>, args: &Map) -> Result<Vec<Strin
             path = python::str(&cached);
         }
         words.extend(["--requirement".to_owned(), path]);
-    }
-    Ok(words)
-}
-
-pub(super) fn install_options(args: &Map) -> Result<Vec<String>, CallError> {
-    let get = |name: &str| args.get(name).filter(|value| value.is_true());
-    let mut words: Vec<String> = Vec::new();
-    let with_value = |words: &mut Vec<String>, name: &str, option: &str| {
-        if let Some(value) = get(name) {
-            words.extend([option.to_owned(), python::str(value)]);
-        }
-    };
-    if let Some(Value::List(items)) = get("no_binary") {
-        let items: Vec<String> = items.iter().map(python::str).collect();
-        words.extend(["--no-binary".to_owned(), items.join(",")]);
-    } else {
-        with_value(&mut words, "no_binary", "--no-binary");
-    }
-    with_value(&mut words, "log", "--log");
-    with_value(&mut words, "proxy", "--proxy");
-    if let Some(timeout) = get("timeout") {
-        if matches!(timeout, Value::Float(_)) || python::int(timeout).is_err() {
-            return Err(CallError::exception(
-                "ValueError",
-                format!(
-                    "'{}' is not a valid timeout, must be an integer",
-                    python::str(timeout)
-                ),
-            ));
-        }
-        with_value(&mut words, "timeout", "--timeout");
-    }
-    for link in comma_list(args.get("find_links")) {
-        words.extend(["--find-links".to_owned(), link]);
-    }
-    if get("no_index").is_some() && (get("index_url").is_some() || get("extra_index_url").is_some())
-    {
-        return Err(CallError::command(
-            "'no_index' and ('index_url' or 'extra_index_url') are mutually exclusive.",
-        ));
-    }
-    for (name, option) in [
-        ("index_url", "--index-url"),
-        ("extra_index_url", "--extra-index-url"),
-    ] {
-        if let Some(url) = get(name).map(python::str)
-            && !["http://", "https://", "file://", "ftp://"]
-                .iter()
-                .any(|scheme| url.starts_with(scheme))
-        {
-            return Err(CallError::command(format!("'{url}' is not a valid URL")));
-        }
-        with_value(&mut words, name, option);
-    }
-    let flag = |words: &mut Vec<String>, name: &str, option: &str| {
-        if get(name).is_some() {
-            words.push(option.to_owned());
-        }
-    };
-    flag(&mut words, "no_index", "--no-index");
-    flag(
-        &mut words,
-        "disable_version_check",
-        "--disable-pip-version-check",
-    );
-    with_value(&mut words, "build", "--build");
-    with_value(&mut words, "target", "--target");
-    with_value(&mut words, "download", "--download");
-    if get("download_cache").is_some() {
-        with_value(&mut words, "download_cache", "--cache-dir");
-    } else {
-        with_value(&mut words, "cache_dir", "--cache-dir");
-    }
-    with_value(&mut words, "source", "--source");
-    flag(&mut words, "upgrade", "--upgrade");
-    flag(&mut words, "force_reinstall", "--force-reinstall");
-    flag(&mut words, "ignore_installed", "--ignore-installed");
-    if let Some(action) = get("exists_action").map(python::str) {
-        if !["s", "i", "w", "b"].contains(&action.to_lowercase().as_str()) {
-            return Err(CallError::command(format!(
-                "The exists_action pip option only supports the values s, i, w, and b. '{action}' is not valid."
-            )));
-        }
-        words.extend(["--exists-action".to_owned(), action]);
-    }
-    flag(&mut words, "no_deps", "--no-deps");
-    flag(&mut words, "no_install", "--no-install");
-    flag(&mut words, "no_download", "--no-download");
-    flag(&mut words, "no_cache_dir", "--no-cache-dir");
-    flag(&mut words, "pre_releases", "--pre");
-    with_value(&mut words, "cert", "--cert");
-    for option in comma_list(args.get("global_options")) {
-        words.extend(["--global-option".to_owned(), option]);
-    }
-    for option in comma_list(args.get("install_options")) {
-        words.extend(["--install-option".to_owned(), option]);
     }
     Ok(words)
 }

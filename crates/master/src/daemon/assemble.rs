@@ -14,6 +14,7 @@ use halite_transport::ipc::EventBus;
 use super::settings::{Settings, TaskSettings};
 use crate::access::Access;
 use crate::access::local_keys::{Holders, LocalKeys, let_others_enter, system_users};
+use crate::access::settings::AccessSettings;
 use crate::batches::Batches;
 use crate::cluster::Cluster;
 use crate::error::StartError;
@@ -176,12 +177,7 @@ pub(super) fn assemble(
         settings.publishing.clone(),
         cluster.as_deref(),
     )?;
-    if !settings.access.publisher_acl.is_empty() {
-        let_others_enter(&general.sock_dir).map_err(|source| StartError::File {
-            what: "the socket directory for the users of publisher_acl",
-            source,
-        })?;
-    }
+    let_publishers_enter(&general, &settings.access)?;
     let files = Arc::new(Files::open(settings.files)?);
     let server = Arc::clone(&files.server);
     let functions = Functions::new(&general.opts, halite_state_run::registry(), server);
@@ -213,50 +209,35 @@ pub(super) fn assemble(
         Arc::clone(&functions),
         Arc::clone(&telemetry),
     ));
-    let publishing = PublishingGroups {
-        cluster: cluster.clone(),
-        general: Arc::clone(&general),
-        telemetry: Arc::clone(&telemetry),
-        bus: Arc::clone(&bus),
-        keys: Arc::clone(&keys),
-        jobs: Arc::clone(&jobs),
-        fleet: Arc::clone(&fleet),
-        access: Arc::clone(&access),
-    };
-    let publishing = Publishing::new(publisher, settings.publishing, publishing);
-    let publishing = Arc::new(publishing);
-    let batches = Batches::new(
-        Arc::clone(&general),
-        Arc::clone(&bus),
-        Arc::clone(&jobs),
-        Arc::clone(&fleet),
-        Arc::clone(&publishing),
-    );
-    let wheel = Wheel {
-        general: Arc::clone(&general),
-        bus: Arc::clone(&bus),
-        keys: Arc::clone(&keys),
-        jobs: Arc::clone(&jobs),
-        fleet: Arc::clone(&fleet),
-        publishing: Arc::clone(&publishing),
-    };
-    let groups = RunnerGroups {
-        registers: registers(cluster.as_ref(), &keys, &fleet, &publishing)?,
+    let parts = PublishingGroups {
+        cluster,
         general,
-        functions,
+        telemetry: Arc::clone(&telemetry),
         bus,
         keys,
         jobs,
         fleet,
         access,
-        publishing,
+    };
+    let publishing = Publishing::new(publisher, settings.publishing, parts.clone());
+    let publishing = Arc::new(publishing);
+    let groups = RunnerGroups {
+        registers: registers(&parts, &publishing)?,
+        functions,
         files,
         pillars: Arc::new(pillars),
-        batches: Arc::new(batches),
+        batches: Arc::new(batches(&parts, &publishing)),
         reactor_rules: Arc::new(ReactorRules::new(settings.reactor_rules)),
-        wheel: Arc::new(wheel),
+        wheel: Arc::new(wheel(&parts, &publishing)),
+        publishing,
         banks: store.banks,
-        cluster,
+        general: parts.general,
+        bus: parts.bus,
+        keys: parts.keys,
+        jobs: parts.jobs,
+        fleet: parts.fleet,
+        access: parts.access,
+        cluster: parts.cluster,
     };
     let runners = Arc::new(Runners::new(settings.runners, groups.clone()));
     run_within_functions(&runners);
@@ -301,19 +282,50 @@ fn pillars(
     Pillars::start(general, Arc::new(git), threads, functions, tops).map_err(pillars_error)
 }
 
+/// Has the users of `publisher_acl` reach the sockets.
+fn let_publishers_enter(general: &General, access: &AccessSettings) -> Result<(), StartError> {
+    if access.publisher_acl.is_empty() {
+        return Ok(());
+    }
+    let_others_enter(&general.sock_dir).map_err(|source| StartError::File {
+        what: "the socket directory for the users of publisher_acl",
+        source,
+    })
+}
+
+fn batches(parts: &PublishingGroups, publishing: &Arc<Publishing>) -> Batches {
+    Batches::new(
+        Arc::clone(&parts.general),
+        Arc::clone(&parts.bus),
+        Arc::clone(&parts.jobs),
+        Arc::clone(&parts.fleet),
+        Arc::clone(publishing),
+    )
+}
+
+fn wheel(parts: &PublishingGroups, publishing: &Arc<Publishing>) -> Wheel {
+    Wheel {
+        general: Arc::clone(&parts.general),
+        bus: Arc::clone(&parts.bus),
+        keys: Arc::clone(&parts.keys),
+        jobs: Arc::clone(&parts.jobs),
+        fleet: Arc::clone(&parts.fleet),
+        publishing: Arc::clone(publishing),
+    }
+}
+
 /// The registers of a cluster whose masters share no directory.
 fn registers(
-    cluster: Option<&Arc<Cluster>>,
-    keys: &Arc<Keys>,
-    fleet: &Arc<Fleet>,
+    parts: &PublishingGroups,
     publishing: &Arc<Publishing>,
 ) -> Result<Option<Arc<KeyRegisters>>, StartError> {
+    let cluster = parts.cluster.as_ref();
     let isolated = cluster.filter(|cluster| cluster.settings.isolated);
     let registers = isolated.map(|cluster| {
         KeyRegisters::open(RegisterParts {
             cluster: Arc::clone(cluster),
-            keys: Arc::clone(keys),
-            fleet: Arc::clone(fleet),
+            keys: Arc::clone(&parts.keys),
+            fleet: Arc::clone(&parts.fleet),
             publishing: Arc::clone(publishing),
         })
     });

@@ -50,6 +50,7 @@ pub(crate) trait AgreedKey: Send + Sync {
 }
 
 /// The parts of the master that publishing uses.
+#[derive(Clone)]
 pub(crate) struct PublishingGroups {
     pub(crate) cluster: Option<Arc<Cluster>>,
     pub(crate) general: Arc<General>,

@@ -414,6 +414,8 @@ fn a_killed_job_has_failed_and_work_holds_no_question_up() -> Result<()> {
         })?;
         ensure!(master.returns(&["web1", "test.ping"])?["web1"] == json!(true));
         ensure!(master.returns(&["web1", "test.version"])?["web1"] != json!(false));
+        ensure!(master.returns(&["web1", "grains.get", "id"])?["web1"] == json!("web1"));
+        ensure!(master.returns(&["web1", "status.loadavg"])?["web1"]["1-min"].is_number());
         master.returns(&["web1", "saltutil.kill_job", &jid])?;
         until("the killed job to return", START, || {
             let returned = runner(&["jobs.lookup_jid", &jid, "--out=json"])?;

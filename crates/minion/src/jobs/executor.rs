@@ -40,8 +40,16 @@ const ABOUT_JOBS: &[&str] = &[
 ];
 
 /// Functions that cost nothing and whose answer somebody waits for: whether a
-/// minion is there. They run at once too.
-const COST_NOTHING: &[&str] = &["test.ping", "test.version"];
+/// minion is there, and how it is. They run at once too.
+const COST_NOTHING: &[&str] = &[
+    "grains.get",
+    "grains.item",
+    "status.loadavg",
+    "status.meminfo",
+    "status.uptime",
+    "test.ping",
+    "test.version",
+];
 
 /// What a killed job returns, above the number of the signal, as a shell does.
 const KILLED: i64 = 128;

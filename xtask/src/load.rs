@@ -12,8 +12,13 @@ const TEST: &str = "load::a_load_of_two_masters_loses_and_mixes_nothing";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How many jobs, half of them of each master
-    #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
+    /// How many jobs, half of them of each master; 1,000 at least
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 100_000,
+        value_parser = clap::value_parser!(u64).range(1_000..)
+    )]
     jobs: u64,
 }
 

@@ -8,6 +8,7 @@
 mod beginning;
 pub(crate) mod executor;
 pub(crate) mod executors;
+mod load;
 pub(crate) mod own_jobs;
 mod stuck;
 pub(crate) mod taking;

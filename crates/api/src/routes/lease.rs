@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    const EVERY: Duration = Duration::from_millis(30);
+    const EVERY: Duration = Duration::from_millis(100);
 
     const LONG: Duration = Duration::from_secs(20);
 
@@ -129,7 +129,8 @@ mod tests {
         let ((), ()) = timeout(LONG, async { tokio::join!(lease.ended(None), meanwhile) })
             .await
             .unwrap();
-        assert!(asked.load(SeqCst) >= 4);
+        // The third look may have found the proof bad already.
+        assert!(asked.load(SeqCst) >= 3);
     }
 
     #[tokio::test]

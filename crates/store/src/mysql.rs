@@ -5,6 +5,7 @@
 //! Invariant: an operation is one statement, or one transaction.
 
 mod batches;
+mod begin;
 mod clean;
 mod events;
 mod jobs;

@@ -4,8 +4,10 @@
 #![cfg(feature = "mysql")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use halite_proto::Jid;
-use halite_store::{BackendOptions, Cache, MysqlOptions, StoreOptions};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use halite_proto::{Jid, Map, MinionId};
+use halite_store::{BackendOptions, Cache, MysqlOptions, Store, StoreOptions};
 use halite_store_servers::Address;
 use halite_test_services::{MariaDb, Wanted};
 
@@ -117,4 +119,72 @@ fn a_table_that_may_not_be_changed_is_used_as_it_is() {
             assert!(store.jobs.knows(&job(1)).unwrap());
         }
     }
+}
+
+/// A database of jobs: its name, how it is asked, and the store on it.
+fn jobs() -> Option<(&'static MariaDb, String, Store)> {
+    let mariadb = MariaDb::shared()?;
+    let name = mariadb.database().unwrap();
+    let address = Address::parse(&mariadb.url(&name)).unwrap();
+    let place = BackendOptions::Mysql(Box::new(MysqlOptions::new(address)));
+    Some((mariadb, name, halite_store::open(&StoreOptions::all(place))))
+}
+
+fn job(number: u64) -> Jid {
+    Jid::parse(format!("20260102030405{number:06}")).unwrap()
+}
+
+fn load(_: &Jid) -> Map {
+    Map::from([("fun", "test.ping")])
+}
+
+#[test]
+fn an_id_that_salt_has_given_is_not_given_again() {
+    let Some((mariadb, name, store)) = jobs() else {
+        return;
+    };
+    store.jobs.prepare(&job(1), false).unwrap();
+    let given = "insert into jids values ('20260102030405000002', '{}')";
+    mariadb.sql(&name, given).unwrap();
+    let mut next = (1..).map(job);
+    let begun = store
+        .jobs
+        .begin(false, || next.next().unwrap(), load, &[])
+        .unwrap();
+    begun.stored.unwrap();
+    assert_eq!(begun.jid, job(3));
+    let ask = "select jid from halite_jobs order by jid; \
+               select `load` from jids where jid = '20260102030405000002'";
+    let found = mariadb.sql(&name, ask).unwrap();
+    assert_eq!(
+        found, "20260102030405000001\n20260102030405000003\n{}\n",
+        "the id of Salt's job is left alone"
+    );
+}
+
+#[test]
+fn jobs_that_begin_at_once_do_not_lock_each_other_out() {
+    const THREADS: u64 = 8;
+    const JOBS: u64 = 25;
+    let Some((mariadb, name, store)) = jobs() else {
+        return;
+    };
+    let number = AtomicU64::new(0);
+    let web1 = [MinionId::parse("web1").unwrap()];
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..JOBS {
+                    let next = || job(number.fetch_add(1, Ordering::Relaxed));
+                    let begun = store.jobs.begin(false, next, load, &web1).unwrap();
+                    begun.stored.unwrap();
+                }
+            });
+        }
+    });
+    // What was refused would wait on disk, or be stored with another id.
+    assert_eq!(number.into_inner(), THREADS * JOBS);
+    let ask = "select count(*) from halite_jobs join jids using (jid) \
+               join halite_minions using (jid) where jids.`load` like '%test.ping%'";
+    assert_eq!(mariadb.sql(&name, ask).unwrap(), "200\n");
 }

@@ -21,7 +21,7 @@ pub struct Begun {
 impl Jobs {
     /// Takes a new job id, as [`Self::allocate`] does, and stores what `load` makes of
     /// it, as [`Self::save_load`] does: whoever finds the id finds that as well, on a
-    /// PostgreSQL or one Redis.
+    /// database or one Redis.
     ///
     /// # Errors
     /// When there is no id: the store cannot be written, or too many ids are taken.
@@ -39,6 +39,8 @@ impl Jobs {
         let waits = self.waiting.as_ref().is_some_and(|it| !it.is_idle());
         let begun = match &*self.backend {
             _ if waits => None,
+            #[cfg(feature = "mysql")]
+            Backend::Mysql(it) => Some(it.jobs.begin(nocache, &mut try_next, &load, minions)),
             #[cfg(feature = "postgres")]
             Backend::Postgres(it) => Some(it.jobs.begin(nocache, &mut try_next, &load, minions)),
             #[cfg(feature = "redis")]

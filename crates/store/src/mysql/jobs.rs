@@ -172,7 +172,7 @@ impl Jobs {
         })
     }
 
-    fn taken(&self, tries: usize) -> StoreError {
+    pub(super) fn taken(&self, tries: usize) -> StoreError {
         StoreError::JidsTaken {
             place: self.tables.server.address().to_string(),
             tries,
@@ -180,7 +180,7 @@ impl Jobs {
     }
 }
 
-async fn add_minions(
+pub(super) async fn add_minions(
     mysql: &mut MysqlConnection,
     jid: &str,
     minions: &[String],
@@ -194,7 +194,7 @@ async fn add_minions(
     Ok(())
 }
 
-fn names(minions: &[MinionId]) -> Vec<String> {
+pub(super) fn names(minions: &[MinionId]) -> Vec<String> {
     minions.iter().map(ToString::to_string).collect()
 }
 

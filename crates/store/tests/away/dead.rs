@@ -100,6 +100,13 @@ fn a_job_that_begins_without_its_postgres_is_stored_later() {
 }
 
 #[test]
+fn a_job_that_begins_without_its_mariadb_is_stored_later() {
+    if let Some(mariadb) = MariaDb::for_test(&Wanted::default()) {
+        check_begun(&mariadb.url("salt"), &mariadb.server);
+    }
+}
+
+#[test]
 fn what_a_dead_redis_misses_is_stored_when_it_is_back() {
     if let Some(redis) = Redis::for_test(&Wanted::default()) {
         check(&redis.url(), &redis.server);

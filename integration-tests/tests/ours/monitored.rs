@@ -129,7 +129,7 @@ fn a_master_a_minion_and_an_api_count_what_they_do() -> Result<()> {
     let minion = fleet
         .minion("web1", Kind::Ours)
         .set("metrics", on(of_minion));
-    let _minion = minion.of(&master).start()?;
+    let mut minion = minion.of(&master).start()?;
     master.wait_minion("web1")?;
     let recipe = master.tools(Kind::Ours).recipe(Program::Api, &[])?;
     let mut api = Daemon::new(recipe, master.dir().join("api-console"));
@@ -202,7 +202,9 @@ fn a_master_a_minion_and_an_api_count_what_they_do() -> Result<()> {
         ],
     )?;
 
-    // What is not there any more raises no alarm.
+    // What is not there any more raises no alarm. A minion that lives would come again
+    // with its key, which is accepted.
+    minion.kill9()?;
     master.key(&["-y", "-d", "web1"])?.ok()?;
     page_with(at(of_master), &["halite_highstate_minions 0.0\n"])?;
     let said = asked(at(of_master), "/metrics")?;

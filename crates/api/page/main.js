@@ -150,6 +150,10 @@ addEventListener("keydown", (event) => {
 addEventListener("session-ended", () => loginForm(T.sessionEnded));
 // The cookie is another one now: nothing that is shown here may stay.
 onOtherTab(() => location.reload());
+// A browser keeps a page that was left, with its stream, and has few connections to one
+// server. Who comes back may be somebody else.
+addEventListener("pagehide", disconnect);
+addEventListener("pageshow", (event) => event.persisted && location.reload());
 
 setTheme();
 if (session()) {

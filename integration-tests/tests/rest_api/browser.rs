@@ -26,6 +26,10 @@ const STALE: &str = "stale element reference";
 /// How often an element is looked for that is drawn anew each time.
 const CLICKS_MAX: u32 = 5;
 
+/// Milliseconds until the browser sends a request that a page makes. A connection that
+/// a page that was left holds is free after about a minute.
+const SENT_MS_MAX: f64 = 20_000.0;
+
 /// What Chromium is told. There is no user whom its sandbox could protect, and
 /// nothing of it is to leave this machine.
 const ARGUMENTS: [&str; 8] = [
@@ -198,6 +202,18 @@ impl Browser {
         let said = ask(self.at, "GET", &path, &Value::Null)?;
         let text = said.as_str().context("no picture")?;
         Ok(base64::engine::general_purpose::STANDARD.decode(text)?)
+    }
+
+    /// Checks that each request of the page was sent at once: a browser has six
+    /// connections to one server, which streams of pages that were left may hold.
+    pub(crate) fn check_requests_are_sent(&self) -> Result<()> {
+        let waited = self.value(
+            "Math.max(0, ...performance.getEntriesByType('resource')\
+             .filter((e) => e.requestStart > 0).map((e) => e.requestStart - e.startTime))",
+        )?;
+        let waited = waited.as_f64().context("no number")?;
+        ensure!(waited < SENT_MS_MAX, "a request was sent after {waited} ms");
+        Ok(())
     }
 
     /// What the browser has complained about since it was asked last.

@@ -19,6 +19,10 @@ const CROWD: usize = 10_000;
 /// rows are scrolled through. The machine does other things, too.
 const FRAME_MS_MAX: f64 = 150.0;
 
+/// Milliseconds until a page is live that is opened again and again. A connection that a
+/// page that was left holds is free after about a minute.
+const LIVE_MS_MAX: f64 = 20_000.0;
+
 const PHONE: (u32, u32) = (400, 780);
 
 /// Checks that nothing of what minions say has become markup.
@@ -41,6 +45,7 @@ fn the_fleet_is_watched_and_commanded_in_a_browser() -> Result<()> {
     sees_a_state_run(&browser)?;
     hears_events(&browser)?;
     looks_at_masters(&browser)?;
+    comes_and_goes(&browser, &stage)?;
     sees_a_minion_die(&browser, &mut stage)?;
     check_texts(&browser)?;
     // The wrong password is in the log of the browser as an answer with 401.
@@ -209,6 +214,22 @@ fn looks_at_masters(browser: &Browser) -> Result<()> {
     browser.press("\u{E007}")?;
     browser.wait_text("connection")?;
     picture(browser, "masters")
+}
+
+/// Who leaves the page and comes back, again and again, does not wait for the streams
+/// of before.
+fn comes_and_goes(browser: &Browser, stage: &Stage) -> Result<()> {
+    for visit in 0..8 {
+        browser.open(&stage.url(&format!("fleet/?visit={visit}#/fleet")))?;
+        browser.wait_text("web1")?;
+        browser.wait_text("live")?;
+        let after = browser.value("performance.now()")?;
+        let after = after.as_f64().context("no number")?;
+        ensure!(after < LIVE_MS_MAX, "visit {visit}: live after {after} ms");
+    }
+    browser.value("history.back()")?;
+    browser.wait("the page of before", "location.search === '?visit=6'")?;
+    browser.wait_text("live")
 }
 
 fn sees_a_minion_die(browser: &Browser, stage: &mut Stage) -> Result<()> {

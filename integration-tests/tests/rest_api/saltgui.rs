@@ -192,6 +192,7 @@ fn saltgui_works_unmodified() -> Result<()> {
         )?;
         let errors = errors(&browser)?;
         ensure!(errors == json!([]), "{page}: {errors}");
+        browser.check_requests_are_sent().context(page)?;
         picture(&browser, &format!("saltgui-{name}"))?;
     }
     sees_a_job(&browser, &stage)?;

@@ -186,6 +186,12 @@ impl App {
                 let app = self.settings.app.as_deref();
                 let app = app.ok_or_else(|| Fault::no_page(&asked.path))?;
                 let mut response = static_files::answer(app, &asked.path, &asked.headers).await?;
+                // Else browsers keep it with its stream of events when it is left, and
+                // have no connection for the next pages after six.
+                let no_store = HeaderValue::from_static("no-store");
+                response
+                    .headers_mut()
+                    .insert(header::CACHE_CONTROL, no_store);
                 let html = HeaderValue::from_static("text/html;charset=utf-8");
                 response.headers_mut().insert(header::CONTENT_TYPE, html);
                 Ok(response)

@@ -75,7 +75,8 @@ pub(super) async fn events(app: &Arc<App>, asked: &Asked) -> Result<Response, Fa
     let headers = response.headers_mut();
     let mut set = |name, value| headers.insert(name, HeaderValue::from_static(value));
     set(header::CONTENT_TYPE, "text/event-stream;charset=utf-8");
-    set(header::CACHE_CONTROL, "no-cache");
+    // Nor does a browser then keep a page that it has left, with its stream.
+    set(header::CACHE_CONTROL, "no-store");
     // A proxy is to hand each event on at once.
     set(header::HeaderName::from_static("x-accel-buffering"), "no");
     Ok(response)

@@ -32,7 +32,6 @@ const COST_NOTHING: &[&str] = &[
     "grains.item",
     "status.loadavg",
     "status.meminfo",
-    "status.uptime",
     "test.ping",
     "test.version",
 ];
@@ -40,9 +39,11 @@ const COST_NOTHING: &[&str] = &[
 /// What a killed job returns, above the number of the signal, as a shell does.
 const KILLED: i64 = 128;
 
-/// Whether a job waits for no place.
+/// Whether a job waits for no place. One that a publication has run through executors
+/// may cost anything, unless it is about jobs, which run through none.
 pub(crate) fn runs_at_once(load: &PublishLoad) -> bool {
-    let at_once = |fun| ABOUT_JOBS.contains(&fun) || COST_NOTHING.contains(&fun);
+    let costs_nothing = |fun| load.module_executors.is_none() && COST_NOTHING.contains(&fun);
+    let at_once = |fun| ABOUT_JOBS.contains(&fun) || costs_nothing(fun);
     load.fun.one().is_some_and(at_once)
 }
 
@@ -162,4 +163,27 @@ pub(crate) fn refused(load: &PublishLoad, why: &str) -> JobReturn {
     let mut result = empty_return(load, why.into(), 1);
     result.out = Some("nested".to_owned());
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_proto::Jid;
+
+    use super::*;
+
+    #[test]
+    fn questions_wait_for_no_place_unless_they_run_through_something_else() {
+        let is_at_once = |fun: &str, executors: Option<&str>| {
+            let jid = Jid::parse("20260102030405000001").unwrap();
+            let mut load = PublishLoad::new(fun.into(), Vec::new(), "*".into(), "glob", jid);
+            load.module_executors = executors.map(Value::from);
+            runs_at_once(&load)
+        };
+        assert!(is_at_once("test.ping", None));
+        assert!(is_at_once("saltutil.find_job", Some("splay")));
+        assert!(!is_at_once("test.ping", Some("splay")));
+        assert!(!is_at_once("cmd.run", None));
+        // It starts a program.
+        assert!(!is_at_once("status.uptime", None));
+    }
 }

@@ -11,7 +11,7 @@ use halite_proto::clear::TokenRequest;
 use halite_proto::{Map, Value, python};
 use halite_store::TokenId;
 
-use super::{App, Asked, Peer};
+use super::{App, Asked, NO_STORE, Peer};
 use crate::decode::{self, Body};
 use crate::encode::Format;
 use crate::fault::Fault;
@@ -102,7 +102,7 @@ pub(super) async fn login(app: &App, asked: &Asked, body: Body) -> Result<Respon
     if let Ok(id) = HeaderValue::from_str(&id) {
         headers.insert(AUTH_HEADER, id);
     }
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::CACHE_CONTROL, NO_STORE);
     set_cookie(headers, asked, &id, now, lifetime);
     Ok(response)
 }
@@ -169,10 +169,9 @@ pub(super) async fn tokens(app: &App, asked: &Asked, body: Body) -> Result<Respo
         tokens.push(token.into());
     }
     let mut response = format.answer(&Value::List(tokens))?;
-    let no_store = HeaderValue::from_static("no-store");
     response
         .headers_mut()
-        .insert(header::CACHE_CONTROL, no_store);
+        .insert(header::CACHE_CONTROL, NO_STORE);
     Ok(response)
 }
 

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use halite_proto::{Map, MinionId, Value};
 
 use super::commands::low;
-use super::{App, Asked};
+use super::{App, Asked, NO_STORE};
 use crate::decode::{self, Body};
 use crate::encode::Format;
 use crate::fault::Fault;
@@ -203,7 +203,7 @@ pub(super) async fn make_key(app: &App, asked: &Asked, body: Body) -> Result<Res
     }
     let kind = HeaderValue::from_static("application/x-tar");
     headers.insert(header::CONTENT_TYPE, kind);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::CACHE_CONTROL, NO_STORE);
     Ok(response)
 }
 

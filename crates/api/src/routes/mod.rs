@@ -39,6 +39,9 @@ use paths::{Page, allow};
 pub use peer::Peer;
 use peer::shown;
 
+/// `Cache-Control` of what no cache may keep.
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
 impl App {
     /// Answers a request.
     pub async fn answer(self: &Arc<Self>, request: Request<Body>, peer: Peer) -> Response {
@@ -182,20 +185,7 @@ impl App {
             Page::WebSocket => websocket::websocket(self, asked, request).await,
             Page::Stats => stats::page(self, asked),
             Page::Health => stats::health(self, asked).await,
-            Page::App => {
-                let app = self.settings.app.as_deref();
-                let app = app.ok_or_else(|| Fault::no_page(&asked.path))?;
-                let mut response = static_files::answer(app, &asked.path, &asked.headers).await?;
-                // Else browsers keep it with its stream of events when it is left, and
-                // have no connection for the next pages after six.
-                let no_store = HeaderValue::from_static("no-store");
-                response
-                    .headers_mut()
-                    .insert(header::CACHE_CONTROL, no_store);
-                let html = HeaderValue::from_static("text/html;charset=utf-8");
-                response.headers_mut().insert(header::CONTENT_TYPE, html);
-                Ok(response)
-            }
+            Page::App => self.own_app(asked).await,
             Page::Fleet => page::file(self, asked),
             Page::OpenApi => openapi::description(asked),
             Page::Static => {
@@ -212,6 +202,20 @@ impl App {
             }
             Page::Logout | Page::Hook => Err(Fault::no_method(allow(asked.page))),
         }
+    }
+
+    /// The administrator's own page.
+    async fn own_app(&self, asked: &Asked) -> Result<Response, Fault> {
+        let app = self.settings.app.as_deref();
+        let app = app.ok_or_else(|| Fault::no_page(&asked.path))?;
+        let mut response = static_files::answer(app, &asked.path, &asked.headers).await?;
+        let headers = response.headers_mut();
+        let html = HeaderValue::from_static("text/html;charset=utf-8");
+        headers.insert(header::CONTENT_TYPE, html);
+        // Else browsers keep it with its stream of events when it is left, and have no
+        // connection for the next pages after six.
+        headers.insert(header::CACHE_CONTROL, NO_STORE);
+        Ok(response)
     }
 
     async fn post(self: &Arc<Self>, asked: &Asked, body: decode::Body) -> Result<Response, Fault> {

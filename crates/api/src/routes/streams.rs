@@ -16,7 +16,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::lease::Lease;
 use super::paths::Page;
-use super::{App, Asked, Peer};
+use super::{App, Asked, NO_STORE, Peer};
 use crate::events::{Next, Stream};
 use crate::fault::Fault;
 use crate::limits::{EVENT_PIECE_BYTES, HEARTBEAT_EVERY, TOKEN_CHECKED_EVERY};
@@ -75,10 +75,10 @@ pub(super) async fn events(app: &Arc<App>, asked: &Asked) -> Result<Response, Fa
     let headers = response.headers_mut();
     let mut set = |name, value| headers.insert(name, HeaderValue::from_static(value));
     set(header::CONTENT_TYPE, "text/event-stream;charset=utf-8");
-    // Nor does a browser then keep a page that it has left, with its stream.
-    set(header::CACHE_CONTROL, "no-store");
     // A proxy is to hand each event on at once.
     set(header::HeaderName::from_static("x-accel-buffering"), "no");
+    // Nor does a browser then keep a page that it has left, with its stream.
+    headers.insert(header::CACHE_CONTROL, NO_STORE);
     Ok(response)
 }
 

@@ -26,9 +26,9 @@ const STALE: &str = "stale element reference";
 /// How often an element is looked for that is drawn anew each time.
 const CLICKS_MAX: u32 = 5;
 
-/// Milliseconds until the browser sends a request that a page makes. A connection that
-/// a page that was left holds is free after about a minute.
-const SENT_MS_MAX: f64 = 20_000.0;
+/// Milliseconds that a page waits for a connection at most. One that a page that was
+/// left holds is free after about a minute.
+pub(crate) const CONNECTION_MS_MAX: f64 = 20_000.0;
 
 /// What Chromium is told. There is no user whom its sandbox could protect, and
 /// nothing of it is to leave this machine.
@@ -212,7 +212,10 @@ impl Browser {
              .filter((e) => e.requestStart > 0).map((e) => e.requestStart - e.startTime))",
         )?;
         let waited = waited.as_f64().context("no number")?;
-        ensure!(waited < SENT_MS_MAX, "a request was sent after {waited} ms");
+        ensure!(
+            waited < CONNECTION_MS_MAX,
+            "a request was sent after {waited} ms"
+        );
         Ok(())
     }
 

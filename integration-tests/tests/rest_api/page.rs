@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{KeyState, Kind};
 use serde_json::{Value, json};
 
-use crate::browser::Browser;
+use crate::browser::{Browser, CONNECTION_MS_MAX};
 use crate::stage::{DESK, MARKUP, Stage, picture};
 
 /// Minions of which the master has keys and nothing else.
@@ -18,10 +18,6 @@ const CROWD: usize = 10_000;
 /// How long one frame may take on average, in milliseconds, while thousands of
 /// rows are scrolled through. The machine does other things, too.
 const FRAME_MS_MAX: f64 = 150.0;
-
-/// Milliseconds until a page is live that is opened again and again. A connection that a
-/// page that was left holds is free after about a minute.
-const LIVE_MS_MAX: f64 = 20_000.0;
 
 const PHONE: (u32, u32) = (400, 780);
 
@@ -225,7 +221,10 @@ fn comes_and_goes(browser: &Browser, stage: &Stage) -> Result<()> {
         browser.wait_text("live")?;
         let after = browser.value("performance.now()")?;
         let after = after.as_f64().context("no number")?;
-        ensure!(after < LIVE_MS_MAX, "visit {visit}: live after {after} ms");
+        ensure!(
+            after < CONNECTION_MS_MAX,
+            "visit {visit}: live after {after} ms"
+        );
     }
     browser.value("history.back()")?;
     browser.wait("the page of before", "location.search === '?visit=6'")?;

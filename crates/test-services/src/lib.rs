@@ -27,6 +27,7 @@ mod git_http;
 mod install;
 mod mariadb;
 mod nats;
+mod nats_credentials;
 mod nginx;
 mod place;
 mod postgres;

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 pub struct Wanted {
     pub(crate) password: Option<String>,
     pub(crate) tls: bool,
+    pub(crate) client_certificate: bool,
+    pub(crate) credentials: bool,
     pub(crate) args: Vec<String>,
+    pub(crate) config: String,
     base: Option<PathBuf>,
 }
 
@@ -24,6 +27,20 @@ impl Wanted {
     #[must_use]
     pub fn tls(mut self) -> Self {
         self.tls = true;
+        self
+    }
+
+    /// Takes only clients with a certificate of its authority; with [`tls`](Self::tls).
+    #[must_use]
+    pub fn client_certificate(mut self) -> Self {
+        self.client_certificate = true;
+        self
+    }
+
+    /// Takes only clients with a file of credentials, which it makes. NATS has them.
+    #[must_use]
+    pub fn credentials(mut self) -> Self {
+        self.credentials = true;
         self
     }
 
@@ -43,6 +60,14 @@ impl Wanted {
     #[must_use]
     pub fn args(mut self, args: &[&str]) -> Self {
         self.args.extend(args.iter().map(|arg| (*arg).to_owned()));
+        self
+    }
+
+    /// Adds lines to the server's configuration, where that is a file.
+    #[must_use]
+    pub fn config(mut self, lines: &str) -> Self {
+        self.config += lines;
+        self.config.push('\n');
         self
     }
 }

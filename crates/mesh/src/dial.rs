@@ -36,8 +36,8 @@ enum Dialled {
     IsLinked(PeerId),
 }
 
-/// Dials a peer again and again, for as long as it is wanted; how it was.
-pub(crate) async fn keep_dialling(mesh: Arc<Shared>, way: Way, listens: Option<SocketAddr>) -> Way {
+/// Dials a peer again and again, for as long as it is wanted.
+pub(crate) async fn keep_dialling(mesh: Arc<Shared>, way: Way, listens: Option<SocketAddr>) {
     let mut pause = REDIAL_MIN;
     let mut was_said = false;
     while mesh.is_wanted(&way) {
@@ -70,7 +70,6 @@ pub(crate) async fn keep_dialling(mesh: Arc<Shared>, way: Way, listens: Option<S
         sleep(if is_own { REDIAL_MAX * 60 } else { pause }).await;
         pause = (pause * 2).min(REDIAL_MAX);
     }
-    way
 }
 
 fn shown(way: &Way) -> String {
@@ -112,7 +111,8 @@ async fn dial(
         Ok(Dialled::Link(Link {
             peer,
             secured,
-            heard: welcome.heard,
+            // It cannot have heard what was not told.
+            heard: welcome.heard.min(*mesh.last().borrow()),
         }))
     });
     done.await.map_err(|_| MeshError::Silent)?

@@ -68,6 +68,16 @@ pub enum MeshError {
     /// The connection to the bus is down.
     #[error("the bus is away")]
     BusAway,
+    /// The bus takes too little at once.
+    #[error(
+        "the bus takes messages of at most {bytes} bytes, and masters need {}: raise its \
+         `max_payload`",
+        crate::limits::BUS_PAYLOAD_BYTES_MIN
+    )]
+    BusPayload {
+        /// Its `max_payload`.
+        bytes: usize,
+    },
     /// A file for the bus cannot be used.
     #[error("{} cannot be used for the bus", path.display())]
     BusFile {

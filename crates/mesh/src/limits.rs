@@ -37,6 +37,10 @@ pub(crate) const BATCH_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of a sealed piece on the bus; less where the engine takes less.
 pub(crate) const BUS_PIECE_BYTES_MAX: usize = 256 * 1024;
 
+/// What the engine must take at once, its `max_payload`: a piece of a link, or a sealed
+/// piece that is not mostly head.
+pub(crate) const BUS_PAYLOAD_BYTES_MIN: usize = 32 * 1024;
+
 /// Pieces of a linked peer that wait to be opened. What comes beyond is read from
 /// the engine's stream later.
 pub(crate) const BUS_HELD_PIECES_MAX: usize = 64;
@@ -52,11 +56,17 @@ pub(crate) const BUS_KEYS_MAX: usize = 4;
 /// oldest reads from the beginning.
 pub(crate) const BUS_PLACES_MAX: usize = 65_536;
 
-/// How often what the engine has lost is put there again.
-pub(crate) const BUS_AGAIN_EVERY: Duration = Duration::from_secs(1);
+/// How soon what the engine has lost is put there again after the last time. The pause
+/// doubles to the second as long as it is asked for.
+pub(crate) const BUS_AGAIN_MIN: Duration = Duration::from_secs(1);
+/// See `BUS_AGAIN_MIN`.
+pub(crate) const BUS_AGAIN_MAX: Duration = Duration::from_secs(60);
 
 /// Pieces that are read from the engine's stream between two looks at the link.
 pub(crate) const BUS_CATCH_UP_PIECES: usize = 1024;
+
+/// How often the state of the client of the bus is looked at: its events may be lost.
+pub(crate) const BUS_LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// How long the engine may take to answer.
 pub(crate) const BUS_ANSWER_MAX: Duration = Duration::from_secs(3);
@@ -70,7 +80,7 @@ pub(crate) const BUS_RECONNECT_MAX: Duration = Duration::from_secs(1);
 /// Bytes of a link through the engine that wait in each direction.
 pub(crate) const BUS_LINK_BYTES: usize = 64 * 1024;
 
-/// Bytes of one message of such a link.
+/// Bytes of one message of such a link. A longer one ends it.
 pub(crate) const BUS_LINK_PIECE_BYTES: usize = 16 * 1024;
 
 /// A connection whose other end has not proven itself by then is closed.

@@ -112,8 +112,10 @@ impl Log {
             .messages
             .front()
             .map_or(self.last + 1, |told| told.number);
-        let is_gap = number + 1 < first;
-        let skip = (number + 1).saturating_sub(first);
+        // Peers say the number, and may say any.
+        let next = number.saturating_add(1);
+        let is_gap = next < first;
+        let skip = next.saturating_sub(first);
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let mut bytes = 0;
         let mut found = Vec::new();

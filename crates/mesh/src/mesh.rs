@@ -1,5 +1,6 @@
 //! The handle of a master on all of its links.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -167,16 +168,17 @@ impl Mesh {
         }
         tasks.spawn(accept_peers(Arc::clone(&self.0), listener, receiver));
         let mut dials = JoinSet::new();
-        let mut dialling = Vec::new();
+        let mut dialling = HashMap::new();
         let mut next_write = Instant::now();
         loop {
-            while let Some(ended) = dials.try_join_next() {
-                dialling.retain(|way| !ended.as_ref().is_ok_and(|ended| ended == way));
+            while let Some(ended) = dials.try_join_next_with_id() {
+                // Also one that has failed, which is begun again below.
+                dialling.remove(&ended.map_or_else(|failed| failed.id(), |(id, ())| id));
             }
             for way in self.0.wanted_ways() {
-                if !dialling.contains(&way) && dialling.len() < PEERS_MAX {
-                    dialling.push(way.clone());
-                    dials.spawn(keep_dialling(Arc::clone(&self.0), way, listens));
+                if !dialling.values().any(|of| *of == way) && dialling.len() < PEERS_MAX {
+                    let dial = keep_dialling(Arc::clone(&self.0), way.clone(), listens);
+                    dialling.insert(dials.spawn(dial).id(), way);
                 }
             }
             let mut changed = self.0.changes();
@@ -195,6 +197,7 @@ impl Mesh {
 async fn run_bus(mesh: Arc<Shared>, bus: Arc<Bus>, receiver: Arc<dyn Receiver>) {
     let engine = bus.connect().await;
     tokio::join!(
+        engine.follow(),
         bus.hand_out(),
         publish_all(&mesh, &bus, engine),
         accept_from_bus(&mesh, &bus, &receiver),

@@ -19,8 +19,11 @@ use crate::wire::{Work, read_frame};
 
 /// What was heard of one peer, and where it goes.
 struct Overhearing<'a> {
+    mesh: &'a Shared,
     bus: &'a Bus,
     peer: &'a PeerId,
+    /// The key that the peer has proven to have.
+    key: &'a str,
     book: Book,
     work: &'a mpsc::Sender<Work>,
     /// What the peer is told to lack.
@@ -38,8 +41,10 @@ pub(crate) async fn overhear(
     let mut pieces = bus.hear(peer);
     let own = bus.options.own.clone();
     let mut hearing = Overhearing {
+        mesh,
         bus,
         peer,
+        key,
         book: Book::new(own, (&mesh.cluster, peer), life, heard),
         work,
         lacks,
@@ -61,14 +66,11 @@ pub(crate) async fn overhear(
                 Some(piece) = pieces.recv() => hearing.handed(&piece).await,
                 else => return Ok(()),
             };
-            if !mesh.is_pinned(key, peer) {
-                return Err(MeshError::Unpinned {
-                    dir: mesh.pins.dir().to_owned(),
-                });
-            }
             if !done? {
                 return Ok(());
             }
+            // Also of a peer that says nothing but that it is there.
+            hearing.check_pin()?;
         }
     };
     tokio::select! {
@@ -89,7 +91,7 @@ impl Overhearing<'_> {
             }
             Frame::Gap(number) => {
                 self.book.skip_to(number);
-                Ok(self.work.send(Work::Missed(number)).await.is_ok())
+                self.give_out(Work::Missed(number)).await
             }
             Frame::Stored {
                 number,
@@ -114,7 +116,7 @@ impl Overhearing<'_> {
     async fn handed(&mut self, piece: &Bytes) -> Result<bool, MeshError> {
         match self.book.take(Instant::now(), piece) {
             Taken::Nothing => Ok(true),
-            Taken::Messages(messages) => Ok(self.hand_on(messages).await),
+            Taken::Messages(messages) => self.hand_on(messages).await,
             Taken::Behind => self.catch_up(self.book.sequence()).await,
         }
     }
@@ -137,7 +139,7 @@ impl Overhearing<'_> {
             match self.book.take(Instant::now(), &piece) {
                 Taken::Nothing => {}
                 Taken::Messages(messages) => {
-                    if !self.hand_on(messages).await {
+                    if !self.hand_on(messages).await? {
                         return Ok(false);
                     }
                 }
@@ -151,16 +153,36 @@ impl Overhearing<'_> {
         Ok(true)
     }
 
-    async fn hand_on(&self, messages: Vec<HeardMessage>) -> bool {
+    async fn hand_on(&self, messages: Vec<HeardMessage>) -> Result<bool, MeshError> {
         for heard in messages {
             let work = match heard.message {
                 Some(message) => Work::Message(heard.number, heard.age, message),
                 None => Work::Skip(heard.number),
             };
-            if self.work.send(work).await.is_err() {
-                return false;
+            if !self.give_out(work).await? {
+                return Ok(false);
             }
         }
-        true
+        Ok(true)
+    }
+
+    /// Gives one thing out, unless the peer is none any more: it may have been removed
+    /// while what it told before waited. False when there is nobody to handle it.
+    async fn give_out(&self, work: Work) -> Result<bool, MeshError> {
+        let Ok(place) = self.work.reserve().await else {
+            return Ok(false);
+        };
+        self.check_pin()?;
+        place.send(work);
+        Ok(true)
+    }
+
+    fn check_pin(&self) -> Result<(), MeshError> {
+        if self.mesh.is_pinned(self.key, self.peer) {
+            return Ok(());
+        }
+        Err(MeshError::Unpinned {
+            dir: self.mesh.pins.dir().to_owned(),
+        })
     }
 }

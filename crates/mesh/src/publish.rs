@@ -17,11 +17,9 @@ pub(crate) async fn publish_all(mesh: &Arc<Shared>, bus: &Arc<Bus>, engine: &Eng
     let mut wanted = bus.wanted();
     let mut removals = mesh.pins.removals();
     let mut pause = BUS_RECONNECT_MIN;
-    let mut was_said = false;
-    let mut attempts = 0u64;
     engine.wait_connected().await;
     if let Err(error) = engine.ensure_stream().await {
-        tracing::debug!("no stream on the bus yet: {}", chain(&error));
+        note_not_stored(bus, engine, &error);
     }
     loop {
         last.borrow_and_update();
@@ -42,53 +40,73 @@ pub(crate) async fn publish_all(mesh: &Arc<Shared>, bus: &Arc<Bus>, engine: &Eng
             removals = now;
             bus.renew_key();
         }
-        attempts += 1;
-        match put(bus, engine, told, attempts).await {
+        let end = told.last().map_or(0, |told| told.number);
+        match put(bus, engine, told).await {
             Ok(()) => {
                 pause = BUS_RECONNECT_MIN;
-                was_said = false;
+                bus.note_storing(true);
             }
             Err(error) => {
                 // It may be a new engine, which has no stream yet.
                 let made = engine.ensure_stream().await;
-                if let Err(error) = made.and(Err::<(), _>(error))
-                    && attempts > 1
-                    && !was_said
-                    && engine.is_connected()
-                {
-                    was_said = true;
-                    tracing::error!("the bus does not keep what is told: {}", chain(&error));
-                }
+                let is_first = pause == BUS_RECONNECT_MIN;
                 sleep(pause).await;
                 pause = (pause * 2).min(BUS_RECONNECT_MAX);
+                // Who is linked hears also what is not kept; others ask for it when they
+                // are back.
+                let is_heard = mesh.is_handled_by_all(end);
+                if is_heard {
+                    bus.note_heard(end);
+                }
+                match made {
+                    // The stream was perhaps missing, and is there now.
+                    Ok(()) if is_first && !is_heard => {}
+                    Ok(()) => note_not_stored(bus, engine, &error),
+                    Err(error) => note_not_stored(bus, engine, &error),
+                }
             }
         }
     }
 }
 
-/// Puts one batch on the engine. The id of a piece is that of the attempt: what is
-/// put there again because it was lost must not be taken for a repetition.
-async fn put(
-    bus: &Arc<Bus>,
-    engine: &Engine,
-    told: Vec<Told>,
-    attempt: u64,
-) -> Result<(), MeshError> {
+/// Says once that the engine is there and does not keep what is told: nothing of it comes
+/// to the others meanwhile.
+fn note_not_stored(bus: &Bus, engine: &Engine, error: &MeshError) {
+    if engine.is_connected() && bus.note_storing(false) {
+        tracing::error!(
+            "the bus of the cluster keeps nothing of what this master tells the others, who hear \
+             it when it does: {}",
+            chain(error)
+        );
+    }
+}
+
+/// Puts one batch on the engine: all of its pieces, as those who are linked hear them
+/// also if it keeps none.
+async fn put(bus: &Arc<Bus>, engine: &Engine, told: Vec<Told>) -> Result<(), MeshError> {
     let (Some(first), Some(last)) = (told.first(), told.last()) else {
         return Ok(());
     };
     let (first, last) = (first.number, last.number);
-    let (of, piece_bytes) = (Arc::clone(bus), engine.piece_bytes_max());
+    let (of, piece_bytes) = (Arc::clone(bus), engine.piece_bytes_max()?);
     let pieces = spawn_blocking(move || of.seal(&told, piece_bytes));
     let pieces = pieces.await.map_err(std::io::Error::other)?;
-    let mut place = None;
-    for (n, piece) in pieces.into_iter().enumerate() {
-        let id = format!("{}-{first}-{attempt}-{n}", bus.life());
-        let stored = engine.store(&bus.options.own, piece, &id).await?;
-        place.get_or_insert(stored);
+    let (mut place, mut not_kept) = (None, None);
+    for piece in pieces {
+        match engine.store(&bus.options.own, piece).await {
+            Ok(stored) => {
+                place.get_or_insert(stored);
+            }
+            Err(MeshError::BusAway) => return Err(MeshError::BusAway),
+            Err(error) => {
+                not_kept.get_or_insert(error);
+            }
+        }
     }
-    if let Some(place) = place {
-        bus.note_stored(first - 1, last, place);
+    match (not_kept, place) {
+        (Some(error), _) => return Err(error),
+        (None, Some(place)) => bus.note_stored(first - 1, last, place),
+        (None, None) => {}
     }
     Ok(())
 }

@@ -209,7 +209,10 @@ impl Shared {
         true
     }
 
+    /// A peer says that it has handled all up to a number, of which it can only mean what
+    /// was told.
     pub(crate) fn record_acknowledged(&self, peer: &PeerId, number: u64) {
+        let number = number.min(*self.last.borrow());
         if let Some(dialled) = self.state().dialled.get_mut(peer) {
             dialled.acknowledged = dialled.acknowledged.max(number);
         }

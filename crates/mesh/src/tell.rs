@@ -28,12 +28,14 @@ pub(crate) async fn tell_of_bus(
     // What the log has forgotten already is not on the bus either.
     let mut lacks = Some(heard);
     loop {
+        let sealing = Arc::clone(&keys.borrow_and_update());
+        // After the key was read: one that was made because this peer was removed is not
+        // for it.
         if !mesh.is_pinned(key, peer) {
             return Err(MeshError::Unpinned {
                 dir: mesh.pins.dir().to_owned(),
             });
         }
-        let sealing = Arc::clone(&keys.borrow_and_update());
         if given != Some(sealing.epoch) {
             let shared = SharedKey(sealing.key.shared());
             write_frame(&mut writer, &Frame::Key(sealing.epoch, shared)).await?;
@@ -57,7 +59,8 @@ pub(crate) async fn tell_of_bus(
             _ = lacked.changed() => {
                 lacks = *lacked.borrow_and_update();
                 if let Some(number) = lacks {
-                    bus.put_again(number);
+                    // What it has handled it does not lack.
+                    bus.put_again(number.max(mesh.acknowledged_by(peer)));
                 }
             }
             () = sleep(PING_EVERY) => {}

@@ -32,18 +32,18 @@ pub(super) fn open(
     let answer: Arc<Answer> = Arc::new(move |path| {
         let is_asked = ["/", "/health", "/health/ready"].contains(&path);
         is_asked.then(|| match health.is_ready() {
-            // It serves its own minions, so that it keeps them.
-            true if is_bus_away(&mesh) => {
-                Page::text(200, "ready, but the bus of the cluster is away")
-            }
-            true => Page::text(200, "ready"),
+            true => Page::text(200, ready(&mesh)),
             false => Page::text(503, "not ready"),
         })
     });
     page_port::open(OPTION, SocketAddr::new(address, port), answer)
 }
 
-fn is_bus_away(mesh: &OnceLock<Mesh>) -> bool {
-    let bus = mesh.get().and_then(Mesh::bus);
-    bus.is_some_and(|bus| !bus.is_connected)
+/// Without the bus it serves its own minions all the same, so that it keeps them.
+fn ready(mesh: &OnceLock<Mesh>) -> &'static str {
+    match mesh.get().and_then(Mesh::bus) {
+        Some(bus) if !bus.is_connected => "ready, but the bus of the cluster is away",
+        Some(bus) if !bus.is_storing => "ready, but the bus of the cluster stores nothing",
+        _ => "ready",
+    }
 }

@@ -55,15 +55,20 @@ pub(super) fn open(
     Ok(page)
 }
 
-/// Whether the engine is there that carries what the masters tell each other.
+/// Whether the engine that carries what the masters tell each other is there and keeps it.
 fn cluster(on: &mut Instruments, master: &Master) {
     let Some(mesh) = master.cluster.as_ref().map(|of| of.mesh.clone()) else {
         return;
     };
     if mesh.bus().is_some() {
         let help = "Whether this master is connected to the bus of its cluster";
+        let of = mesh.clone();
         on.gauge("halite.cluster.bus.connected", help, move || {
-            number(mesh.bus().is_some_and(|bus| bus.is_connected).into())
+            number(of.bus().is_some_and(|bus| bus.is_connected).into())
+        });
+        let help = "Whether the bus of the cluster keeps what this master tells the others";
+        on.gauge("halite.cluster.bus.storing", help, move || {
+            number(mesh.bus().is_some_and(|bus| bus.is_storing).into())
         });
     }
 }

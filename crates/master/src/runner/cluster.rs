@@ -133,6 +133,7 @@ fn status(call: &Call<'_>) -> Ran {
         let bus = Map::from([
             ("servers", Value::List(servers.collect())),
             ("connected", bus.is_connected.into()),
+            ("storing", bus.is_storing.into()),
         ]);
         status.insert("bus", bus);
     }

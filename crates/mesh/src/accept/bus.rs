@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::{prove, take};
-use crate::error::chain;
+use crate::error::{MeshError, chain};
 use crate::handshakes::Origin;
-use crate::limits::REDIAL_MAX;
+use crate::limits::{HANDSHAKE_MAX, REDIAL_MAX};
 use crate::nats::Bus;
 use crate::nats::tunnel::{self, Opening};
 use crate::shared::Shared;
@@ -49,12 +49,13 @@ async fn take_opening(
     receiver: Arc<dyn Receiver>,
 ) {
     if !mesh.pins.peers().contains(&opening.from) {
-        let _ = opening.refuse(&bus).await;
+        let _ = timeout(HANDSHAKE_MAX, opening.refuse(&bus)).await;
         return;
     }
     let place = mesh.handshakes.begin(Origin::Bus(opening.from.clone()));
     let proven = async {
-        let wire: Wire = Box::new(opening.take(&bus).await?);
+        let taken = timeout(HANDSHAKE_MAX, opening.take(&bus)).await;
+        let wire: Wire = Box::new(taken.map_err(|_| MeshError::Silent)??);
         prove(&mesh, wire, None, place).await
     };
     take(&mesh, proven.await, receiver).await;

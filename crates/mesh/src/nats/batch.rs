@@ -94,7 +94,7 @@ pub(crate) fn encode(told: &[Told], begun: Instant) -> Vec<u8> {
 /// Reads the messages from `first` to `last`, and nothing else.
 pub(crate) fn decode(mut bytes: &[u8], first: u64, last: u64) -> Option<Vec<Entry>> {
     let mut entries = Vec::new();
-    let mut next = first;
+    let mut next = Some(first);
     while !bytes.is_empty() {
         let number = u64(&mut bytes)?;
         let at_ms = u64(&mut bytes)?;
@@ -104,10 +104,10 @@ pub(crate) fn decode(mut bytes: &[u8], first: u64, last: u64) -> Option<Vec<Entr
             name => Some(PeerId::parse(name).ok()?),
         };
         let message = text(&mut bytes)?.to_vec();
-        if number != next || number > last {
+        if Some(number) != next || number > last {
             return None;
         }
-        next += 1;
+        next = number.checked_add(1);
         entries.push(Entry {
             number,
             at_ms,
@@ -115,7 +115,8 @@ pub(crate) fn decode(mut bytes: &[u8], first: u64, last: u64) -> Option<Vec<Entr
             message,
         });
     }
-    (next.checked_sub(1) == Some(last)).then_some(entries)
+    let ends = entries.last().map(|entry| entry.number);
+    (ends == Some(last)).then_some(entries)
 }
 
 fn u64(bytes: &mut &[u8]) -> Option<u64> {
@@ -169,6 +170,15 @@ mod tests {
             assert_eq!(decode(&bytes, first, last), None);
         }
         assert_eq!(decode(&bytes[..bytes.len() - 1], 4, 5), None);
+        // A member may use any numbers.
+        let end = encode(
+            &[Told {
+                number: u64::MAX,
+                ..told(1, None, b"")
+            }],
+            begun,
+        );
+        assert_eq!(decode(&end, u64::MAX, u64::MAX).unwrap().len(), 1);
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl Book {
         let Some((head, content)) = self.open(sealed) else {
             return Taken::Nothing;
         };
-        if head.first > self.taken + 1 {
+        if head.first > self.taken.saturating_add(1) {
             self.parts = None;
             return Taken::Behind;
         }

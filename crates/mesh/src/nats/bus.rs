@@ -1,6 +1,7 @@
 //! A master's side of the bus: what all of its links share.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -12,12 +13,13 @@ use tokio::time::sleep;
 
 use super::batch::{HEAD_BYTES, Head, encode};
 use super::book::{Stored, context};
+use super::connection::Connection;
 use super::engine::Engine;
-use super::options::BusOptions;
+use super::options::{BusOptions, BusServer};
 use super::places::Places;
 use super::subjects::Subjects;
 use crate::error::MeshError;
-use crate::limits::{BUS_HELD_PIECES_MAX, BUS_RECONNECT_MAX};
+use crate::limits::{BUS_HELD_PIECES_MAX, BUS_PIECE_BYTES_MAX, BUS_RECONNECT_MAX};
 use crate::log::Told;
 use crate::peer::{Incarnation, PeerId};
 
@@ -28,6 +30,9 @@ pub struct BusStatus {
     pub servers: Vec<String>,
     /// Whether this master is connected to one.
     pub is_connected: bool,
+    /// Whether it keeps what this master tells, so far as is known: one without JetStream
+    /// or with a full disk does not.
+    pub is_storing: bool,
 }
 
 /// A key with which this master seals, and which one it is.
@@ -44,7 +49,8 @@ pub(crate) struct Bus {
     life: Incarnation,
     begun: Instant,
     engine: OnceLock<Engine>,
-    connected: watch::Sender<bool>,
+    connection: Arc<Connection>,
+    is_storing: AtomicBool,
     key: watch::Sender<Arc<SealingKey>>,
     places: Mutex<Places>,
     /// Changes when something is to be put on the engine again.
@@ -59,14 +65,16 @@ impl Bus {
             epoch: 1,
             key: BroadcastKey::generate(),
         };
+        let servers: Vec<String> = options.servers.iter().map(BusServer::shown).collect();
         Self {
             context: context(cluster, &options.own),
             subjects: Subjects::new(cluster),
+            connection: Arc::new(Connection::new(servers.join(", "))),
+            is_storing: AtomicBool::new(true),
             options,
             life,
             begun: Instant::now(),
             engine: OnceLock::new(),
-            connected: watch::Sender::new(false),
             key: watch::Sender::new(Arc::new(key)),
             places: Mutex::default(),
             wanted: watch::Sender::new(0),
@@ -76,9 +84,15 @@ impl Bus {
 
     pub(crate) fn status(&self) -> BusStatus {
         BusStatus {
-            servers: self.options.servers.iter().map(|of| of.shown()).collect(),
-            is_connected: *self.connected.borrow(),
+            servers: self.options.servers.iter().map(BusServer::shown).collect(),
+            is_connected: self.connection.is_up(),
+            is_storing: self.is_storing.load(Ordering::Relaxed),
         }
+    }
+
+    /// Whether the engine has kept what it was last given; whether that is new.
+    pub(crate) fn note_storing(&self, is_storing: bool) -> bool {
+        self.is_storing.swap(is_storing, Ordering::Relaxed) != is_storing
     }
 
     /// The engine, once this master has begun to connect to it.
@@ -94,8 +108,8 @@ impl Bus {
             if let Some(engine) = self.engine.get() {
                 return engine;
             }
-            let connected = self.connected.clone();
-            match Engine::connect(&self.options, self.subjects.clone(), connected).await {
+            let connection = Arc::clone(&self.connection);
+            match Engine::connect(&self.options, self.subjects.clone(), connection).await {
                 Ok(engine) => {
                     let _ = self.engine.set(engine);
                     continue;
@@ -108,11 +122,6 @@ impl Bus {
             }
             sleep(BUS_RECONNECT_MAX).await;
         }
-    }
-
-    /// This life of the master.
-    pub(crate) fn life(&self) -> Incarnation {
-        self.life
     }
 
     /// What this master's clock shows: milliseconds of its life.
@@ -169,6 +178,12 @@ impl Bus {
         self.places().note_stored(after, last, sequence);
     }
 
+    /// All who are linked have heard the messages up to a number, which the engine did not
+    /// keep.
+    pub(crate) fn note_heard(&self, number: u64) {
+        self.places().note_heard(number);
+    }
+
     /// What a peer is told that has handled all up to a number.
     pub(crate) fn stored_after(&self, handled: u64) -> Stored {
         let places = self.places();
@@ -215,6 +230,10 @@ impl Bus {
     }
 
     fn hand(&self, subject: &str, piece: Bytes) {
+        // No master says so much at once: whoever does is to fill no memory.
+        if piece.len() > BUS_PIECE_BYTES_MAX {
+            return;
+        }
         let Some(peer) = self.subjects.teller(subject) else {
             return;
         };

@@ -2,23 +2,25 @@
 //! The only files that know the NATS client are this one, `bus` and `tunnel`.
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{
     Config, DiscardPolicy, RawMessageErrorKind, RetentionPolicy, StorageType,
 };
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectOptions, Event, Subscriber};
+use async_nats::{Client, ConnectOptions, Subscriber};
 use bytes::Bytes;
-use tokio::sync::watch;
+use tokio::time::sleep;
 
+use super::connection::Connection;
 use super::options::{BusCredentials, BusOptions};
 use super::subjects::Subjects;
 use crate::error::MeshError;
 use crate::limits::{
-    BUS_ANSWER_MAX, BUS_PIECE_BYTES_MAX, BUS_QUEUE_MESSAGES_MAX, BUS_RECONNECT_MAX,
-    BUS_RECONNECT_MIN, REPLAY_AGE, REPLAY_BYTES_MAX, REPLAY_MESSAGES_MAX,
+    BUS_ANSWER_MAX, BUS_LOOK_EVERY, BUS_PAYLOAD_BYTES_MIN, BUS_PIECE_BYTES_MAX,
+    BUS_QUEUE_MESSAGES_MAX, BUS_RECONNECT_MAX, BUS_RECONNECT_MIN, REPLAY_AGE, REPLAY_BYTES_MAX,
+    REPLAY_MESSAGES_MAX,
 };
 use crate::peer::PeerId;
 
@@ -27,7 +29,7 @@ pub(crate) struct Engine {
     pub(crate) client: Client,
     context: Context,
     subjects: Subjects,
-    connected: watch::Receiver<bool>,
+    connection: Arc<Connection>,
 }
 
 impl Engine {
@@ -35,15 +37,13 @@ impl Engine {
     pub(crate) async fn connect(
         options: &BusOptions,
         subjects: Subjects,
-        connected: watch::Sender<bool>,
+        connection: Arc<Connection>,
     ) -> Result<Self, MeshError> {
-        let state = connected.subscribe();
-        let servers: Vec<String> = options.servers.iter().map(|of| of.shown()).collect();
-        let shown = servers.join(", ");
+        let noted = Arc::clone(&connection);
         let scheme = if options.tls { "tls" } else { "nats" };
+        let servers = options.servers.iter();
         let addresses: Vec<String> = servers
-            .iter()
-            .map(|server| format!("{scheme}://{server}"))
+            .map(|server| format!("{scheme}://{}", server.shown()))
             .collect();
         let mut connect = ConnectOptions::new()
             .name(format!("halite master {}", options.own))
@@ -55,7 +55,7 @@ impl Engine {
             .ping_interval(BUS_ANSWER_MAX)
             .reconnect_delay_callback(pause)
             .event_callback(move |event| {
-                note(&event, &shown, &connected);
+                noted.note(&event);
                 std::future::ready(())
             });
         if options.tls {
@@ -87,19 +87,27 @@ impl Engine {
             client,
             context,
             subjects,
-            connected: state,
+            connection,
         })
     }
 
     /// Whether the engine is there.
     pub(crate) fn is_connected(&self) -> bool {
-        *self.connected.borrow()
+        self.connection.is_up()
     }
 
     /// Waits until the engine is there.
     pub(crate) async fn wait_connected(&self) {
-        let mut connected = self.connected.clone();
+        let mut connected = self.connection.changes();
         let _ = connected.wait_for(|is| *is).await;
+    }
+
+    /// Follows the client's state, for as long as it is polled.
+    pub(crate) async fn follow(&self) {
+        loop {
+            self.connection.note_state(&self.client.connection_state());
+            sleep(BUS_LOOK_EVERY).await;
+        }
     }
 
     /// Makes the stream if it is not there.
@@ -123,25 +131,26 @@ impl Engine {
     }
 
     /// How large a sealed piece may be.
-    pub(crate) fn piece_bytes_max(&self) -> usize {
+    ///
+    /// # Errors
+    /// When the engine takes so little that links would not work either.
+    pub(crate) fn piece_bytes_max(&self) -> Result<usize, MeshError> {
         // The engine counts the head of a message too.
         const HEAD: usize = 512;
-        let allowed = self.client.max_payload().saturating_sub(HEAD);
-        allowed.min(BUS_PIECE_BYTES_MAX)
+        let bytes = self.client.max_payload();
+        if bytes < BUS_PAYLOAD_BYTES_MIN {
+            return Err(MeshError::BusPayload { bytes });
+        }
+        Ok((bytes - HEAD).min(BUS_PIECE_BYTES_MAX))
     }
 
-    /// Puts a piece on the engine: its place in the stream, when it is kept.
-    pub(crate) async fn store(
-        &self,
-        own: &PeerId,
-        piece: Vec<u8>,
-        id: &str,
-    ) -> Result<u64, MeshError> {
-        let mut connected = self.connected.clone();
-        let message = PublishMessage::build().payload(piece.into()).message_id(id);
+    /// Puts a piece on the engine: its place in the stream, when it is kept. It has no id
+    /// at the engine: whoever may use that could have it taken for a repetition.
+    pub(crate) async fn store(&self, own: &PeerId, piece: Vec<u8>) -> Result<u64, MeshError> {
+        let mut connected = self.connection.changes();
         let stored = async {
             let subject = self.subjects.told_by(own);
-            let sent = self.context.send_publish(subject, message).await;
+            let sent = self.context.publish(subject, piece.into()).await;
             sent.map_err(failed)?.await.map_err(failed)
         };
         tokio::select! {
@@ -187,26 +196,6 @@ fn pause(attempts: usize) -> Duration {
     match attempts {
         0 | 1 => Duration::ZERO,
         _ => (BUS_RECONNECT_MIN * factor).min(BUS_RECONNECT_MAX),
-    }
-}
-
-/// Says once that the engine is away or back.
-fn note(event: &Event, servers: &str, connected: &watch::Sender<bool>) {
-    match event {
-        Event::Connected => {
-            connected.send_replace(true);
-            tracing::info!("connected to the bus of the cluster at {servers}");
-        }
-        Event::Disconnected => {
-            connected.send_replace(false);
-            tracing::warn!(
-                "the bus of the cluster at {servers} is away: this master serves its own \
-                 minions, and tells the others what they miss when it is back"
-            );
-        }
-        Event::ServerError(error) => tracing::error!("the bus of the cluster refuses: {error}"),
-        Event::SlowConsumer(_) => tracing::debug!("the bus is faster than this master"),
-        other => tracing::debug!("the bus of the cluster: {other}"),
     }
 }
 

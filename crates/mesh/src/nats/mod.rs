@@ -13,6 +13,7 @@
 mod batch;
 mod book;
 mod bus;
+mod connection;
 mod engine;
 mod options;
 mod places;

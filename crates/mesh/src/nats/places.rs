@@ -3,9 +3,9 @@
 //! Pure: time comes in.
 
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::limits::{BUS_AGAIN_EVERY, BUS_PLACES_MAX};
+use crate::limits::{BUS_AGAIN_MAX, BUS_AGAIN_MIN, BUS_PLACES_MAX};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -16,7 +16,8 @@ pub(crate) struct Places {
     places: VecDeque<(u64, u64)>,
     /// A peer lacks what follows this number, and the engine has it no more.
     again: Option<u64>,
-    said_again: Option<Instant>,
+    /// When something was last put there again, and how soon it may be the next time.
+    said_again: Option<(Instant, Duration)>,
 }
 
 impl Places {
@@ -39,6 +40,12 @@ impl Places {
         self.stored = last;
     }
 
+    /// All who are linked have the messages up to a number without the engine: the next
+    /// ones are told. Whoever comes later does not find these, and says so.
+    pub(crate) fn note_heard(&mut self, number: u64) {
+        self.stored = self.stored.max(number);
+    }
+
     /// Where a peer finds what follows a number.
     pub(crate) fn after(&self, number: u64) -> u64 {
         let at = self.places.partition_point(|(of, _)| *of <= number);
@@ -50,15 +57,28 @@ impl Places {
     }
 
     /// A peer lacks what follows a number, and does not find it. Whether it is put
-    /// there again, which is done once in a while, for all that lack it.
+    /// there again, for all that lack it: ever more seldom while it is asked for, as a
+    /// peer that says so without need would fill the engine with all that is kept.
     pub(crate) fn put_again(&mut self, now: Instant, number: u64) -> bool {
-        let is_soon = self
-            .said_again
-            .is_some_and(|said| now.saturating_duration_since(said) < BUS_AGAIN_EVERY);
-        if is_soon || number >= self.stored {
+        if number >= self.stored {
             return false;
         }
-        self.said_again = Some(now);
+        let pause = match self.said_again {
+            None => BUS_AGAIN_MIN,
+            Some((said, pause)) => {
+                let since = now.saturating_duration_since(said);
+                if since < pause {
+                    return false;
+                }
+                let is_long_ago = since >= pause * 4;
+                if is_long_ago {
+                    BUS_AGAIN_MIN
+                } else {
+                    (pause * 2).min(BUS_AGAIN_MAX)
+                }
+            }
+        };
+        self.said_again = Some((now, pause));
         self.again = Some(number);
         true
     }
@@ -101,8 +121,23 @@ mod tests {
         assert_eq!(places.next_after(), 4);
         places.note_stored(4, 9, 1);
         assert_eq!((places.after(5), places.after(3)), (1, 12));
-        assert!(places.put_again(now + BUS_AGAIN_EVERY, 2));
+        assert!(places.put_again(now + BUS_AGAIN_MIN, 2));
         assert_eq!(places.next_after(), 2);
+    }
+
+    #[test]
+    fn who_asks_again_and_again_is_served_ever_more_seldom() {
+        let start = Instant::now();
+        let mut places = Places::default();
+        places.note_stored(0, 9, 1);
+        let ask = |places: &mut Places, second| {
+            places.put_again(start + Duration::from_secs(second), second % 8)
+        };
+        let served = (0..600).filter(|second| ask(&mut places, *second)).count();
+        assert!((8..=16).contains(&served), "{served}");
+        // Whoever loses something much later does not wait.
+        assert!(ask(&mut places, 900));
+        assert!(ask(&mut places, 901));
     }
 
     #[test]

@@ -5,31 +5,41 @@
 //! Pieces are numbered: the engine may lose what it does not keep, which ends the
 //! link, and what somebody says again is ignored.
 
-use async_nats::{Message, Subscriber};
+use std::cmp::Ordering;
+
+use async_nats::{Message, Subject, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use halite_crypto::random_bytes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
+use tokio::sync::mpsc;
 
 use super::bus::Bus;
 use super::engine::{Engine, failed};
 use super::subjects::End;
 use crate::error::MeshError;
-use crate::limits::{BUS_LINK_BYTES, BUS_LINK_PIECE_BYTES};
+use crate::limits::{BUS_LINK_BYTES, BUS_LINK_PIECE_BYTES, BUS_QUEUE_MESSAGES_MAX};
 use crate::peer::PeerId;
 
 /// The answer to who opens a link.
 const OPENED: &[u8] = b"opened";
 const REFUSED: &[u8] = b"refused";
 
+/// Where answers are wanted: what the client makes for its requests, and never a subject
+/// on which something else is said.
+const INBOX: &str = "_INBOX.";
+
 const LINK_BYTES: usize = 16;
+
+const NUMBER_BYTES: usize = 8;
 
 /// Somebody wants a link, and says who it is.
 pub(crate) struct Opening {
     /// Who it says it is.
     pub(crate) from: PeerId,
     link: u128,
-    message: Message,
+    /// Where it hears whether it is taken.
+    reply: Subject,
 }
 
 /// Opens a link to a peer.
@@ -38,6 +48,7 @@ pub(crate) async fn dial(bus: &Bus, peer: &PeerId) -> Result<DuplexStream, MeshE
     if !engine.is_connected() {
         return Err(MeshError::BusAway);
     }
+    engine.piece_bytes_max()?;
     let link = u128::from_be_bytes(random_bytes());
     let heard = engine
         .subscribe(bus.subjects.said_by(End::Listener, link))
@@ -61,13 +72,14 @@ pub(crate) async fn listen(bus: &Bus) -> Result<Subscriber, MeshError> {
     engine.subscribe(bus.subjects.open(&bus.options.own)).await
 }
 
-/// Reads who wants a link; `None` if it does not say.
+/// Reads who wants a link; `None` if it does not say, or wants no answer.
 pub(crate) fn opening(message: Message) -> Option<Opening> {
+    let reply = message.reply.filter(|reply| reply.starts_with(INBOX))?;
     let (link, from) = message.payload.split_first_chunk::<LINK_BYTES>()?;
     Some(Opening {
         from: PeerId::parse(std::str::from_utf8(from).ok()?).ok()?,
         link: u128::from_be_bytes(*link),
-        message,
+        reply,
     })
 }
 
@@ -87,9 +99,7 @@ impl Opening {
     }
 
     async fn answer(&self, engine: &Engine, answer: &'static [u8]) -> Result<(), MeshError> {
-        let Some(reply) = self.message.reply.clone() else {
-            return Ok(());
-        };
+        let reply = self.reply.clone();
         let sent = engine.client.publish(reply, Bytes::from_static(answer));
         sent.await.map_err(failed)
     }
@@ -124,23 +134,112 @@ async fn say(client: &async_nats::Client, subject: &str, mut reader: ReadHalf<Du
     }
 }
 
+/// Hears the other end, until it ends the link or a piece is missing.
 async fn hear(mut heard: Subscriber, mut writer: WriteHalf<DuplexStream>) {
-    let mut next = 0;
-    while let Some(message) = heard.next().await {
-        let Some((number, bytes)) = message.payload.split_first_chunk() else {
-            continue;
-        };
-        let number = u64::from_be_bytes(*number);
-        if number > next || (number == next && writer.write_all(bytes).await.is_err()) {
-            return;
+    let (sender, mut pieces) = mpsc::channel::<Bytes>(BUS_QUEUE_MESSAGES_MAX);
+    // Never waits: what waits for a slow reader is counted here, where pieces are short,
+    // and not by the client, which counts messages of any length.
+    let take = async move {
+        let mut next = 0;
+        while let Some(message) = heard.next().await {
+            let piece = match next_piece(next, message.payload) {
+                Next::Repeated => continue,
+                Next::Ends => return,
+                Next::Piece(piece) => piece,
+            };
+            if sender.try_send(piece).is_err() {
+                return;
+            }
+            next += 1;
         }
-        next += u64::from(number == next);
+    };
+    let write = async {
+        while let Some(piece) = pieces.recv().await {
+            if writer.write_all(&piece).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::pin!(write);
+    tokio::select! {
+        () = take => write.await,
+        () = &mut write => {}
+    }
+}
+
+/// What a message of a link is.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    Piece(Bytes),
+    /// Somebody says again what was said.
+    Repeated,
+    /// The end, a gap, or nothing that a master says.
+    Ends,
+}
+
+fn next_piece(next: u64, mut said: Bytes) -> Next {
+    if said.len() > NUMBER_BYTES + BUS_LINK_PIECE_BYTES {
+        return Next::Ends;
+    }
+    let Some(number) = said.first_chunk().map(|number| u64::from_be_bytes(*number)) else {
+        return Next::Ends;
+    };
+    match number.cmp(&next) {
+        Ordering::Less => Next::Repeated,
+        Ordering::Greater => Next::Ends,
+        Ordering::Equal => Next::Piece(said.split_off(NUMBER_BYTES)),
     }
 }
 
 fn numbered(number: u64, bytes: &[u8]) -> Bytes {
-    let mut said = Vec::with_capacity(8 + bytes.len());
+    let mut said = Vec::with_capacity(NUMBER_BYTES + bytes.len());
     said.extend_from_slice(&number.to_be_bytes());
     said.extend_from_slice(bytes);
     said.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_come_in_order_once_and_short() {
+        let piece = |of: &'static [u8]| Next::Piece(Bytes::from_static(of));
+        assert_eq!(next_piece(3, numbered(3, b"three")), piece(b"three"));
+        assert_eq!(next_piece(3, numbered(2, b"two")), Next::Repeated);
+        assert_eq!(next_piece(3, numbered(4, b"four")), Next::Ends);
+        assert_eq!(next_piece(3, numbered(u64::MAX, b"")), Next::Ends);
+        assert_eq!(next_piece(3, Bytes::from_static(b"junk")), Next::Ends);
+        let longest = [7; BUS_LINK_PIECE_BYTES];
+        let is_piece = |next| matches!(next, Next::Piece(_));
+        assert!(is_piece(next_piece(0, numbered(0, &longest))));
+        let too_long = [7; BUS_LINK_PIECE_BYTES + 1];
+        assert_eq!(next_piece(0, numbered(0, &too_long)), Next::Ends);
+    }
+
+    #[test]
+    fn only_who_waits_for_an_answer_opens_a_link() {
+        let asks = |reply: Option<&str>| {
+            let mut payload = 7u128.to_be_bytes().to_vec();
+            payload.extend_from_slice(b"m2");
+            opening(Message {
+                subject: "halite.c.open.m1".into(),
+                reply: reply.map(Subject::from),
+                payload: payload.into(),
+                headers: None,
+                status: None,
+                description: None,
+                length: 0,
+            })
+        };
+        assert_eq!(asks(Some("_INBOX.abc")).unwrap().from.as_str(), "m2");
+        for elsewhere in [
+            "$JS.API.STREAM.PURGE.HALITE_c",
+            "halite.c.told.m1",
+            "_INBOX",
+        ] {
+            assert!(asks(Some(elsewhere)).is_none(), "{elsewhere}");
+        }
+        assert!(asks(None).is_none());
+    }
 }

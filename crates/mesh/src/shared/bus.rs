@@ -31,6 +31,12 @@ impl Shared {
         state.dialled.get(peer).map_or(0, |of| of.acknowledged)
     }
 
+    /// Whether somebody is linked, and all who are have handled a message.
+    pub(crate) fn is_handled_by_all(&self, number: u64) -> bool {
+        let acknowledged = self.acknowledged();
+        !acknowledged.is_empty() && acknowledged.iter().all(|of| *of >= number)
+    }
+
     fn is_own(&self, peer: &PeerId) -> bool {
         self.bus
             .as_ref()

@@ -12,8 +12,10 @@ use crate::place::{Carrier, Heard, LONG, Place, name};
 /// Somebody who has what it takes to sign in at the engine, and no key of a master.
 async fn stranger(carrier: &Carrier) -> Client {
     let engine = carrier.engine();
-    let (user, password) = engine.login().unwrap();
-    let mut options = ConnectOptions::with_user_and_password(user.to_owned(), password.to_owned());
+    let mut options = ConnectOptions::new();
+    if let Some((user, password)) = engine.login() {
+        options = options.user_and_password(user.to_owned(), password.to_owned());
+    }
     if let Some(tls) = &engine.tls {
         options = options.add_root_certificates(tls.ca.clone());
     }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod bus;
+mod engines;
 mod place;
 
 use std::time::Duration;

@@ -28,43 +28,56 @@ static KEYS: LazyLock<Vec<PrivateKey>> = LazyLock::new(|| {
 /// What carries what masters tell.
 pub(crate) enum Carrier {
     Direct,
-    Nats(Box<Nats>),
+    /// One engine, or several that are one.
+    Nats(Vec<Nats>),
 }
 
 impl Carrier {
     /// An engine with TLS and a password.
     pub(crate) fn nats() -> Option<Self> {
-        Nats::for_test(&Wanted::default().password("secret").tls())
-            .map(Box::new)
-            .map(Self::Nats)
+        Self::nats_with(&Wanted::default().password("secret").tls())
     }
 
-    /// The engine.
+    pub(crate) fn nats_with(wanted: &Wanted) -> Option<Self> {
+        Nats::for_test(wanted).map(|nats| Self::Nats(vec![nats]))
+    }
+
+    /// The engine; the first of several.
     pub(crate) fn engine(&self) -> &Nats {
+        &self.engines()[0]
+    }
+
+    pub(crate) fn engines(&self) -> &[Nats] {
         match self {
-            Self::Nats(nats) => nats,
+            Self::Nats(engines) => engines,
             Self::Direct => panic!("there is no engine"),
         }
     }
 
     fn options(&self, own: &str) -> Option<BusOptions> {
-        let Self::Nats(nats) = self else {
+        let Self::Nats(engines) = self else {
             return None;
         };
-        let (user, password) = nats.login().unwrap();
+        let nats = self.engine();
+        let server = |nats: &Nats| BusServer {
+            host: nats.address.ip().to_string(),
+            port: nats.address.port(),
+        };
+        let credentials = match (&nats.credentials, nats.login()) {
+            (Some(file), _) => BusCredentials::File(file.clone()),
+            (None, Some((user, password))) => {
+                BusCredentials::Password(user.to_owned(), Secret::new(password.to_owned()))
+            }
+            (None, None) => BusCredentials::None,
+        };
+        let tls = nats.tls.as_ref();
         Some(BusOptions {
             own: PeerId::parse(own).unwrap(),
-            servers: vec![BusServer {
-                host: nats.address.ip().to_string(),
-                port: nats.address.port(),
-            }],
-            tls: nats.tls.is_some(),
-            ca: nats.tls.as_ref().map(|tls| tls.ca.clone()),
-            certificate: None,
-            credentials: BusCredentials::Password(
-                user.to_owned(),
-                Secret::new(password.to_owned()),
-            ),
+            servers: engines.iter().map(server).collect(),
+            tls: tls.is_some(),
+            ca: tls.map(|tls| tls.ca.clone()),
+            certificate: tls.map(|tls| (tls.cert.clone(), tls.key.clone())),
+            credentials,
         })
     }
 }

@@ -41,7 +41,7 @@ pub use accept::Listener;
 pub use error::MeshError;
 pub use join::{Conversation, JoinLink, Joins, Turn, converse};
 pub use mesh::Mesh;
-pub use nats::{BusCredentials, BusOptions, BusServer, BusStatus};
+pub use nats::{BusCredentials, BusOptions, BusServer, BusStatus, Register};
 pub use peer::{Incarnation, PeerAddress, PeerId, Way};
 pub use pins::Pins;
 pub use shared::{LogStatus, MeshOptions, PeerStatus};

@@ -83,6 +83,9 @@ pub(crate) const BUS_LINK_BYTES: usize = 64 * 1024;
 /// Bytes of one message of such a link. A longer one ends it.
 pub(crate) const BUS_LINK_PIECE_BYTES: usize = 16 * 1024;
 
+/// Bytes of a value that all masters of a cluster see.
+pub(crate) const REGISTER_BYTES_MAX: usize = 1024;
+
 /// A connection whose other end has not proven itself by then is closed.
 pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 

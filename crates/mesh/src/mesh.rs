@@ -12,7 +12,7 @@ use crate::dial::keep_dialling;
 use crate::error::MeshError;
 use crate::join::Joins;
 use crate::limits::{HEARD_EVERY, PEERS_MAX, PINS_EVERY};
-use crate::nats::{Bus, BusStatus};
+use crate::nats::{Bus, BusStatus, Engine, Register, register};
 use crate::peer::{Incarnation, PeerAddress, PeerId};
 use crate::publish::publish_all;
 use crate::shared::{LogStatus, MeshOptions, PeerStatus, Shared};
@@ -155,6 +155,27 @@ impl Mesh {
     /// The bus, if there is one.
     pub fn bus(&self) -> Option<BusStatus> {
         self.0.bus.as_ref().map(|bus| bus.status())
+    }
+
+    /// The value that all masters of the cluster see.
+    ///
+    /// # Errors
+    /// When there is no bus, or it does not answer.
+    pub async fn register(&self) -> Result<Register, MeshError> {
+        register::read(self.engine()?).await
+    }
+
+    /// Sets that value, if it has this serial number; its new number, or none if it has
+    /// another one, and is as it was.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register); it may be set all the same.
+    pub async fn set_register(&self, serial: u64, value: &[u8]) -> Result<Option<u64>, MeshError> {
+        register::set(self.engine()?, serial, value).await
+    }
+
+    fn engine(&self) -> Result<&Engine, MeshError> {
+        self.0.bus.as_ref().ok_or(MeshError::BusAway)?.engine()
     }
 
     /// Keeps the links until it is dropped: takes connections of peers, dials

@@ -2,15 +2,20 @@
 //! at one of them is so at all.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
-use halite_integration_tests::{Fleet, Kind, Master, START, until};
+use halite_integration_tests::proxy::Proxy;
+use halite_integration_tests::{Fleet, Kind, Master, MasterPlan, START, until};
 use halite_test_services::{Nats, Wanted};
 use serde_json::Value;
 
 const POOL_PORT: u16 = 4521;
+/// Where the cable from a master to the bus begins, at that master's address.
+const BUS_CABLE_PORT: u16 = 4523;
+
 const SECRET: &str = "a secret of this test";
 
 /// Masters with directories of their own; nothing runs yet.
@@ -19,6 +24,8 @@ pub(crate) struct IsolatedCluster {
     pub(crate) fleet: Fleet,
     /// What carries what they tell each other; without one, links.
     pub(crate) bus: Option<Nats>,
+    /// From each master to the bus, where they are to be cut.
+    pub(crate) cables: Vec<Proxy>,
 }
 
 impl IsolatedCluster {
@@ -33,14 +40,45 @@ impl IsolatedCluster {
         bus.map(|bus| Self::lay_with(count, Some(bus))).transpose()
     }
 
+    /// The same on a bus without TLS, with a cable from each master to it; `plan` lays a
+    /// master.
+    pub(crate) fn lay_on_cabled_bus(
+        count: usize,
+        plan: impl Fn(MasterPlan<'_>) -> MasterPlan<'_>,
+    ) -> Result<Option<Self>> {
+        let Some(bus) = Nats::for_test(&Wanted::default().password("of-the-bus")) else {
+            return Ok(None);
+        };
+        let fleet = Fleet::new("isolated")?;
+        let lay = |n| plan(fleet.master(&format!("m{n}"), Kind::Ours)).lay();
+        let masters = (1..=count).map(lay).collect::<Result<Vec<_>>>()?;
+        let cables = masters.iter().map(|master| {
+            let here = SocketAddr::from((master.address().ip(), BUS_CABLE_PORT));
+            Proxy::from(here, bus.address)
+        });
+        let cables = cables.collect::<Result<_>>()?;
+        Self::of(fleet, masters, Some(bus), cables).map(Some)
+    }
+
     fn lay_with(count: usize, bus: Option<Nats>) -> Result<Self> {
         let fleet = Fleet::new("isolated")?;
         let lay = |n| fleet.master(&format!("m{n}"), Kind::Ours).lay();
         let masters = (1..=count).map(lay).collect::<Result<Vec<_>>>()?;
+        Self::of(fleet, masters, bus, Vec::new())
+    }
+
+    fn of(
+        fleet: Fleet,
+        masters: Vec<Master>,
+        bus: Option<Nats>,
+        cables: Vec<Proxy>,
+    ) -> Result<Self> {
+        let count = masters.len();
         let isolated = Self {
             masters,
             fleet,
             bus,
+            cables,
         };
         for n in 0..count {
             isolated.configure(n, SECRET)?;
@@ -64,7 +102,7 @@ impl IsolatedCluster {
             self.fleet.path().display(),
             self.ip(n),
             self.pki(n).display(),
-            self.bus_options(),
+            self.bus_options(n),
         );
         let dir = self.masters[n].dir().join("master.d");
         fs::create_dir_all(&dir)?;
@@ -72,13 +110,20 @@ impl IsolatedCluster {
         Ok(())
     }
 
-    fn bus_options(&self) -> String {
+    fn bus_options(&self, n: usize) -> String {
         let Some(bus) = &self.bus else {
             return String::new();
         };
         let ca = bus.tls.as_ref().map(|tls| tls.ca.display().to_string());
         let ca = ca.map_or_else(String::new, |ca| format!("cluster_bus_ca: {ca}\n"));
-        format!("cluster_bus: {}\n{ca}", bus.url())
+        let url = match self.cables.get(n) {
+            Some(cable) => {
+                let there = bus.address.to_string();
+                bus.url().replace(&there, &cable.request().to_string())
+            }
+            None => bus.url(),
+        };
+        format!("cluster_bus: {url}\n{ca}")
     }
 
     /// The cluster's directory of one master.

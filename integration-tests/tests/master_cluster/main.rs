@@ -14,6 +14,7 @@ mod fleets;
 mod history;
 mod hot_list;
 mod isolated;
+mod lease;
 mod members;
 mod monitored;
 mod once;

@@ -8,6 +8,7 @@ pub(crate) mod copies;
 pub(crate) mod drain;
 pub(crate) mod grants;
 pub(crate) mod joining;
+pub(crate) mod lease;
 pub(crate) mod message;
 pub(crate) mod secret;
 pub(crate) mod settings;
@@ -31,6 +32,7 @@ use self::copies::Copies;
 use self::drain::Drain;
 use self::grants::{Grant, Grants};
 use self::joining::join_if_new;
+use self::lease::SharedLease;
 use self::message::Message;
 use self::secret::ClusterSecret;
 use self::settings::ClusterSettings;
@@ -85,6 +87,8 @@ pub(crate) struct Cluster {
     /// The lives of peers that hand their minions over, or have.
     drained: Mutex<BTreeMap<PeerId, Incarnation>>,
     lead: Mutex<Lead>,
+    /// Who does what is to be done once, where there is an arbiter.
+    pub(crate) lease: Option<SharedLease>,
     own_dir: PathBuf,
     /// The peers that were connected when it was last looked at, and whether they
     /// all use the same cache directory.
@@ -164,6 +168,7 @@ impl Cluster {
         let root = DerivationRoot::of_key(identity.private(), SESSIONS)?;
         Ok(Self {
             grants: Grants::begin(root, (own.clone(), life), settings.session_s, now_s()),
+            lease: (settings.bus.is_some()).then(|| SharedLease::new(&mesh, &own)),
             settings,
             lead: Mutex::new(Lead::new(own.clone(), Instant::now())),
             drain: Drain::default(),
@@ -252,13 +257,19 @@ impl Cluster {
 
     /// Whether this master does what is to be done once.
     pub(crate) fn leads(&self) -> bool {
+        if let Some(lease) = &self.lease {
+            return lease.is_held();
+        }
         let is_linked = self.mesh.is_linked_to_all();
         self.lead().leads(Instant::now(), is_linked)
     }
 
-    /// The master that does, as this one sees it.
-    pub(crate) fn first(&self) -> PeerId {
-        self.lead().first().clone()
+    /// The name of the master that does, as this one sees it; empty if none does.
+    pub(crate) fn first(&self) -> String {
+        match &self.lease {
+            Some(lease) => lease.holder(),
+            None => self.lead().first().to_string(),
+        }
     }
 
     /// A peer has connected; told if the link to it was cut.
@@ -266,7 +277,14 @@ impl Cluster {
         let members = self.mesh.peers();
         let mut lead = self.lead();
         lead.retain(|peer| members.iter().any(|of| of.peer == *peer));
-        lead.is_up(Instant::now(), peer, life)
+        let met = lead.is_up(Instant::now(), peer, life)?;
+        Some(match &self.lease {
+            Some(lease) => Met {
+                led: lease.is_held(),
+                ..met
+            },
+            None => met,
+        })
     }
 
     /// A peer is away.

@@ -21,6 +21,7 @@ pub mod history;
 pub mod jobs;
 pub mod lane;
 pub(crate) mod lead;
+pub(crate) mod lease;
 pub mod meant;
 pub mod mine;
 pub mod missed;

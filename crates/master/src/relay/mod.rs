@@ -47,6 +47,9 @@ impl Relay {
     /// Ends the links, when the peers that are linked have handled what they were
     /// told or take too long.
     pub(crate) async fn stop(self) {
+        if let Some(lease) = &self.cluster.lease {
+            lease.give_up().await;
+        }
         self.cluster.mesh.all_acknowledged(PEERS_HANDLE_MAX).await;
         for task in self.tasks {
             task.abort();
@@ -93,9 +96,15 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
     let links = tokio::spawn(async move {
         mesh.run(listener, Arc::new(receiver)).await;
     });
+    let leading = Arc::clone(&cluster);
+    let leasing = tokio::spawn(async move {
+        if let Some(lease) = &leading.lease {
+            lease.keep().await;
+        }
+    });
     Some(Relay {
         cluster,
-        tasks: vec![links, tap, resending],
+        tasks: vec![links, tap, resending, leasing],
     })
 }
 

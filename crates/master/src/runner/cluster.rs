@@ -124,7 +124,8 @@ fn status(call: &Call<'_>) -> Ran {
         ("connected", names(is_connected)),
         ("away", names(is_away)),
         ("runs_schedule", cluster.leads().into()),
-        ("first", cluster.first().as_str().into()),
+        ("first", cluster.first().into()),
+        ("exclusive", cluster.lease.is_some().into()),
         ("half", peers.iter().any(is_away).into()),
         ("drain", stage(cluster).into()),
     ]);

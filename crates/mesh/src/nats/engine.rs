@@ -27,8 +27,8 @@ use crate::peer::PeerId;
 /// A connection to the engine, which comes back by itself.
 pub(crate) struct Engine {
     pub(crate) client: Client,
-    context: Context,
-    subjects: Subjects,
+    pub(super) context: Context,
+    pub(super) subjects: Subjects,
     connection: Arc<Connection>,
 }
 

@@ -17,6 +17,7 @@ mod connection;
 mod engine;
 mod options;
 mod places;
+pub(crate) mod register;
 mod subjects;
 pub(crate) mod tunnel;
 
@@ -25,3 +26,4 @@ pub(crate) use bus::Bus;
 pub use bus::BusStatus;
 pub(crate) use engine::Engine;
 pub use options::{BusCredentials, BusOptions, BusServer};
+pub use register::Register;

@@ -13,6 +13,7 @@ use crate::peer::PeerId;
 pub(crate) struct Subjects {
     prefix: String,
     stream: String,
+    register_stream: String,
 }
 
 /// An end of a link through the engine.
@@ -30,12 +31,24 @@ impl Subjects {
         Self {
             prefix: format!("halite.{cluster}"),
             stream: format!("HALITE_{cluster}"),
+            // Never the name of a stream above: those have `_` there.
+            register_stream: format!("HALITE-LEASE_{cluster}"),
         }
     }
 
     /// The stream that keeps what masters tell.
     pub(crate) fn stream(&self) -> &str {
         &self.stream
+    }
+
+    /// The stream that keeps the register.
+    pub(crate) fn register_stream(&self) -> String {
+        self.register_stream.clone()
+    }
+
+    /// Where the register is set.
+    pub(crate) fn register(&self) -> String {
+        format!("{}.lease", self.prefix)
     }
 
     /// What a master tells all others.

@@ -151,3 +151,34 @@ async fn who_may_use_the_engine_reads_forges_and_repeats_nothing() {
     assert!(masters[0].mesh.copied(last, LONG).await);
     assert!(masters[0].heard.try_recv().is_err());
 }
+
+#[tokio::test]
+async fn a_register_is_set_by_whoever_knows_its_number() {
+    let Some(carrier) = Carrier::nats() else {
+        return;
+    };
+    let place = Place::new(carrier, 2);
+    let masters = place.begin_all("c").await;
+    let [one, other] = [&masters[0].mesh, &masters[1].mesh];
+    // Nobody has made its place before.
+    let begun = async {
+        loop {
+            match one.register().await {
+                Ok(register) => return register,
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+    };
+    let begun = timeout(LONG, begun).await.unwrap();
+    assert_eq!((begun.serial, begun.value), (0, Vec::new()));
+    let first = one.set_register(0, b"one").await.unwrap().unwrap();
+    assert_eq!(other.set_register(0, b"other").await.unwrap(), None);
+    let read = other.register().await.unwrap();
+    assert_eq!((read.serial, read.value), (first, b"one".to_vec()));
+    let second = other.set_register(first, b"other").await.unwrap().unwrap();
+    assert!(second > first);
+    assert_eq!(one.set_register(first, b"one").await.unwrap(), None);
+    assert_eq!(one.register().await.unwrap().value, b"other");
+    place.carrier.engine().server.kill();
+    assert!(one.register().await.is_err());
+}

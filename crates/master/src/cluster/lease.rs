@@ -1,0 +1,160 @@
+//! The lease on what one master of a cluster does, kept by the bus.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use halite_mesh::{Mesh, MeshError, PeerId};
+use tokio::time::{sleep, timeout};
+
+use crate::core::lease::{Lease, Register, Step};
+use crate::error::chain;
+use crate::limits::{LEASE_ANSWER_MAX, LEASE_EVERY, LEASE_STALE_AFTER};
+
+/// The lease, and the arbiter that keeps it.
+pub(crate) struct SharedLease {
+    mesh: Mesh,
+    /// This master, and this life of it.
+    own: String,
+    lease: Mutex<State>,
+}
+
+struct State {
+    lease: Lease,
+    /// It was given up, and is not asked for again.
+    is_over: bool,
+}
+
+impl SharedLease {
+    pub(crate) fn new(mesh: &Mesh, own: &PeerId) -> Self {
+        let own = format!("{own} {}", mesh.incarnation());
+        Self {
+            mesh: mesh.clone(),
+            lease: Mutex::new(State {
+                lease: Lease::new(own.clone()),
+                is_over: false,
+            }),
+            own,
+        }
+    }
+
+    /// Whether this master holds it.
+    pub(crate) fn is_held(&self) -> bool {
+        self.lock().lease.is_held(Instant::now())
+    }
+
+    /// The name of the master that does, as far as is known; empty if nobody.
+    pub(crate) fn holder(&self) -> String {
+        let state = self.lock();
+        let name = state.lease.holder(Instant::now()).split(' ').next();
+        name.unwrap_or_default().to_owned()
+    }
+
+    /// Asks for it again and again, for as long as it is polled.
+    pub(crate) async fn keep(&self) {
+        let mut unanswered: Option<Unanswered> = None;
+        let mut was_held = false;
+        while !self.lock().is_over {
+            match self.ask().await {
+                Ok(()) => unanswered = None,
+                Err(why) => {
+                    self.lock().lease.note_failed();
+                    unanswered.get_or_insert_default().note(&why);
+                }
+            }
+            let is_held = self.is_held();
+            if is_held != was_held {
+                was_held = is_held;
+                match is_held {
+                    true => tracing::info!("what the cluster does once is done here"),
+                    false => tracing::info!("what the cluster does once is not done here any more"),
+                }
+            }
+            sleep(LEASE_EVERY).await;
+        }
+    }
+
+    /// Asks once.
+    async fn ask(&self) -> Result<(), String> {
+        let asked = Instant::now();
+        let step = self.lock().lease.next_step(asked);
+        let answered = timeout(LEASE_ANSWER_MAX, self.put(step)).await;
+        let answer = answered.map_err(|_| "the bus is silent".to_owned())?;
+        let mut state = self.lock();
+        if state.is_over {
+            return Ok(());
+        }
+        match answer.map_err(|error| chain(&error))? {
+            Answer::Read(register) => state.lease.note_read(Instant::now(), register),
+            Answer::Taken(serial) => state.lease.note_taken(asked, serial),
+            Answer::Refused => state.lease.note_refused(),
+        }
+        Ok(())
+    }
+
+    async fn put(&self, step: Step) -> Result<Answer, MeshError> {
+        Ok(match step {
+            Step::Read => {
+                let register = self.mesh.register().await?;
+                Answer::Read(Register {
+                    serial: register.serial,
+                    holder: String::from_utf8_lossy(&register.value).into_owned(),
+                })
+            }
+            Step::Take(serial) => {
+                let set = self.mesh.set_register(serial, self.own.as_bytes()).await?;
+                set.map_or(Answer::Refused, Answer::Taken)
+            }
+        })
+    }
+
+    /// Lets another master have it at once. This one does not ask for it again.
+    pub(crate) async fn give_up(&self) {
+        let serial = {
+            let mut state = self.lock();
+            state.is_over = true;
+            state.lease.give_up()
+        };
+        if let Some(serial) = serial {
+            // Unheard, it is taken over as after a kill.
+            let _ = timeout(LEASE_ANSWER_MAX, self.mesh.set_register(serial, b"")).await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Answer {
+    Read(Register),
+    Taken(u64),
+    Refused,
+}
+
+/// Questions that were not answered, one after the other.
+struct Unanswered {
+    since: Instant,
+    was_said: bool,
+}
+
+impl Default for Unanswered {
+    fn default() -> Self {
+        Self {
+            since: Instant::now(),
+            was_said: false,
+        }
+    }
+}
+
+impl Unanswered {
+    /// Says once that it has gone on for so long that nobody knows who holds it.
+    fn note(&mut self, why: &str) {
+        if !self.was_said && self.since.elapsed() >= LEASE_STALE_AFTER {
+            self.was_said = true;
+            tracing::warn!(
+                "the schedule of the masters, their engines and events of presence rest until \
+                 the bus of the cluster says who is to do them: {why}"
+            );
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Passwords and their ages: the execution module `shadow`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, is_one_line, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, is_one_line, os_error, python};
 use halite_proto::{Map, Value};
 
 use super::hash;
@@ -212,8 +212,7 @@ pub(crate) fn set_password(call: &Call<'_>, name: &str, hash: &str) -> Result<bo
     if !found {
         new.push_str(&format!("{name}:{hash}:{today}::::::\n"));
     }
-    replace_file(&path, new.as_bytes())
-        .map_err(|error| CallError::command(format!("could not write /etc/shadow: {error}")))?;
+    replace_file(&path, new.as_bytes()).map_err(|error| os_error(&error, "/etc/shadow"))?;
     Ok(hash_of(call, name).as_deref() == Some(hash))
 }
 

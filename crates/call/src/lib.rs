@@ -24,6 +24,7 @@ pub mod limits;
 pub mod manual;
 pub mod mask;
 mod one_line;
+mod os_error;
 pub mod paths;
 pub mod python;
 mod recall;
@@ -53,6 +54,7 @@ pub use file_client::{FileClient, FileError, SaltUrl, WebFile, redirect_protocol
 pub use halite_state::Chunk;
 pub use job::{Cancel, GroupGuard, Job, Notes, Over, StateScope};
 pub use one_line::{check_one_line, is_one_line};
+pub use os_error::{errno, os_error, os_text, os_text_two};
 pub use recall::Recall;
 pub use registry::{Function, Module, Registry};
 pub use render_context::{CallRenderContext, decrypt};

@@ -5,15 +5,14 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use halite_call::CallError;
 use halite_call::replace::{Dress, replace_with};
+use halite_call::{CallError, os_error};
 
 /// Only its owner may read it.
 const MODE: u32 = 0o600;
 
 pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), CallError> {
-    write_ours(path, MODE, bytes)
-        .map_err(|error| CallError::command(format!("could not write {}: {error}", path.display())))
+    write_ours(path, MODE, bytes).map_err(|error| os_error(&error, path))
 }
 
 /// Replaces a file, which is ours whoever had the old one.

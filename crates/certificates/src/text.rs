@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use halite_call::CallError;
+use halite_call::{CallError, os_error};
 use halite_proto::Value;
 
 /// What is read from a file at most.
@@ -145,13 +145,14 @@ pub(crate) fn file_of(value: &Value) -> Option<PathBuf> {
 /// Data from a file, from bytes, or from PEM, hexadecimal digits or base64.
 pub(crate) fn load(value: &Value) -> Result<Vec<u8>, CallError> {
     if let Some(path) = file_of(value) {
-        let failed =
-            |why: String| CallError::command(format!("could not read {}: {why}", path.display()));
-        let size = std::fs::metadata(&path).map_err(|error| failed(error.to_string()))?;
+        let size = std::fs::metadata(&path).map_err(|error| os_error(&error, &path))?;
         if size.len() > FILE_BYTES_MAX {
-            return Err(failed(format!("more than {FILE_BYTES_MAX} bytes")));
+            return Err(CallError::command(format!(
+                "could not read {}: more than {FILE_BYTES_MAX} bytes",
+                path.display()
+            )));
         }
-        return halite_call::paths::read(&path).map_err(|error| failed(error.to_string()));
+        return halite_call::paths::read(&path).map_err(|error| os_error(&error, &path));
     }
     let found = match value {
         Value::Bytes(bytes) => Some(bytes.clone()),

@@ -3,7 +3,7 @@
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 
-use halite_call::{Call, CallError, CallResult, Function, Module, dicts, paths, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, dicts, os_error, paths, python};
 
 pub(super) const MODULE: Module = Module {
     name: "config",
@@ -150,8 +150,7 @@ fn gather_bootstrap_script(call: &Call<'_>) -> CallResult {
         )));
     }
     let folder = call.ctx.config_dir().join("cloud.deploy.d");
-    let failed =
-        |error: std::io::Error| CallError::command(format!("{}: {error}", folder.display()));
+    let failed = |error: std::io::Error| os_error(&error, &folder);
     paths::create_dir_all(&folder).map_err(failed)?;
     let target = folder.join(name).display().to_string();
     let args = [Value::from(source.as_str()), target.as_str().into()];

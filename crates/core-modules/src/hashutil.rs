@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use halite_crypto::{HashType, constant_time_eq, hash_hex};
 use halite_proto::Value;
 
-use halite_call::{Call, CallError, CallResult, Function, Module, paths, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, os_error, paths, python};
 
 /// Characters of a line of `base64.encodebytes`.
 const LINE: usize = 76;
@@ -114,12 +114,7 @@ fn bytes(value: &Value) -> Vec<u8> {
 }
 
 fn read(path: &str) -> Result<Vec<u8>, CallError> {
-    paths::read(path).map_err(|error| {
-        CallError::exception(
-            "OSError",
-            format!("{error}: {}", python::repr(&path.into())),
-        )
-    })
+    paths::read(path).map_err(|error| os_error(&error, path))
 }
 
 fn decoded(text: &Value) -> Result<Vec<u8>, CallError> {
@@ -138,7 +133,7 @@ fn decode(call: &Call<'_>) -> CallResult {
 fn decode_file(call: &Call<'_>) -> CallResult {
     let path = call.text("outfile");
     paths::write(Path::new(&path), decoded(call.arg("instr"))?)
-        .map_err(|error| CallError::exception("OSError", format!("{error}: '{path}'")))?;
+        .map_err(|error| os_error(&error, &path))?;
     Ok(true.into())
 }
 

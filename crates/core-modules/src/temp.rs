@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use halite_crypto::random_bytes;
 
-use halite_call::{Call, CallError, CallResult, Function, Module, paths};
+use halite_call::{Call, CallResult, Function, Module, os_error, paths};
 
 /// Names that are tried before it is an error.
 const TRIES: usize = 100;
@@ -56,18 +56,7 @@ fn made(call: &Call<'_>, make: fn(&Path) -> io::Result<()>) -> CallResult {
         match make(&path) {
             Ok(()) => return Ok(path.display().to_string().into()),
             Err(error) if error.kind() == ErrorKind::AlreadyExists && tries < TRIES => {}
-            Err(error) => {
-                let (kind, text) = match error.kind() {
-                    ErrorKind::NotFound => ("FileNotFoundError", "No such file or directory"),
-                    ErrorKind::PermissionDenied => ("PermissionError", "Permission denied"),
-                    _ => ("OSError", "the file cannot be made"),
-                };
-                let number = error.raw_os_error().unwrap_or_default();
-                return Err(CallError::exception(
-                    kind,
-                    format!("[Errno {number}] {text}: '{}'", path.display()),
-                ));
-            }
+            Err(error) => return Err(os_error(&error, path)),
         }
     }
 }

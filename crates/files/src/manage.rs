@@ -10,13 +10,13 @@ use halite_call::{Call, CallError, StateReturn};
 use halite_proto::{Map, Value};
 
 use crate::core::compare::{self, Difference, Ignore};
-use crate::core::errors::{os_error, os_text};
 use crate::core::perms::{self, DesiredPerms, Found};
 use crate::core::write::{self, Body, Dress, Placed};
 use crate::core::{attributes, backup, dirs, mode, owner, path};
 use crate::sources::fetch::local_sum;
 use crate::sources::managed::{self, Prepared, Request};
 use crate::sources::{Scheme, scheme};
+use halite_call::{os_error, os_text};
 
 /// What is to be done with a file.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,7 @@
 //! Modules of the kernel: the execution module `kmod`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, paths};
+use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, os_error, paths};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -153,7 +153,7 @@ fn set_persistent(call: &Call<'_>, name: &str, on: bool, comment: bool) -> Resul
         return Ok(());
     }
     let path = call.host().path(file);
-    let failed = |error: std::io::Error| CallError::command(format!("{file}: {error}"));
+    let failed = |error: std::io::Error| os_error(&error, file);
     if let Some(parent) = path.parent() {
         paths::create_dir_all(parent).map_err(failed)?;
     }

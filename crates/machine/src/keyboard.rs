@@ -1,7 +1,7 @@
 //! The layout of the keyboard: the execution module `keyboard`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line};
+use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, os_error};
 use halite_proto::Value;
 
 pub(crate) const MODULE: Module = Module {
@@ -96,8 +96,7 @@ fn set_sys(call: &Call<'_>) -> CallResult {
             false => format!("{line}\n"),
         })
         .collect();
-    replace_file(&path, changed.as_bytes())
-        .map_err(|error| CallError::command(format!("{file}: {error}")))?;
+    replace_file(&path, changed.as_bytes()).map_err(|error| os_error(&error, file))?;
     Ok(layout.into())
 }
 

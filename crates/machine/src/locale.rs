@@ -1,7 +1,7 @@
 //! The language of the system: the execution module `locale`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line};
+use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, os_error};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -121,7 +121,7 @@ pub(crate) fn set(call: &Call<'_>, locale: &str) -> Result<bool, CallError> {
     lines.push(format!("LANG=\"{locale}\""));
     let text = format!("{}\n", lines.join("\n"));
     replace_file(&call.host().path(file), text.as_bytes())
-        .map_err(|error| CallError::command(format!("{file}: {error}")))?;
+        .map_err(|error| os_error(&error, file))?;
     Ok(true)
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn generate(call: &Call<'_>, locale: &str) -> Result<bool, CallError>
             }
             let text = format!("{}\n", lines.join("\n"));
             replace_file(&host.path("/etc/locale.gen"), text.as_bytes())
-                .map_err(|error| CallError::command(format!("/etc/locale.gen: {error}")))?;
+                .map_err(|error| os_error(&error, "/etc/locale.gen"))?;
         }
         return Ok(Program::new(call, &["locale-gen"]).run()?.ok());
     }

@@ -1,7 +1,7 @@
 //! The time zone of the system: the execution module `timezone`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, paths};
+use halite_call::{Call, CallError, CallResult, Function, Module, os_error, paths};
 
 pub(crate) const MODULE: Module = Module {
     name: "timezone",
@@ -129,7 +129,7 @@ pub(crate) fn set_zone(call: &Call<'_>, zone: &str) -> Result<bool, CallError> {
         return Ok(true);
     }
     let host = call.host();
-    let failed = |error: std::io::Error| CallError::command(format!("/etc/localtime: {error}"));
+    let failed = |error: std::io::Error| os_error(&error, "/etc/localtime");
     let new = host.path("/etc/.localtime.new");
     let _ = paths::remove_file(&new);
     paths::symlink(format!("{ZONES}/{zone}"), &new).map_err(failed)?;

@@ -2,7 +2,9 @@
 //! `debconf`.
 
 use halite_call::host::Program;
-use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, paths, python};
+use halite_call::{
+    Call, CallError, CallResult, Function, Module, check_one_line, os_error, paths, python,
+};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -95,8 +97,7 @@ pub(crate) fn set_file(call: &Call<'_>, path: &str, saltenv: &Value) -> Result<b
         return Ok(false);
     }
     let cached = python::str(&cached);
-    let text = paths::read_to_string(&cached)
-        .map_err(|error| CallError::command(format!("{cached}: {error}")))?;
+    let text = paths::read_to_string(&cached).map_err(|error| os_error(&error, &cached))?;
     apply(call, &text)
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use halite_call::host::{Program, replace_file};
 use halite_call::{
-    Call, CallError, CallResult, Function, Module, check_one_line, is_one_line, python,
+    Call, CallError, CallResult, Function, Module, check_one_line, is_one_line, os_error, python,
 };
 use halite_proto::{Map, Value};
 
@@ -114,8 +114,7 @@ fn write(call: &Call<'_>, lines: &[Line]) -> Result<(), CallError> {
         )
         .collect();
     let path = path(call)?;
-    replace_file(&path, text.as_bytes())
-        .map_err(|error| CallError::command(format!("{}: {error}", path.display())))?;
+    replace_file(&path, text.as_bytes()).map_err(|error| os_error(&error, &path))?;
     if call.host().has("newaliases") {
         let ran = Program::new(call, &["newaliases"]).may_fail().run()?;
         if !ran.ok() {

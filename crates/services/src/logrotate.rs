@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, os_error, python};
 use halite_proto::{Map, Value};
 
 /// Files that include each other no deeper than so.
@@ -57,11 +57,8 @@ fn value(words: &[&str]) -> Value {
 }
 
 fn parsed(call: &Call<'_>, file: &str, depth: usize) -> Result<Map, CallError> {
-    let text = halite_call::paths::read(call.host().path(file)).map_err(|error| {
-        let number = error.raw_os_error().unwrap_or_default();
-        let text = format!("[Errno {number}] No such file or directory: '{file}'");
-        CallError::exception("FileNotFoundError", text)
-    })?;
+    let text =
+        halite_call::paths::read(call.host().path(file)).map_err(|error| os_error(&error, file))?;
     let text = String::from_utf8_lossy(&text);
     let mut all = Map::new();
     let (mut block, mut names): (Map, Vec<String>) = (Map::new(), Vec::new());
@@ -132,8 +129,8 @@ fn include(call: &Call<'_>, all: &mut Map, directory: &str, depth: usize) -> Res
         )));
     }
     all.insert("include", directory);
-    let entries = fs::read_dir(call.host().path(directory))
-        .map_err(|error| CallError::command(format!("{directory} cannot be read: {error}")))?;
+    let entries =
+        fs::read_dir(call.host().path(directory)).map_err(|error| os_error(&error, directory))?;
     let mut names: Vec<String> = entries
         .flatten()
         .filter_map(|entry| entry.file_name().into_string().ok())
@@ -269,7 +266,7 @@ fn set(call: &Call<'_>) -> CallResult {
     let changed = new != old;
     if changed {
         replace_file(&call.host().path(&file), new.as_bytes())
-            .map_err(|error| CallError::command(format!("{file}: {error}")))?;
+            .map_err(|error| os_error(&error, &file))?;
     }
     Ok(changed.into())
 }

@@ -1,7 +1,9 @@
 //! What is exported by NFS: the execution module `nfs3`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, python};
+use halite_call::{
+    Call, CallError, CallResult, Function, Module, check_one_line, os_error, python,
+};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -39,11 +41,8 @@ type Permission = (String, Vec<String>);
 
 fn read(call: &Call<'_>) -> Result<Vec<(String, Vec<Permission>)>, CallError> {
     let file = call.text("exports");
-    let text = halite_call::paths::read_to_string(call.host().path(&file)).map_err(|error| {
-        let number = error.raw_os_error().unwrap_or_default();
-        let text = format!("[Errno {number}] No such file or directory: '{file}'");
-        CallError::exception("FileNotFoundError", text)
-    })?;
+    let text = halite_call::paths::read_to_string(call.host().path(&file))
+        .map_err(|error| os_error(&error, &file))?;
     Ok(parse(&text))
 }
 
@@ -111,8 +110,7 @@ fn write(call: &Call<'_>, all: &[(String, Vec<Permission>)]) -> Result<(), CallE
         format!("{path}{permissions}\n")
     });
     let text: String = lines.collect();
-    replace_file(&call.host().path(&file), text.as_bytes())
-        .map_err(|error| CallError::command(format!("{file}: {error}")))
+    replace_file(&call.host().path(&file), text.as_bytes()).map_err(|error| os_error(&error, &file))
 }
 
 fn path(call: &Call<'_>) -> Result<String, CallError> {

@@ -1,7 +1,7 @@
 //! Arrays of disks: the execution module `raid`, over `mdadm`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, paths, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, os_error, paths, python};
 use halite_proto::{Map, Value};
 
 use halite_call::host::{need, plain};
@@ -259,11 +259,9 @@ fn with_line(text: &str, array: &str, line: &str) -> Option<String> {
 fn write(call: &Call<'_>, file: &str, text: &str) -> Result<(), CallError> {
     let path = call.host().path(file);
     if let Some(parent) = path.parent() {
-        paths::create_dir_all(parent)
-            .map_err(|error| CallError::command(format!("{file}: {error}")))?;
+        paths::create_dir_all(parent).map_err(|error| os_error(&error, file))?;
     }
-    replace_file(&path, text.as_bytes())
-        .map_err(|error| CallError::command(format!("{file}: {error}")))
+    replace_file(&path, text.as_bytes()).map_err(|error| os_error(&error, file))
 }
 
 fn destroy(call: &Call<'_>) -> CallResult {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use halite_call::paths::{self, Held};
 use halite_call::replace::{Dress, place_followed};
-use halite_call::{Call, CallError, CallResult, is_one_line};
+use halite_call::{Call, CallError, CallResult, is_one_line, os_error};
 use halite_crypto::HashType;
 use halite_proto::{Map, Value};
 
@@ -52,7 +52,7 @@ pub(crate) fn check(
 }
 
 fn failed(path: &Path, error: &io::Error) -> CallError {
-    CallError::command(format!("{}: {error}", path.display()))
+    os_error(error, path)
 }
 
 /// The text of a user's file; empty if there is none.

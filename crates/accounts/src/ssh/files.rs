@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use halite_call::{Call, CallError, CallResult, paths, python};
+use halite_call::{Call, CallError, CallResult, os_error, paths, python};
 use halite_proto::{Map, Value};
 
 use crate::ssh::{self, Key};
@@ -96,11 +96,8 @@ pub(crate) fn rm_auth_key_from_file(call: &Call<'_>) -> CallResult {
 pub(crate) fn host_keys(call: &Call<'_>) -> CallResult {
     let directory = call.text_opt("keydir");
     let directory = directory.unwrap_or_else(|| "/etc/ssh".to_owned());
-    let entries = fs::read_dir(call.host().path(&directory)).map_err(|error| {
-        let number = error.raw_os_error().unwrap_or_default();
-        let text = format!("[Errno {number}] No such file or directory: '{directory}'");
-        CallError::exception("FileNotFoundError", text)
-    })?;
+    let entries =
+        fs::read_dir(call.host().path(&directory)).map_err(|error| os_error(&error, &directory))?;
     let mut keys = Map::new();
     for entry in entries.flatten() {
         let Ok(name) = entry.file_name().into_string() else {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use halite_call::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, os_error, python};
 use halite_proto::{Map, Value};
 
 use crate::text::{self, Pem, pems};
@@ -82,8 +82,8 @@ pub(super) fn write(call: &Call<'_>) -> CallResult {
     let path = PathBuf::from(&given);
     if kind.as_deref() == Some("CERTIFICATE") && !call.flag("overwrite") && path.is_file() {
         // A file may hold a key and parameters beside the certificate.
-        let old = halite_call::paths::read_to_string(&path)
-            .map_err(|error| CallError::command(format!("could not read {given}: {error}")))?;
+        let old =
+            halite_call::paths::read_to_string(&path).map_err(|error| os_error(&error, &given))?;
         let old = pems(&old);
         let of = |kinds: &[&str]| {
             let found = old.iter().find(|pem| kinds.contains(&pem.label.as_str()));

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use halite_call::{
-    Call, CallError, CallResult, Job, StateReturn, StateScope, paths, python, run_state_function,
+    Call, CallError, CallResult, Job, StateReturn, StateScope, os_error, paths, python,
+    run_state_function,
 };
 use halite_proto::{Map, Value};
 
@@ -183,9 +184,7 @@ impl<'c, 'a> Managed<'c, 'a> {
                 value = path.display().to_string().into();
             } else {
                 if !self.call.is_test() {
-                    paths::remove_file(&path).map_err(|error| {
-                        CallError::command(format!("could not remove {}: {error}", self.name))
-                    })?;
+                    paths::remove_file(&path).map_err(|error| os_error(&error, &self.name))?;
                 }
                 replace = true;
             }

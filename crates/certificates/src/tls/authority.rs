@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use halite_call::{Call, CallError, CallResult, paths, python};
+use halite_call::{Call, CallError, CallResult, os_error, paths, python};
 use halite_proto::{Map, Value};
 
-use super::place::{Authority, ensure, failed, write_key, write_public};
+use super::place::{Authority, ensure, write_key, write_public};
 use super::{read, revoke};
 use crate::build::{Signer, Unsigned};
 use crate::keys::PrivateKey;
@@ -103,7 +103,7 @@ fn kept_key(path: &Path) -> Result<Option<String>, CallError> {
     match paths::read_to_string(path) {
         Ok(pem) => Ok(Some(pem)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed(&error, path)),
+        Err(error) => Err(os_error(&error, path)),
     }
 }
 
@@ -139,7 +139,7 @@ fn make(authority: &Authority, wanted: NewAuthority) -> Result<(), CallError> {
 pub(super) fn fix_version(call: &Call<'_>) -> CallResult {
     let authority = Authority::from_call(call);
     if let Err(error) = std::fs::metadata(&authority.certificate) {
-        return Err(failed(&error, &authority.certificate));
+        return Err(os_error(&error, &authority.certificate));
     }
     mend(&authority)?;
     Ok(Value::Nil)

@@ -1,10 +1,9 @@
 //! Where an authority keeps its files, and how they are written.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use halite_call::{Call, CallError, CallResult, paths};
+use halite_call::{Call, CallError, CallResult, os_error, paths};
 use halite_proto::Value;
 
 use crate::files::{write, write_ours};
@@ -100,27 +99,7 @@ impl Authority {
 
 /// Makes a directory, and those above it.
 pub(super) fn ensure(directory: &Path) -> Result<(), CallError> {
-    paths::create_dir_all(directory).map_err(|error| failed(&error, directory))
-}
-
-/// An error of the system, as Python tells it.
-pub(super) fn failed(error: &io::Error, path: &Path) -> CallError {
-    let kind = match error.kind() {
-        io::ErrorKind::NotFound => "FileNotFoundError",
-        io::ErrorKind::PermissionDenied => "PermissionError",
-        io::ErrorKind::IsADirectory => "IsADirectoryError",
-        io::ErrorKind::NotADirectory => "NotADirectoryError",
-        _ => "OSError",
-    };
-    let text = error.to_string();
-    let text = text
-        .split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_owned();
-    let path = halite_proto::python::repr(&Value::from(path.to_string_lossy().as_ref()));
-    let number = error.raw_os_error().unwrap_or_default();
-    CallError::exception(kind, format!("[Errno {number}] {text}: {path}"))
+    paths::create_dir_all(directory).map_err(|error| os_error(&error, directory))
 }
 
 pub(super) fn write_key(path: &Path, pem: &str) -> Result<(), CallError> {
@@ -132,8 +111,7 @@ pub(super) fn write_public(path: &Path, data: &[u8]) -> Result<(), CallError> {
     if let Some(parent) = path.parent()
         && let Err(error) = fs::metadata(parent)
     {
-        return Err(failed(&error, path));
+        return Err(os_error(&error, path));
     }
-    write_ours(path, PUBLIC, data)
-        .map_err(|error| CallError::command(format!("could not write {}: {error}", path.display())))
+    write_ours(path, PUBLIC, data).map_err(|error| os_error(&error, path))
 }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use halite_call::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, os_error, python};
 use halite_proto::{Map, Value};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::place::{Authority, failed};
+use super::place::Authority;
 use crate::certificate::Certificate;
 use crate::extension;
 use crate::name::Name;
@@ -26,7 +26,7 @@ pub(crate) fn load(cert: &str) -> Result<Certificate, CallError> {
     if !cert.contains("-----BEGIN")
         && let Err(error) = std::fs::metadata(cert)
     {
-        return Err(failed(&error, cert.as_ref()));
+        return Err(os_error(&error, cert));
     }
     Certificate::load(&Value::from(cert))
 }
@@ -139,7 +139,8 @@ fn file(call: &Call<'_>, path: PathBuf, missing: String) -> CallResult {
     if !call.flag("as_text") {
         return Ok(path.to_string_lossy().as_ref().into());
     }
-    let text = halite_call::paths::read_to_string(&path).map_err(|error| failed(&error, &path))?;
+    let text =
+        halite_call::paths::read_to_string(&path).map_err(|error| os_error(&error, &path))?;
     Ok(text.into())
 }
 

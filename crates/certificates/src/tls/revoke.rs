@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use halite_call::{Call, CallError, CallResult, paths, python};
+use halite_call::{Call, CallError, CallResult, os_error, paths, python};
 use halite_proto::{Map, Value};
 
 use super::authority::digest;
-use super::place::{Authority, failed, write_public};
+use super::place::{Authority, write_public};
 use super::read;
 use crate::build::{UnsignedList, same_number};
 use crate::certificate::{Certificate, List, Revoked};
@@ -57,7 +57,7 @@ fn entries(index: &Path) -> Result<String, CallError> {
     match paths::read_to_string(index) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(CallError::command(format!("{}: {error}", index.display()))),
+        Err(error) => Err(os_error(&error, index)),
     }
 }
 
@@ -210,7 +210,7 @@ pub(super) fn validate(call: &Call<'_>) -> CallResult {
     let authority = Authority::from_call(call);
     let crl = call.text("crl_file");
     if let Err(error) = fs::metadata(&crl) {
-        return Err(failed(&error, crl.as_ref()));
+        return Err(os_error(&error, &crl));
     }
     let certificate = read::load(&call.text("cert"))?;
     let issuer = read::load(&authority.certificate.to_string_lossy())?;

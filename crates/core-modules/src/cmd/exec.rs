@@ -10,7 +10,7 @@ use halite_process::privileges::User;
 
 use super::first_word;
 use super::options::{Options, Words};
-use halite_call::{Call, CallError, paths, python, shlex};
+use halite_call::{Call, CallError, os_text, paths, python, shlex};
 
 /// What a command came to.
 #[derive(Debug, Clone, Default)]
@@ -141,11 +141,7 @@ pub(super) fn not_started(options: &Options, error: &io::Error) -> CallError {
         .map(halite_proto::Value::from)
         .collect::<Vec<_>>();
     let reason = match error.raw_os_error() {
-        Some(number) => format!(
-            "[Errno {number}] {}: '{}'",
-            nix::errno::Errno::from_raw(number).desc(),
-            words.first().map_or("", String::as_str)
-        ),
+        Some(_) => os_text(error, words.first().map_or("", String::as_str)),
         None => error.to_string(),
     };
     let timeout = options

@@ -12,7 +12,7 @@ use super::{place, saltenv};
 use halite_call::{
     Call, CallError, CallResult, FileClient, FileError, SaltUrl, WebFile,
     file_client::{below, hash_of, private_dirs},
-    paths, python,
+    os_error, paths, python,
     replace::{Dress, place_followed, umask},
 };
 
@@ -167,8 +167,7 @@ pub(super) fn cache_dir(call: &Call<'_>) -> CallResult {
 }
 
 fn make_dirs(path: &Path) -> Result<(), CallError> {
-    private_dirs(path)
-        .map_err(|error| CallError::command(format!("could not make {}: {error}", path.display())))
+    private_dirs(path).map_err(|error| os_error(&error, path))
 }
 
 pub(super) fn cache_local_file(call: &Call<'_>) -> CallResult {
@@ -180,8 +179,7 @@ pub(super) fn cache_local_file(call: &Call<'_>) -> CallResult {
     if let Some(directory) = cached.parent() {
         make_dirs(directory)?;
     }
-    copy_whole(Path::new(&path), &cached)
-        .map_err(|error| CallError::command(format!("could not copy {path}: {error}")))?;
+    copy_whole(Path::new(&path), &cached).map_err(|error| os_error(&error, &path))?;
     Ok(cached.display().to_string().into())
 }
 

@@ -9,7 +9,7 @@ use super::cache::{cache_one, copy_whole, path_value, refuse_remote};
 use super::place;
 use super::template::rendered;
 use halite_call::{
-    Call, CallError, CallResult, FileClient, FileError, SaltUrl, WebFile, paths, python,
+    Call, CallError, CallResult, FileClient, FileError, SaltUrl, WebFile, os_error, paths, python,
 };
 
 /// What has come of a copy.
@@ -56,9 +56,7 @@ fn copy_to(
         if !makedirs || !to.is_absolute() {
             return Ok(Copied::NoDirectory);
         }
-        paths::create_dir_all(&parent).map_err(|error| {
-            CallError::command(format!("could not make {}: {error}", parent.display()))
-        })?;
+        paths::create_dir_all(&parent).map_err(|error| os_error(&error, &parent))?;
     }
     if client.fetch(&path, &env, &to, gzip)? {
         Ok(Copied::To(to))
@@ -102,10 +100,7 @@ fn content(path: &Path) -> CallResult {
     match paths::read(path) {
         Ok(bytes) => Ok(Value::text_or_bytes(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false.into()),
-        Err(error) => Err(CallError::command(format!(
-            "could not read {}: {error}",
-            path.display()
-        ))),
+        Err(error) => Err(os_error(&error, path)),
     }
 }
 
@@ -163,9 +158,7 @@ fn web_url(call: &Call<'_>, url: &str) -> CallResult {
     {
         to.push(name);
     }
-    let failed = |error: std::io::Error| {
-        CallError::command(format!("could not write {}: {error}", to.display()))
-    };
+    let failed = |error: std::io::Error| os_error(&error, &to);
     let parent = to.parent().unwrap_or_else(|| Path::new("/"));
     if !parent.is_dir() {
         if !call.flag("makedirs") {
@@ -219,8 +212,7 @@ pub(super) fn get_dir(call: &Call<'_>) -> CallResult {
         .filter(|name| inside(name))
     {
         let directory = target(name);
-        paths::create_dir_all(&directory)
-            .map_err(|error| CallError::command(format!("could not make {directory}: {error}")))?;
+        paths::create_dir_all(&directory).map_err(|error| os_error(&error, &directory))?;
         copied.push(directory);
     }
     copied.sort();

@@ -10,7 +10,7 @@ use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 
 use crate::limits::CACHED_FILES_MAX;
-use halite_call::{Call, CallError, CallResult, ContextError, paths, python};
+use halite_call::{Call, CallError, CallResult, ContextError, os_error, os_text, paths, python};
 
 pub(super) fn push(call: &Call<'_>) -> CallResult {
     let path = call.text("path");
@@ -18,7 +18,10 @@ pub(super) fn push(call: &Call<'_>) -> CallResult {
     let sent = send(call, Path::new(&path), upload.as_deref())?;
     if sent && call.flag("remove_source") {
         paths::remove_file(&path).map_err(|error| {
-            CallError::command(format!("cp.push could not remove file '{path}': {error}"))
+            CallError::command(format!(
+                "cp.push could not remove file '{path}': {}",
+                os_text(&error, &path)
+            ))
         })?;
     }
     Ok(sent.into())
@@ -118,9 +121,7 @@ fn send_once(
     push: &PushId,
     as_it_is: bool,
 ) -> Result<Sent, CallError> {
-    let failed = |error: std::io::Error| {
-        CallError::command(format!("could not read {}: {error}", path.display()))
-    };
+    let failed = |error: std::io::Error| os_error(&error, path);
     let mut file = paths::open_to_read(path).map_err(failed)?;
     let at_first = file.metadata().map_err(failed)?;
     let most = piece_bytes(call);

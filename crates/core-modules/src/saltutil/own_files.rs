@@ -7,7 +7,7 @@ use std::path::Path;
 
 use halite_proto::{Map, Value};
 
-use halite_call::{Call, CallError, CallResult, paths};
+use halite_call::{Call, CallResult, os_error, paths};
 
 /// Removes caches by name: what else lies there (jobs, returns that wait for a
 /// master) is no cache.
@@ -54,9 +54,7 @@ pub(super) fn regen_keys(call: &Call<'_>) -> CallResult {
         .unwrap_or_else(|| "/etc/salt/pki/minion".to_owned());
     for name in ["minion.pem", "minion.pub", "minion_master.pub"] {
         let path = Path::new(&directory).join(name);
-        remove(&path).map_err(|error| {
-            CallError::command(format!("could not remove {}: {error}", path.display()))
-        })?;
+        remove(&path).map_err(|error| os_error(&error, &path))?;
     }
     Ok(Value::Nil)
 }

@@ -7,7 +7,7 @@ use halite_yaml::{DumpOptions, dump};
 use super::listing::{in_includes, saved, saved_file};
 use super::{Report, SETTINGS, ask, flag};
 use halite_call::Refresh;
-use halite_call::{Call, CallError, CallResult, paths};
+use halite_call::{Call, CallError, CallResult, os_error, paths};
 
 /// The mode of the saved schedule.
 const SAVED_MODE: u32 = 0o600;
@@ -40,8 +40,7 @@ pub(super) fn reload(call: &Call<'_>) -> CallResult {
     }
     let file = in_includes(call, "schedule.conf");
     if file.is_file() {
-        let text = std::fs::read_to_string(&file)
-            .map_err(|error| CallError::command(format!("{}: {error}", file.display())))?;
+        let text = std::fs::read_to_string(&file).map_err(|error| os_error(&error, &file))?;
         let schedule = match halite_yaml::load(&text, "schedule.conf") {
             Ok(node) => node.to_value().get("schedule").cloned(),
             Err(error) => {

@@ -82,15 +82,10 @@ pub(super) fn raise_exception(call: &Call<'_>) -> CallResult {
         ([key], "KeyError") => python::repr(key),
         ([one], _) => python::str(one),
         ([number, text, rest @ ..], "OSError") => {
-            kind = match number.as_i64() {
-                Some(1 | 13) => "PermissionError",
-                Some(2) => "FileNotFoundError",
-                Some(17) => "FileExistsError",
-                Some(20) => "NotADirectoryError",
-                Some(21) => "IsADirectoryError",
-                Some(110) => "TimeoutError",
-                _ => kind,
-            };
+            let known = number
+                .as_i64()
+                .and_then(|number| i32::try_from(number).ok());
+            kind = known.map_or(kind, halite_proto::python::os_error_class);
             let file = rest.first().map(|file| format!(": {}", python::repr(file)));
             format!(
                 "[Errno {}] {}{}",

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use halite_call::{Call, CallError, CallResult, paths, python};
+use halite_call::{Call, CallError, CallResult, os_error, paths, python};
 use halite_proto::{Map, Value};
 
 use super::link::{Asked, Failure, Server, Table, literal, name};
@@ -243,7 +243,7 @@ pub(super) fn file_query(call: &Call<'_>) -> CallResult {
     let sql = paths::read_to_string(call.host().path(&path));
     let sql = sql.map_err(|error| {
         tracing::error!(%error, "{path} could not be read");
-        CallError::command(format!("{path}: {error}"))
+        os_error(&error, &path)
     })?;
     run(call, &sql)
 }

@@ -10,8 +10,8 @@ use super::format::Format;
 use super::pack::make_zip;
 use super::read::{Contents, open_zip};
 use super::unpack::Unzip;
-use crate::core::errors::os_text;
 use crate::sources::{Scheme, fetch, scheme};
+use halite_call::os_text;
 
 /// Runs a command and returns its lines.
 fn lines(call: &Call<'_>, command: Vec<String>) -> CallResult {

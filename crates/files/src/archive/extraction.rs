@@ -10,9 +10,9 @@ use halite_proto::{Map, Value};
 use super::format::Format;
 use super::read::Contents;
 use super::unpack::{Unzip, untar};
-use crate::core::errors::os_error;
 use crate::core::{dirs, owner, path};
 use crate::exec::tree::remove_any;
+use halite_call::os_error;
 
 /// An archive that is to be extracted.
 pub(super) struct Plan {
@@ -251,7 +251,7 @@ pub(super) fn own(call: &Call<'_>, ret: &mut StateReturn, plan: &Plan) -> Result
         let data = match Held::open(at, false).and_then(|held| Ok((held.data()?, held))) {
             Ok(found) => found,
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                wrong.push(crate::core::errors::os_text(&error, at));
+                wrong.push(halite_call::os_text(&error, at));
                 continue;
             }
             Err(_) => continue,
@@ -267,7 +267,7 @@ pub(super) fn own(call: &Call<'_>, ret: &mut StateReturn, plan: &Plan) -> Result
             continue;
         }
         if let Err(error) = held.chown(uid, gid) {
-            wrong.push(crate::core::errors::os_text(&error, at));
+            wrong.push(halite_call::os_text(&error, at));
         }
     }
     if changed {

@@ -14,9 +14,9 @@ use halite_proto::{Map, Value};
 use super::exec::MORE;
 use super::fence::{Fence, Fenced, fenced};
 use super::format::Format;
-use crate::core::errors::os_text;
 use crate::core::open;
 use crate::limits::ARCHIVE_ENTRIES_MAX;
+use halite_call::os_text;
 
 /// The bytes of a tar, decompressed.
 pub(super) enum Plain {

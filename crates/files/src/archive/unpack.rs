@@ -15,8 +15,8 @@ use tar::Entry;
 
 use super::fence::check_content;
 use super::read::{open_tar, open_zip};
-use crate::core::errors::{os_error, os_text};
 use crate::core::write::Dress;
+use halite_call::{os_error, os_text};
 
 /// Extracts a tar archive; the names of what was in it.
 pub(super) fn untar(archive: &Path, dest: &Path) -> Result<Vec<String>, CallError> {

@@ -6,12 +6,12 @@ use std::path::Path;
 use halite_call::CallError;
 
 use super::diff;
-use super::errors::errno;
 use super::lines;
 use super::open;
 use super::text;
 use super::write::Body;
 use crate::limits::DIFF_BYTES_MAX;
+use halite_call::errno;
 
 /// In what ways two texts may differ and still count as the same to those who
 /// watch.

@@ -6,8 +6,8 @@ use halite_call::CallError;
 use halite_call::paths::{self, Held};
 use halite_proto::Value;
 
-use super::errors::os_error;
 use super::{mode, owner};
+use halite_call::os_error;
 
 /// Makes the missing parents of `path`, top down, each with owner and mode.
 ///

@@ -4,7 +4,6 @@ pub(crate) mod attributes;
 pub(crate) mod backup;
 pub(crate) mod compare;
 pub(crate) mod dirs;
-pub(crate) mod errors;
 pub(crate) mod hash;
 pub(crate) mod lines;
 pub(crate) mod link;

@@ -97,7 +97,7 @@ impl Found {
 pub(crate) fn not_held(path: &Path, error: &std::io::Error) -> CallError {
     match error.kind() {
         // A link is not followed, which is for people to know.
-        std::io::ErrorKind::PermissionDenied => super::errors::os_error(error, path),
+        std::io::ErrorKind::PermissionDenied => halite_call::os_error(error, path),
         _ => not_found(path),
     }
 }
@@ -219,7 +219,7 @@ fn check_owner(
         (uid, gid, wrong) if wrong.is_empty() => held
             .chown(uid, gid)
             .err()
-            .map(|error| super::errors::os_text(&error, path)),
+            .map(|error| halite_call::os_text(&error, path)),
         (_, _, wrong) => Some(wrong),
     };
     if let Some(complaint) = complaint {
@@ -277,7 +277,7 @@ pub(crate) fn change_owner(
     }
     match Held::open(path, follow).and_then(|held| held.chown(uid, gid)) {
         Ok(()) => None,
-        Err(error) => Some(super::errors::os_text(&error, path)),
+        Err(error) => Some(halite_call::os_text(&error, path)),
     }
 }
 

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use halite_call::{CallError, encoding, paths};
 
-use super::errors::os_error;
 use super::open;
 use crate::limits::TEXT_BYTES_MAX;
+use halite_call::os_error;
 
 /// Bytes that are looked at to tell text from the rest.
 const SAMPLE_BYTES: usize = 512;

@@ -8,7 +8,7 @@ use halite_proto::{Map, Value};
 
 use super::paths::arg;
 use crate::core::backup;
-use crate::core::errors::os_text;
+use halite_call::os_text;
 
 fn limit(call: &Call<'_>) -> usize {
     match python::int(call.arg("limit")) {

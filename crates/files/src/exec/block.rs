@@ -7,10 +7,10 @@ use halite_proto::Value;
 
 use super::paths::arg;
 use super::replace::{backup_suffix, keep_beside};
-use crate::core::errors::os_error;
 use crate::core::regex::Pattern;
 use crate::core::text::{self, Text};
 use crate::core::{diff, lines, path, write};
+use halite_call::os_error;
 
 /// The block and how its lines end.
 struct Block<'a> {

@@ -8,10 +8,10 @@ use halite_proto::{Map, Value};
 
 use super::paths::arg;
 use super::replace::{backup_suffix, keep_beside};
-use crate::core::errors::os_error;
 use crate::core::regex::{self, Pattern, Template};
 use crate::core::text::Text;
 use crate::core::{diff, lines, path, text, write};
+use halite_call::os_error;
 
 pub(super) fn comment_line(call: &Call<'_>) -> CallResult {
     run(call, call.flag("cmnt"))
@@ -71,7 +71,7 @@ fn run(call: &Call<'_>, comments: bool) -> CallResult {
         CallError::command(format!(
             "Unable to write file '{}'. Exception: {}",
             real.display(),
-            crate::core::errors::os_text(&error, &real)
+            halite_call::os_text(&error, &real)
         ))
     })?;
     let now: Vec<&str> = now.iter().map(String::as_str).collect();

@@ -10,11 +10,11 @@ use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 
 use super::paths::arg;
-use crate::core::errors::{errno, os_error};
 use crate::core::open;
 use crate::core::regex::{self, Pattern};
 use crate::core::text;
 use crate::core::write;
+use halite_call::{errno, os_error};
 
 pub(super) fn read(call: &Call<'_>) -> CallResult {
     let path = arg(call, "path");

@@ -5,9 +5,9 @@ use std::path::Path;
 use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::Value;
 
-use crate::core::errors::os_error;
 use crate::core::regex::Pattern;
 use crate::core::{diff, path, text, write};
+use halite_call::os_error;
 
 /// What is to happen with the line.
 struct Edit<'a> {

@@ -9,10 +9,10 @@ use halite_proto::{Map, Value};
 use nix::sys::stat::{Mode, SFlag, makedev};
 
 use super::paths::{arg, must_be_absolute};
-use crate::core::errors::{os_error, os_text_two};
 use crate::core::link::link_in_place;
 use crate::core::perms::{self, DesiredPerms};
 use crate::core::{mode, path};
+use halite_call::{os_error, os_text_two};
 
 pub(super) fn symlink(call: &Call<'_>) -> CallResult {
     let (src, path) = (call.text("src"), arg(call, "path"));

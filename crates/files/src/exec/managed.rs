@@ -9,7 +9,7 @@ use halite_proto::{Map, Value};
 use crate::core::compare::{self, Ignore};
 use crate::core::perms::{self, DesiredPerms};
 use crate::core::write::{self, Body};
-use crate::core::{errors, mode, owner};
+use crate::core::{mode, owner};
 use crate::manage::{self, Plan};
 use crate::sources::managed::{self as source, Prepared, Request};
 use crate::sources::sums::Sum;
@@ -111,7 +111,7 @@ fn keep_rendered(bytes: &[u8]) -> Result<PathBuf, CallError> {
         .collect();
     let file = std::env::temp_dir().join(format!("__salt.tmp.{random}"));
     write::replace(&file, &Body::Bytes(bytes.to_vec()), 0o600)
-        .map_err(|error| errors::os_error(&error, &file))?;
+        .map_err(|error| halite_call::os_error(&error, &file))?;
     Ok(file)
 }
 

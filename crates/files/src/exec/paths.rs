@@ -118,7 +118,7 @@ pub(super) fn readdir(call: &Call<'_>) -> CallResult {
     }
     let mut names: Vec<Value> = vec![".".into(), "..".into()];
     let at = Path::new(&path);
-    let entries = fs::read_dir(at).map_err(|error| crate::core::errors::os_error(&error, at))?;
+    let entries = fs::read_dir(at).map_err(|error| halite_call::os_error(&error, at))?;
     for entry in entries.flatten() {
         names.push(entry.file_name().to_string_lossy().as_ref().into());
     }

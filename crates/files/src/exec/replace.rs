@@ -7,10 +7,10 @@ use halite_call::{Call, CallError, CallResult, paths, python};
 use halite_proto::Value;
 
 use super::paths::arg;
-use crate::core::errors::os_error;
 use crate::core::regex::{self, Pattern, Template};
 use crate::core::text::{self, Text};
 use crate::core::{diff, path, write};
+use halite_call::os_error;
 
 /// Looking for a pattern only.
 pub(super) struct Search<'a> {
@@ -183,7 +183,7 @@ pub(super) fn replace(call: &Call<'_>) -> CallResult {
             CallError::command(format!(
                 "Unable to write file '{}'. Exception: {}",
                 real.display(),
-                crate::core::errors::os_text(&error, &real)
+                halite_call::os_text(&error, &real)
             ))
         })?;
     }

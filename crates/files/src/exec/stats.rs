@@ -9,9 +9,9 @@ use halite_crypto::HashType;
 use halite_proto::{Map, Value};
 
 use super::paths::{arg, must_be_absolute};
-use crate::core::errors::os_error;
 use crate::core::{hash, mode, owner, path, perms};
 use crate::sources::sums;
+use halite_call::os_error;
 
 /// The hash of a file in the form asked for.
 pub(crate) fn hash_of(path: &str, form: &str) -> Result<String, CallError> {

@@ -10,10 +10,10 @@ use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 use super::paths::{arg, must_be_absolute};
-use crate::core::errors::{errno, os_error, os_text};
 use crate::core::write::{Dress, replace_with};
 use crate::core::{dirs, mode, path, perms};
 use crate::limits::DEPTH_MAX;
+use halite_call::{errno, os_error, os_text};
 
 const ABSOLUTE: &str = "File path must be absolute.";
 

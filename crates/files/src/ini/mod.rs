@@ -6,7 +6,7 @@ pub(crate) mod state;
 
 use document::Document;
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, CallResult, Function, Module, encoding, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, encoding, os_text, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -64,7 +64,8 @@ pub(crate) fn read(call: &Call<'_>, file: &str, separator: &str) -> Result<Docum
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => {
             return Err(CallError::command(format!(
-                "Unable to open file '{file}'. Exception: {error}"
+                "Unable to open file '{file}'. Exception: {}",
+                os_text(&error, file)
             )));
         }
     };
@@ -81,7 +82,8 @@ pub(crate) fn save(
     let bytes = encoding::encode(&ini.text(no_spaces), &encoding_of(call), "strict")
         .map_err(encoding::wrong)?;
     replace_file(&call.host().path(file), &bytes).map_err(|error| {
-        CallError::command(format!("Unable to write file '{file}'. Exception: {error}"))
+        let why = os_text(&error, file);
+        CallError::command(format!("Unable to write file '{file}'. Exception: {why}"))
     })
 }
 

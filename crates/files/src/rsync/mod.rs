@@ -5,7 +5,7 @@ pub(crate) mod state;
 use std::io::ErrorKind;
 
 use halite_call::host::Program;
-use halite_call::{Call, CallError, CallResult, Function, Module, paths, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, errno, paths, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -172,10 +172,10 @@ fn config(call: &Call<'_>) -> CallResult {
             ErrorKind::NotFound => format!("{file} does not exist"),
             ErrorKind::PermissionDenied => format!("Unable to read {file}, access denied"),
             ErrorKind::IsADirectory => format!("Unable to read {file}, path is a directory"),
-            _ => format!(
-                "Error {}: {error}",
-                error.raw_os_error().unwrap_or_default()
-            ),
+            _ => {
+                let (number, text) = errno(&error);
+                format!("Error {number}: {text}")
+            }
         })
     })
 }

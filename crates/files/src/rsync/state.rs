@@ -1,6 +1,6 @@
 //! Trees that are like others: `rsync.synchronized`.
 
-use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, paths, python};
+use halite_call::{Call, CallResult, Function, Module, StateReturn, os_error, paths, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -25,8 +25,7 @@ fn synchronized(call: &Call<'_>) -> CallResult {
         // rsync tells in test mode what it would do only where there is a
         // directory; an empty one that it would make is no harm elsewhere.
         if !call.is_test() {
-            paths::create_dir_all(&place)
-                .map_err(|error| CallError::command(format!("{name}: {error}")))?;
+            paths::create_dir_all(&place).map_err(|error| os_error(&error, &name))?;
         }
     }
     let tries = call.is_test() || call.flag("dryrun");

@@ -9,8 +9,8 @@ use halite_proto::{Map, Value};
 use super::sums::{Names, Sum};
 use super::template::{Template, TemplateError};
 use super::{Scheme, fetch, local_path, scheme, sums, template};
-use crate::core::errors::os_error;
 use crate::core::write::Body;
+use halite_call::os_error;
 
 /// What is known of the file and where its content comes from.
 #[derive(Clone, Debug, Default)]

@@ -7,10 +7,10 @@ use halite_call::{Call, CallError};
 use halite_proto::{Map, Value};
 
 use super::{Scheme, fetch, scheme, url_name};
-use crate::core::errors::os_error;
 use crate::core::open;
 use crate::core::{hash, path, text};
 use crate::limits::SUMS_BYTES_MAX;
+use halite_call::os_error;
 
 /// A hash and its type.
 #[derive(Clone, Debug, PartialEq, Eq)]

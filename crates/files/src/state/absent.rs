@@ -6,8 +6,8 @@ use std::path::Path;
 use halite_call::{Call, CallResult, StateReturn, paths};
 
 use super::common;
-use crate::core::errors::os_text;
 use crate::core::path;
+use halite_call::os_text;
 
 pub(super) fn absent(call: &Call<'_>) -> CallResult {
     let name = common::name(call);

@@ -9,9 +9,9 @@ use halite_proto::{Map, Value};
 
 use super::directory::Ask;
 use super::{common, walk};
-use crate::core::errors::os_error;
 use crate::core::perms::{self, DesiredPerms, Found};
 use crate::core::{owner, path};
+use halite_call::os_error;
 
 /// What would be changed, per file.
 pub(super) fn changes(

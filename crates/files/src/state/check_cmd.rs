@@ -9,9 +9,9 @@ use halite_call::paths::{self, Held};
 use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
-use crate::core::errors::os_error;
 use crate::core::write::Body;
 use crate::core::{mode, path};
+use halite_call::os_error;
 
 /// What the command says.
 pub(super) enum Checked {

@@ -10,10 +10,10 @@ use halite_crypto::HashType;
 use halite_proto::Value;
 
 use super::{common, walk};
-use crate::core::errors::os_error;
 use crate::core::perms::{self, DesiredPerms};
 use crate::core::{dirs, hash, mode, owner, path};
 use crate::exec::{content, tree};
+use halite_call::os_error;
 
 pub(super) fn copy(call: &Call<'_>) -> CallResult {
     let mut name = common::name(call);

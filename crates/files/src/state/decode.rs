@@ -10,11 +10,11 @@ use halite_crypto::HashType;
 use halite_proto::{Map, Value, json};
 
 use super::common;
-use crate::core::errors::os_error;
 use crate::core::write::{self, Body};
 use crate::core::{hash, mode, path};
 use crate::sources::managed::{self, Request};
 use crate::sources::{fetch, list};
+use halite_call::os_error;
 
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,

@@ -9,9 +9,9 @@ use halite_proto::{Map, Value};
 
 use super::below::{changes, clean, kept_by_others, recursively};
 use super::{common, walk};
-use crate::core::errors::os_error;
 use crate::core::perms::{self, DesiredPerms};
 use crate::core::{dirs, mode, path};
+use halite_call::os_error;
 
 /// What is asked for.
 pub(super) struct Ask {

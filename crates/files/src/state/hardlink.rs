@@ -8,8 +8,8 @@ use halite_call::{Call, CallResult, StateReturn, paths};
 
 use super::common;
 use super::link::Link;
-use crate::core::errors::{os_error, os_text_two};
 use crate::core::path;
+use halite_call::{os_error, os_text_two};
 
 pub(super) fn hardlink(call: &Call<'_>) -> CallResult {
     let link = Link::of(call);

@@ -8,9 +8,9 @@ use halite_call::{Call, CallError, CallResult, StateReturn, paths, python};
 
 use super::link::Link;
 use super::{common, walk};
-use crate::core::errors::{os_text, os_text_two};
 use crate::core::link::link_in_place;
 use crate::core::{owner, path};
+use halite_call::{os_text, os_text_two};
 
 pub(super) fn symlink(call: &Call<'_>) -> CallResult {
     let link = Link::of(call);

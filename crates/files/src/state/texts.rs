@@ -8,11 +8,11 @@ use halite_proto::{Map, Value};
 
 use super::common;
 use super::edits::line_text;
-use crate::core::errors::os_error;
 use crate::core::{diff, dirs, lines, path, text};
 use crate::exec::content;
 use crate::sources::managed::{self, Request};
 use crate::sources::{fetch, list};
+use halite_call::os_error;
 
 /// The texts of `source` or `sources`.
 pub(super) enum Texts {

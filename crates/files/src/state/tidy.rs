@@ -91,7 +91,7 @@ pub(super) fn tidied(call: &Call<'_>) -> CallResult {
         let removal = HeldName::below(root, &path).and_then(|place| place.remove());
         if let Err(error) = removal {
             ret = ret.change("removed", shown(&removed));
-            let why = crate::core::errors::os_text(&error, &path);
+            let why = halite_call::os_text(&error, &path);
             return common::failed(ret, why);
         }
         removed.push(path);
@@ -341,8 +341,7 @@ pub(super) fn retention_schedule(call: &Call<'_>) -> CallResult {
         .into());
     }
     for (_, aged) in &deleted {
-        tree::remove_any(&aged.path)
-            .map_err(|error| crate::core::errors::os_error(&error, &aged.path))?;
+        tree::remove_any(&aged.path).map_err(|error| halite_call::os_error(&error, &aged.path))?;
     }
     Ok(ret
         .ok(format!("{count} backups were removed from {name}.\n"))

@@ -10,9 +10,9 @@ use halite_proto::Value;
 use halite_target::glob::fnmatch;
 
 use super::common;
-use crate::core::errors::os_error;
 use crate::core::regex::Pattern;
 use crate::limits::DEPTH_MAX;
+use halite_call::os_error;
 
 /// A directory with the names in it: directories (links to such included) and
 /// the rest.

@@ -8,7 +8,7 @@ mod labels;
 pub(crate) use labels::{apply, change_port, context, kind, port, unapplied, write_context};
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, Function, Module, paths, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, os_text, paths, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -238,13 +238,16 @@ pub(crate) fn set_mode(call: &Call<'_>, wanted: &str) -> Result<&'static str, Ca
     if let Some(place) = kernel(call)
         && mode(call) != "Disabled"
     {
-        paths::write(host.path(place).join("enforce"), now).map_err(|error| {
-            CallError::command(format!("Could not write SELinux enforce file: {error}"))
+        let enforce = host.path(place).join("enforce");
+        paths::write(&enforce, now).map_err(|error| {
+            let why = os_text(&error, &enforce);
+            CallError::command(format!("Could not write SELinux enforce file: {why}"))
         })?;
     }
     let path = host.path(CONFIG);
     let text = paths::read_to_string(&path).map_err(|error| {
-        CallError::command(format!("Could not read SELinux config file: {error}"))
+        let why = os_text(&error, CONFIG);
+        CallError::command(format!("Could not read SELinux config file: {why}"))
     })?;
     let lines: Vec<String> = text
         .split('\n')
@@ -254,7 +257,8 @@ pub(crate) fn set_mode(call: &Call<'_>, wanted: &str) -> Result<&'static str, Ca
         })
         .collect();
     replace_file(&path, lines.join("\n").as_bytes()).map_err(|error| {
-        CallError::command(format!("Could not write SELinux config file: {error}"))
+        let why = os_text(&error, CONFIG);
+        CallError::command(format!("Could not write SELinux config file: {why}"))
     })?;
     Ok(mode(call))
 }

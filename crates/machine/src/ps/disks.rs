@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use halite_call::{Call, CallError, CallResult};
+use halite_call::{Call, CallError, CallResult, os_error};
 use halite_proto::{Map, Value};
 use nix::sys::statvfs::statvfs;
 
@@ -114,14 +114,7 @@ pub(super) fn disk_partitions(call: &Call<'_>) -> CallResult {
 }
 
 fn usage(path: &str) -> Result<Map, CallError> {
-    let about = statvfs(path).map_err(|error| {
-        let (kind, text) = match error {
-            nix::errno::Errno::ENOENT => ("FileNotFoundError", "No such file or directory"),
-            nix::errno::Errno::EACCES => ("PermissionError", "Permission denied"),
-            other => ("OSError", other.desc()),
-        };
-        CallError::exception(kind, format!("[Errno {}] {text}: '{path}'", error as i32))
-    })?;
+    let about = statvfs(path).map_err(|error| os_error(&error.into(), path))?;
     let bytes = |blocks: u64| blocks.saturating_mul(about.fragment_size());
     let total = bytes(about.blocks());
     let used = total.saturating_sub(bytes(about.blocks_free()));

@@ -9,11 +9,10 @@ use nix::sys::sysinfo::sysinfo;
 
 use halite_call::host::mounts;
 use halite_call::host::run_quietly;
-use halite_call::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, os_error, python};
 
 fn read(path: &str) -> Result<String, CallError> {
-    fs::read_to_string(path)
-        .map_err(|error| CallError::command(format!("could not read {path}: {error}")))
+    fs::read_to_string(path).map_err(|error| os_error(&error, path))
 }
 
 /// A number where the text is one.

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, CallResult, check_one_line, paths};
+use halite_call::{Call, CallError, CallResult, check_one_line, os_error, paths};
 use halite_proto::{Map, Value};
 
 /// The addresses of a hosts file with their names.
@@ -58,7 +58,7 @@ pub(super) fn hosts_append(call: &Call<'_>) -> CallResult {
     let line = format!("\n{address} {}", names.join(" "));
     let appended =
         paths::append_or_create(&path).and_then(|mut file| file.write_all(line.as_bytes()));
-    appended.map_err(|error| CallError::command(format!("{file}: {error}")))?;
+    appended.map_err(|error| os_error(&error, &file))?;
     Ok(format!("The following line was added to {file}:{line}").into())
 }
 
@@ -66,7 +66,7 @@ pub(super) fn hosts_remove(call: &Call<'_>) -> CallResult {
     let file = call.text("hostsfile");
     let path = call.host().path(&file);
     let names = entries(call)?;
-    let failed = |error: std::io::Error| CallError::command(format!("{file}: {error}"));
+    let failed = |error: std::io::Error| os_error(&error, &file);
     let text = paths::read_to_string(&path).map_err(failed)?;
     let kept = text.lines().filter_map(|line| {
         if line.is_empty() || line.trim().starts_with('#') {

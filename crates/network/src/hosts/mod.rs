@@ -3,7 +3,9 @@
 mod text;
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, python};
+use halite_call::{
+    Call, CallError, CallResult, Function, Module, check_one_line, os_error, python,
+};
 use halite_proto::{Map, Value};
 
 pub(crate) use self::text::{Entry, add, comment_on, entries, find, remove, set};
@@ -73,8 +75,7 @@ pub(crate) fn save(call: &Call<'_>, old: &str, new: &str) -> Result<(), CallErro
         return Ok(());
     }
     let file = file(call);
-    replace_file(&call.host().path(&file), new.as_bytes())
-        .map_err(|error| CallError::command(format!("{file}: {error}")))
+    replace_file(&call.host().path(&file), new.as_bytes()).map_err(|error| os_error(&error, &file))
 }
 
 fn list_hosts(call: &Call<'_>) -> CallResult {

@@ -2,7 +2,7 @@
 //! of an interface and in one of `/etc/modprobe.d`.
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, python};
+use halite_call::{Call, CallError, os_error, python};
 use halite_proto::{Map, Value};
 
 use super::{SWITCHES, is_no, is_yes, wrong_interface};
@@ -194,7 +194,7 @@ pub(super) fn build(call: &Call<'_>, name: &str, arguments: &Map) -> Result<Valu
     if !arguments.get("test").is_some_and(Value::is_true) {
         let file = file(name)?;
         replace_file(&call.host().path(&file), text.as_bytes())
-            .map_err(|error| CallError::command(format!("{file} cannot be written: {error}")))?;
+            .map_err(|error| os_error(&error, &file))?;
         for (fun, what) in [("kmod.load", "bonding"), ("pkg.install", "ifenslave-2.6")] {
             if call.has_function(fun) {
                 call.salt(fun, &[what.into()], Map::new())?;

@@ -1,7 +1,7 @@
 //! The execution module `ip`.
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, os_error, python};
 use halite_proto::{Map, Value};
 
 use super::interfaces::{self, DIRECTORY, FILE, Interface};
@@ -223,6 +223,5 @@ fn write(
         let directory = file.rsplit_once('/').map_or("", |(directory, _)| directory);
         return Err(wrong(format!("{directory} cannot be written.")));
     }
-    replace_file(&path, text.as_bytes())
-        .map_err(|error| CallError::command(format!("{file} cannot be written: {error}")))
+    replace_file(&path, text.as_bytes()).map_err(|error| os_error(&error, &file))
 }

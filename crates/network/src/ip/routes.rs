@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, paths, python};
+use halite_call::{Call, CallError, os_error, paths, python};
 use halite_proto::{Map, Value};
 
 use super::wrong;
@@ -78,7 +78,7 @@ pub(super) fn build(call: &Call<'_>, interface: &str, arguments: &Map) -> Result
         let mode = std::fs::Permissions::from_mode(0o755);
         replace_file(&path, text.as_bytes())
             .and_then(|()| paths::set_permissions(&path, &mode))
-            .map_err(|error| CallError::command(format!("{}: {error}", path.display())))?;
+            .map_err(|error| os_error(&error, &path))?;
     }
     Ok(Value::List(all))
 }

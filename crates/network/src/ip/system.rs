@@ -2,7 +2,7 @@
 //! machine, its domain.
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, python};
+use halite_call::{Call, CallError, os_error, python};
 use halite_proto::{Map, Value};
 
 use super::{SWITCHES, is_no, is_yes, wrong};
@@ -207,8 +207,7 @@ fn resolver(
 }
 
 fn write(call: &Call<'_>, file: &str, text: &str) -> Result<(), CallError> {
-    replace_file(&call.host().path(file), text.as_bytes())
-        .map_err(|error| CallError::command(format!("{file} cannot be written: {error}")))
+    replace_file(&call.host().path(file), text.as_bytes()).map_err(|error| os_error(&error, file))
 }
 
 /// Gives the machine its name, if that is asked for.

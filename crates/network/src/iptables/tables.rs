@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use halite_call::host::{Ran, replace_file};
-use halite_call::{Call, CallError, CallResult, paths, python};
+use halite_call::{Call, CallError, CallResult, os_error, paths, python};
 use halite_proto::{Map, Value};
 
 use super::{parse, rule};
@@ -112,14 +112,8 @@ impl<'c, 'a> Tables<'c, 'a> {
     pub(crate) fn saved_rules(self, file: Option<&str>) -> Result<Map, CallError> {
         let default = self.file()?;
         let file = file.unwrap_or(default);
-        let text = paths::read_to_string(self.call.host().path(file)).map_err(|error| {
-            if error.kind() == std::io::ErrorKind::NotFound {
-                let text = format!("[Errno 2] No such file or directory: '{file}'");
-                CallError::exception("FileNotFoundError", text)
-            } else {
-                CallError::command(format!("could not read {file}: {error}"))
-            }
-        })?;
+        let text = paths::read_to_string(self.call.host().path(file))
+            .map_err(|error| os_error(&error, file))?;
         parse::listing(&text)
     }
 
@@ -175,7 +169,7 @@ impl<'c, 'a> Tables<'c, 'a> {
         let default = self.file()?;
         let file = file.unwrap_or(default);
         let path = self.call.host().path(file);
-        let unwritable = |error| CallError::command(format!("could not write {file}: {error}"));
+        let unwritable = |error| os_error(&error, file);
         if let Some(parent) = path.parent() {
             paths::create_dir_all(parent).map_err(unwritable)?;
         }

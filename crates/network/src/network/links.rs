@@ -7,7 +7,7 @@ use halite_proto::{Map, Value};
 use halite_call::{
     Call, CallError, CallResult, check_one_line,
     host::{Program, replace_file},
-    python,
+    os_error, python,
 };
 
 fn output(call: &Call<'_>, words: &[&str]) -> Result<String, CallError> {
@@ -225,8 +225,7 @@ pub(super) fn mod_hostname(call: &Call<'_>) -> CallResult {
             .lines()
             .map(|line| change(line) + "\n")
             .collect();
-        replace_file(&host.path(path), text.as_bytes())
-            .map_err(|error| CallError::command(format!("{path} is not written: {error}")))
+        replace_file(&host.path(path), text.as_bytes()).map_err(|error| os_error(&error, path))
     };
     rewrite("/etc/hosts", &|line| {
         let mut is_named = false;
@@ -251,9 +250,8 @@ pub(super) fn mod_hostname(call: &Call<'_>) -> CallResult {
             format!("HOSTNAME={quote}{new}{quote}")
         })?;
     } else if is("os_family", "Debian") {
-        replace_file(&host.path("/etc/hostname"), format!("{new}\n").as_bytes()).map_err(
-            |error| CallError::command(format!("/etc/hostname is not written: {error}")),
-        )?;
+        replace_file(&host.path("/etc/hostname"), format!("{new}\n").as_bytes())
+            .map_err(|error| os_error(&error, "/etc/hostname"))?;
     }
     Ok(true.into())
 }

@@ -1,6 +1,6 @@
 //! The execution module `nftables`.
 
-use halite_call::{Call, CallError, CallResult, Function, Module, paths};
+use halite_call::{Call, CallError, CallResult, Function, Module, os_error, paths};
 use halite_proto::{Map, Value};
 
 use super::tables::Tables;
@@ -284,8 +284,8 @@ fn get_rules_json(call: &Call<'_>) -> CallResult {
 fn get_saved_rules(call: &Call<'_>) -> CallResult {
     let file = call.text_opt("conf_file");
     let file = file.as_deref().unwrap_or("/etc/nftables");
-    let text = paths::read_to_string(call.host().path(file))
-        .map_err(|error| CallError::command(format!("could not read {file}: {error}")))?;
+    let text =
+        paths::read_to_string(call.host().path(file)).map_err(|error| os_error(&error, file))?;
     let lines = text.split_inclusive('\n').filter(|line| {
         let line = line.trim();
         !line.is_empty() && !line.starts_with('#')

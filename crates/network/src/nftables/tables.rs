@@ -1,7 +1,7 @@
 //! What `nft` is asked for, and where its rules are kept.
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, python};
+use halite_call::{Call, CallError, os_text, python};
 use halite_proto::{Map, Value};
 
 use super::answer::{Answer, Answered, named};
@@ -144,7 +144,8 @@ impl<'c, 'a> Tables<'c, 'a> {
             path.push("salt-all-in-one.nft");
         }
         replace_file(&path, text.as_bytes()).map_err(|error| {
-            CallError::command(format!("Problem writing to configuration file: {error}"))
+            let why = os_text(&error, &path);
+            CallError::command(format!("Problem writing to configuration file: {why}"))
         })?;
         Ok(text)
     }

@@ -1,6 +1,6 @@
 //! Further work trees of a repository.
 
-use halite_call::{Call, CallError, CallResult, paths};
+use halite_call::{Call, CallError, CallResult, os_text, paths};
 use halite_proto::{Map, Value};
 
 use super::Git;
@@ -125,8 +125,9 @@ pub(super) fn worktree_rm(call: &Call<'_>) -> CallResult {
     if !Git::of(call).is_worktree(call) {
         return Err(CallError::command(format!("{cwd} is not a git worktree")));
     }
-    paths::remove_dir_all(&path)
-        .map_err(|error| CallError::command(format!("Unable to remove {cwd}: {error}")))?;
+    paths::remove_dir_all(&path).map_err(|error| {
+        CallError::command(format!("Unable to remove {cwd}: {}", os_text(&error, &cwd)))
+    })?;
     Ok(true.into())
 }
 

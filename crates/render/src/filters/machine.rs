@@ -10,6 +10,7 @@ use std::time::Duration;
 use halite_crypto::{HashType, Hasher};
 use halite_jinja::{Error, Result};
 use halite_proto::Value;
+use halite_proto::python::{str_repr, strerror};
 use nix::unistd::{User, geteuid};
 
 use super::Args;
@@ -17,8 +18,11 @@ use crate::limits::{CONNECT_SECONDS, FILES_MAX};
 
 fn failed(path: &str, error: &io::Error) -> Error {
     let number = error.raw_os_error().unwrap_or_default();
-    let what = nix::errno::Errno::from_raw(number).desc();
-    Error::foreign(format!("[Errno {number}] {what}: '{path}'"))
+    Error::foreign(format!(
+        "[Errno {number}] {}: {}",
+        strerror(number),
+        str_repr(path)
+    ))
 }
 
 pub(super) fn file_hashsum(args: &Args<'_>) -> Result<Value> {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use halite_call::replace::{Dress, replace_with};
 use halite_call::{
-    Call, CallError, CallResult, Function, Module, StateReturn, diff, paths, python,
+    Call, CallError, CallResult, Function, Module, StateReturn, diff, os_error, paths, python,
 };
 use halite_proto::{Map, Value};
 
@@ -253,7 +253,7 @@ fn wanted_text(call: &Call<'_>, source: &str) -> Result<String, CallError> {
         )));
     }
     let path = python::str(&cached);
-    paths::read_to_string(&path).map_err(|error| CallError::command(format!("{path}: {error}")))
+    paths::read_to_string(&path).map_err(|error| os_error(&error, &path))
 }
 
 fn file(call: &Call<'_>) -> CallResult {
@@ -296,7 +296,7 @@ fn file(call: &Call<'_>) -> CallResult {
     let shown = path.display().to_string();
     let private = Dress::with_mode(0o600);
     let written = replace_with(&path, private, |file| file.write_all(new.as_bytes()));
-    written.map_err(|error| CallError::command(format!("{shown}: {error}")))?;
+    written.map_err(|error| os_error(&error, &shown))?;
     let ran = called::write_file(call, &user, &shown);
     let _ = paths::remove_file(&path);
     let ran = ran?;

@@ -1,7 +1,7 @@
 //! What is mounted when somebody looks at it: the file `auto_master`.
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, os_text, python};
 use halite_proto::{Map, Value};
 
 /// An automount: place, options, what is mounted there.
@@ -37,8 +37,12 @@ pub(super) fn automaster(call: &Call<'_>) -> CallResult {
 }
 
 fn write(call: &Call<'_>, config: &str, text: &str) -> Result<(), CallError> {
-    replace_file(&call.host().path(config), text.as_bytes())
-        .map_err(|error| CallError::command(format!("Couldn't write to {config}: {error}")))
+    replace_file(&call.host().path(config), text.as_bytes()).map_err(|error| {
+        CallError::command(format!(
+            "Couldn't write to {config}: {}",
+            os_text(&error, config)
+        ))
+    })
 }
 
 pub(super) fn rm_automaster(call: &Call<'_>) -> CallResult {

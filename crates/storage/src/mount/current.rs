@@ -1,7 +1,7 @@
 //! What is mounted now.
 
 use halite_call::host::Program;
-use halite_call::{Call, CallError, paths, python};
+use halite_call::{Call, CallError, os_error, paths, python};
 use halite_proto::Value;
 
 /// Something that is mounted.
@@ -52,8 +52,7 @@ pub(crate) fn mount(
 ) -> Result<Result<(), String>, CallError> {
     let path = call.host().path(name);
     if mkmnt && !path.exists() {
-        paths::create_dir_all(&path)
-            .map_err(|error| CallError::command(format!("{name}: {error}")))?;
+        paths::create_dir_all(&path).map_err(|error| os_error(&error, name))?;
     }
     mount_at(call, name, device, fstype, opts)
 }

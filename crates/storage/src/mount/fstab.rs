@@ -1,7 +1,7 @@
 //! What is mounted when the machine starts.
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, CallResult, check_one_line, python};
+use halite_call::{Call, CallError, CallResult, check_one_line, os_text, python};
 use halite_proto::Value;
 
 /// The fields of a line of fstab.
@@ -215,8 +215,12 @@ pub(crate) fn rm_fstab(
     if new == text {
         return Ok(());
     }
-    replace_file(&call.host().path(config), new.as_bytes())
-        .map_err(|error| CallError::command(format!("Couldn't write to {config}: {error}")))
+    replace_file(&call.host().path(config), new.as_bytes()).map_err(|error| {
+        CallError::command(format!(
+            "Couldn't write to {config}: {}",
+            os_text(&error, config)
+        ))
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Configuration files of Apache from maps.
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, os_error, python};
 use halite_proto::{Map, Value};
 
 /// Sections within each other no deeper than so.
@@ -71,8 +71,7 @@ fn section(name: &str, directives: &Map, depth: usize) -> Result<String, CallErr
 
 /// Writes a file of the web server.
 pub(crate) fn write(call: &Call<'_>, file: &str, text: &str) -> Result<(), CallError> {
-    replace_file(&call.host().path(file), text.as_bytes())
-        .map_err(|error| CallError::command(format!("{file}: {error}")))
+    replace_file(&call.host().path(file), text.as_bytes()).map_err(|error| os_error(&error, file))
 }
 
 pub(super) fn config(call: &Call<'_>) -> CallResult {

@@ -1,7 +1,7 @@
 //! The certificates of authorities that are trusted.
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, CallResult, paths, python};
+use halite_call::{Call, CallError, CallResult, os_error, paths, python};
 use halite_proto::{Map, Value};
 
 use super::query;
@@ -69,6 +69,6 @@ pub(super) fn update_ca_bundle(call: &Call<'_>) -> CallResult {
         }
     }
     replace_file(&host.path(&target), text.as_bytes())
-        .map_err(|error| CallError::command(format!("{target}: {error}")))?;
+        .map_err(|error| os_error(&error, &target))?;
     Ok(Value::Nil)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, os_error, python};
 use halite_proto::{Map, Value, json};
 
 use super::curl::{self, Answer, Fault};
@@ -112,8 +112,7 @@ fn add_answer(ret: &mut Map, answer: &Answer, kwargs: &Map) -> Result<(), CallEr
         return Ok(());
     }
     if let Some(path) = text(kwargs, "text_out") {
-        replace_file(Path::new(&path), &answer.body)
-            .map_err(|error| CallError::command(format!("{path}: {error}")))?;
+        replace_file(Path::new(&path), &answer.body).map_err(|error| os_error(&error, &path))?;
     }
     ret.insert("body", body.clone());
     if is_wanted(kwargs, "status") {

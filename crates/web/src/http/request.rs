@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use halite_call::curl::CurlConfig;
-use halite_call::{Call, CallError, paths, python, redirect_protocols};
+use halite_call::{Call, CallError, os_error, paths, python, redirect_protocols};
 use halite_proto::{Map, Value};
 
 use super::curl::Request;
@@ -113,7 +113,7 @@ fn set_body(config: &mut CurlConfig, kwargs: &Map) -> Result<(), CallError> {
 }
 
 fn read(path: &str) -> Result<String, CallError> {
-    paths::read_to_string(path).map_err(|error| CallError::command(format!("{path}: {error}")))
+    paths::read_to_string(path).map_err(|error| os_error(&error, path))
 }
 
 fn set_login(config: &mut CurlConfig, kwargs: &Map) {

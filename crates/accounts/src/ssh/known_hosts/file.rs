@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use halite_call::host::replace_file;
 use halite_call::paths::{self, Held};
-use halite_call::{Call, CallError};
+use halite_call::{Call, CallError, os_text};
 use halite_proto::{Map, Value};
 
 use halite_call::host::accounts;
@@ -47,7 +47,7 @@ impl File {
     }
 
     pub(super) fn failed(&self, what: &str, error: &io::Error) -> CallError {
-        CallError::command(format!("{what}: '{error}: {}'", self.shown()))
+        CallError::command(format!("{what}: '{}'", os_text(error, &self.path)))
     }
 
     /// The user whose file it is, if it can be given away.

@@ -3,7 +3,7 @@
 mod changes;
 
 use halite_call::paths::{self, Held};
-use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, os_error, python};
 use halite_proto::{Map, Value};
 
 use crate::user::GECOS;
@@ -208,8 +208,7 @@ fn make_home(call: &Call<'_>, home: &str, before: &Map) -> Result<(), CallError>
     if path.is_dir() {
         return Ok(());
     }
-    let failed =
-        |error: std::io::Error| CallError::command(format!("could not make {home}: {error}"));
+    let failed = |error: std::io::Error| os_error(&error, home);
     let id = |key: &str| {
         let id = before.get(key).and_then(Value::as_i64);
         id.and_then(|id| u32::try_from(id).ok())

@@ -11,7 +11,7 @@ pub(super) use routes::{build as build_routes, get as get_routes};
 pub(super) use system::{apply, build as build_system, get as get_system};
 
 use halite_call::host::replace_file;
-use halite_call::{Call, CallError};
+use halite_call::{Call, CallError, os_error};
 use halite_proto::Value;
 
 /// Where the files of interfaces are.
@@ -39,6 +39,5 @@ fn write(call: &Call<'_>, file: &str, lines: &[String]) -> Result<(), CallError>
         return Err(super::wrong(format!("{directory} cannot be written.")));
     }
     let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
-    replace_file(&path, text.as_bytes())
-        .map_err(|error| CallError::command(format!("{file} cannot be written: {error}")))
+    replace_file(&path, text.as_bytes()).map_err(|error| os_error(&error, file))
 }

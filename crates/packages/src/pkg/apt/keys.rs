@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use halite_call::host::{Program, replace_file};
-use halite_call::{Call, CallError, paths, python};
+use halite_call::{Call, CallError, os_error, paths, python};
 use halite_proto::{Map, Value};
 
 use super::known_keys;
@@ -125,8 +125,7 @@ fn receive(
     };
     let real = call.host().path(file);
     if let Some(parent) = real.parent() {
-        paths::create_dir_all(parent)
-            .map_err(|error| PkgError::command(format!("{}: {error}", parent.display())))?;
+        paths::create_dir_all(parent).map_err(|error| PkgError::from(os_error(&error, parent)))?;
     }
     let known = known_keys::shown(call, &real)?;
     let file = real.display().to_string();
@@ -201,5 +200,5 @@ pub(crate) fn install(
 fn set_readable(path: &Path) -> Result<(), PkgError> {
     use std::os::unix::fs::PermissionsExt;
     paths::set_permissions(path, &std::fs::Permissions::from_mode(0o644))
-        .map_err(|error| PkgError::command(format!("{}: {error}", path.display())))
+        .map_err(|error| PkgError::from(os_error(&error, path)))
 }

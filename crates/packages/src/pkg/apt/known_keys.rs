@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use halite_call::host::Program;
-use halite_call::{Call, CallError, paths, python};
+use halite_call::{Call, CallError, os_text, paths, python};
 use halite_proto::{Map, Value};
 
 use super::keys::KEYRINGS;
@@ -82,7 +82,8 @@ fn delete_file(call: &Call<'_>, id: &str, directory: Option<&str>) -> Result<boo
             .any(|known| known.as_str().is_some_and(|known| known.ends_with(id)));
         if has_it {
             paths::remove_file(call.host().path(&file)).map_err(|error| {
-                CallError::command(format!("Failed to remove {}: {error}", file.display()))
+                let why = os_text(&error, &file);
+                CallError::command(format!("Failed to remove {}: {why}", file.display()))
             })?;
             return Ok(true);
         }

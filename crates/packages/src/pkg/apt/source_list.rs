@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use halite_call::host::replace_file;
-use halite_call::{Call, paths};
+use halite_call::{Call, os_error, paths};
 
 use super::sources::{Form, Line, Section, Source};
 use crate::pkg::error::PkgError;
@@ -89,8 +89,7 @@ fn write(path: &PathBuf, text: &str) -> Result<(), PkgError> {
     if paths::read(path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(());
     }
-    replace_file(path, text.as_bytes())
-        .map_err(|error| PkgError::command(format!("{}: {error}", path.display())))
+    replace_file(path, text.as_bytes()).map_err(|error| PkgError::from(os_error(&error, path)))
 }
 
 fn parse(file: &str, text: &str) -> Result<Vec<Source>, PkgError> {

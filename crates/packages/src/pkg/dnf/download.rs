@@ -3,7 +3,7 @@
 use std::fs;
 
 use halite_call::host::Program;
-use halite_call::{Call, CallError, paths};
+use halite_call::{Call, CallError, os_error, paths};
 use halite_proto::{Map, Value};
 
 use super::{Dnf, options, tool};
@@ -28,8 +28,7 @@ pub(in crate::pkg) fn download(
     if !host.has("yumdownloader") {
         return Err(CallError::NotFound("'yumdownloader' command not available".to_owned()).into());
     }
-    let failed =
-        |error: std::io::Error| PkgError::command(format!("Unable to read {DIRECTORY}: {error}"));
+    let failed = |error: std::io::Error| PkgError::from(os_error(&error, DIRECTORY));
     let directory = host.path(DIRECTORY);
     paths::create_dir_all(&directory).map_err(failed)?;
     let files = || -> Result<Vec<String>, PkgError> {

@@ -1,7 +1,7 @@
 //! Repositories of dnf: `.repo` files.
 
 use halite_call::host::replace_file;
-use halite_call::{Call, paths, python};
+use halite_call::{Call, os_error, paths, python};
 use halite_proto::{Map, Value};
 
 use super::{run, tool};
@@ -65,7 +65,7 @@ pub(crate) fn get_repo(call: &Call<'_>, repo: &str, basedir: Option<&Value>) -> 
 
 fn save(call: &Call<'_>, file: &str, text: &str) -> Result<(), PkgError> {
     replace_file(&call.host().path(file), text.as_bytes())
-        .map_err(|error| PkgError::command(format!("{file}: {error}")))
+        .map_err(|error| PkgError::from(os_error(&error, file)))
 }
 
 pub(crate) fn del_repo(
@@ -85,7 +85,7 @@ pub(crate) fn del_repo(
     let in_file = repos.values().filter(|repo| file_of(repo) == file).count();
     if in_file == 1 {
         paths::remove_file(call.host().path(&file))
-            .map_err(|error| PkgError::command(format!("{file}: {error}")))?;
+            .map_err(|error| PkgError::from(os_error(&error, &file)))?;
         return Ok(format!(
             "File {file} containing repo {repo} has been removed"
         ));

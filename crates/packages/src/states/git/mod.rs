@@ -7,7 +7,9 @@ mod latest;
 
 use std::path::Path;
 
-use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, paths, python};
+use halite_call::{
+    Call, CallError, CallResult, Function, Module, StateReturn, os_text, paths, python,
+};
 use halite_proto::{Map, Value};
 
 use crate::git::run::reason;
@@ -95,7 +97,8 @@ fn is_repository(call: &Call<'_>, path: &str) -> bool {
 /// Removes everything in a directory.
 fn empty_directory(path: &str) -> Result<(), CallError> {
     let failed = |error: std::io::Error| {
-        CallError::command(format!("Unable to remove\n  {path}\n    {error}"))
+        let why = os_text(&error, path);
+        CallError::command(format!("Unable to remove\n  {path}\n    {why}"))
     };
     for entry in std::fs::read_dir(path).map_err(failed)?.flatten() {
         let entry = entry.path();

@@ -1,6 +1,6 @@
 //! The states, and how a repository is configured.
 
-use halite_call::{Call, CallResult, Function, Module, StateReturn, host, python};
+use halite_call::{Call, CallResult, Function, Module, StateReturn, host, os_error, python};
 use halite_proto::{Map, Value};
 
 use crate::pkg::apt::repos;
@@ -138,7 +138,7 @@ fn configure(call: &Call<'_>, repo: &Repo, wanted: &Map, pre: &Map) -> Result<()
         && let Some(file) = kwargs.get("file").map(python::str)
     {
         host::replace_file(&call.host().path(&file), b"")
-            .map_err(|error| PkgError::command(format!("{file}: {error}")))?;
+            .map_err(|error| PkgError::from(os_error(&error, &file)))?;
     }
     if !repo.apt {
         repo.of.modify(call, &repo.repo, &kwargs)?;

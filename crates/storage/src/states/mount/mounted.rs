@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use halite_call::{Call, CallError, CallResult, StateReturn, paths};
+use halite_call::{Call, CallError, CallResult, StateReturn, os_error, paths};
 
 use super::compare::{is_device, is_named_so, missing};
 use crate::mount::{self, Active};
@@ -159,8 +159,7 @@ impl Mount {
                 format!("{name} would be created, but not mounted")
             }
             (false, true) => {
-                paths::create_dir_all(path)
-                    .map_err(|error| CallError::command(format!("{name}: {error}")))?;
+                paths::create_dir_all(path).map_err(|error| os_error(&error, name))?;
                 format!("{name} was created, not mounted")
             }
             (false, false) => format!("{name} not present and not mounted"),

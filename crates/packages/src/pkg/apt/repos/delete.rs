@@ -1,5 +1,5 @@
 //! Deleting repositories.
-use halite_call::{Call, CallError, host, paths, python};
+use halite_call::{Call, host, os_error, paths, python};
 use halite_proto::Map;
 
 use super::ppa::of_ppa;
@@ -112,9 +112,7 @@ pub(crate) fn del_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Stri
         let path = call.host().path(file);
         if rest.count() == 0 && file.contains("sources.list.d/") && path.is_file() {
             sources.list.retain(|source| source.file != *file);
-            paths::remove_file(&path).map_err(|error| {
-                PkgError::from(CallError::command(format!("{}: {error}", path.display())))
-            })?;
+            paths::remove_file(&path).map_err(|error| PkgError::from(os_error(&error, &path)))?;
             said.push_str(&format!(
                 "File {file} containing repo '{repo}' has been removed."
             ));
@@ -123,7 +121,7 @@ pub(crate) fn del_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Stri
             if sources.list.iter().all(|source| source.file != *file) {
                 // Its last line is gone.
                 host::replace_file(&path, b"")
-                    .map_err(|error| PkgError::command(format!("{}: {error}", path.display())))?;
+                    .map_err(|error| PkgError::from(os_error(&error, &path)))?;
             }
         }
     }

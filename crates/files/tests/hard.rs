@@ -169,6 +169,58 @@ fn a_place_that_takes_no_files_is_a_failed_state() {
 }
 
 #[test]
+fn what_the_system_refuses_is_told_in_the_words_of_python() {
+    let (_guard, work) = work();
+    let minion = minion(&work);
+    symlink("loop", work.join("loop")).unwrap();
+    fs::write(work.join("file"), "a\n").unwrap();
+    let path = |name: &str| work.join(name).display().to_string();
+    let missing = |name: &str| format!("[Errno 2] No such file or directory: '{}'", path(name));
+    let looped = format!(
+        "[Errno 40] Too many levels of symbolic links: '{}'",
+        path("loop")
+    );
+    for (fun, args, expect) in [
+        (
+            "hashutil.base64_encodefile",
+            vec![path("none")],
+            missing("none"),
+        ),
+        ("file.read", vec![path("it's")], {
+            format!("[Errno 2] No such file or directory: \"{}\"", path("it's"))
+        }),
+        ("file.read", vec![path("loop")], looped),
+        (
+            "file.lchown",
+            vec![path("none"), "root".into(), "root".into()],
+            missing("none"),
+        ),
+        (
+            "file.chgrp",
+            vec![path("none"), "root".into()],
+            format!("Path not found: {}", path("none")),
+        ),
+        (
+            "file.move",
+            vec![path("file"), path("none/b")],
+            missing("none/b"),
+        ),
+        (
+            "file.seek_write",
+            vec![path("none/x"), "text".into(), "0".into()],
+            missing("none/x"),
+        ),
+    ] {
+        let args: Vec<Value> = args.into_iter().map(Value::from).collect();
+        let ret = minion.run(fun, &args).ret;
+        let said = halite_proto::python::str(&ret);
+        assert!(said.contains(&expect), "{fun}: {said}, not {expect}");
+    }
+    let found = minion.run("file.contains", &[path("loop").into(), "a".into()]);
+    assert_eq!(found.ret, false.into());
+}
+
+#[test]
 fn owner_mode_and_attributes_survive_a_change() {
     let (_guard, work) = work();
     let minion = minion(&work);

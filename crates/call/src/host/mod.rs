@@ -18,6 +18,7 @@ use halite_proto::{Map, Value};
 use crate::call::Call;
 use crate::context::MinionContext;
 use crate::error::CallError;
+use crate::os_error::os_error;
 use crate::replace::{Dress, place_followed};
 use crate::{paths, python};
 
@@ -40,6 +41,7 @@ impl Host {
         match paths::read_to_string(self.path(path)) {
             Ok(text) => Ok(text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            Err(error) if error.raw_os_error().is_some() => Err(os_error(&error, path)),
             Err(error) => {
                 let path = path.display();
                 Err(CallError::command(format!(

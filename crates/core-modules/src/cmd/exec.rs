@@ -135,24 +135,28 @@ fn argv(options: &Options) -> Result<Vec<String>, CallError> {
 /// Why a command has not even started, as Salt words it.
 pub(super) fn not_started(options: &Options, error: &io::Error) -> CallError {
     let words = argv(options).unwrap_or_default();
-    let list = words
-        .iter()
-        .map(String::as_str)
-        .map(halite_proto::Value::from)
-        .collect::<Vec<_>>();
     let reason = match error.raw_os_error() {
-        Some(_) => os_text(error, words.first().map_or("", String::as_str)),
+        Some(_) => {
+            let program = Path::new(words.first().map_or("", String::as_str));
+            let closed = error.kind() == io::ErrorKind::PermissionDenied
+                && nix::unistd::access(&options.cwd, nix::unistd::AccessFlags::X_OK).is_err();
+            os_text(error, if closed { &options.cwd } else { program })
+        }
         None => error.to_string(),
     };
     let timeout = options
         .timeout
         .as_ref()
         .map_or("None", |(_, seconds)| seconds);
+    let executable = match options.through_shell {
+        true => format!("'executable': '{}', ", options.shell),
+        false => String::new(),
+    };
     CallError::command(format!(
         "Unable to run command '{}' with the context '{{'cwd': '{}', 'shell': {}, 'stdout': -1, \
-         'stderr': {}, 'with_communicate': {}, 'timeout': {timeout}, 'bg': {}, 'close_fds': True}}', \
-         reason: {reason}",
-        python::repr(&list.into()),
+         'stderr': {}, 'with_communicate': {}, 'timeout': {timeout}, 'bg': {}, {executable}'close_fds': \
+         True}}', reason: {reason}",
+        written(options),
         options.cwd.display(),
         python::repr(&options.through_shell.into()),
         if options.merge_stderr { -2 } else { -1 },

@@ -11,7 +11,9 @@ use halite_proto::{Map, Value};
 
 use super::exec::{self, Ran, execute, give_to};
 use super::options::{Options, Words};
-use halite_call::{Call, CallError, CallResult, paths, python, render_context, shlex};
+use halite_call::{
+    Call, CallError, CallResult, errno, os_error, paths, python, render_context, shlex,
+};
 
 /// A script that nobody but its user can read, gone when it has run.
 struct TempScript(PathBuf);
@@ -63,9 +65,10 @@ fn run_script(call: &Call<'_>) -> CallResult {
         .into());
     };
     let failed = |error: io::Error| {
-        CallError::command(format!("could not prepare the script {source}: {error}"))
+        let (_, why) = errno(&error);
+        CallError::command(format!("could not prepare the script {source}: {why}"))
     };
-    let content = paths::read(&cached).map_err(failed)?;
+    let content = paths::read(&cached).map_err(|error| os_error(&error, &cached))?;
     let content = rendered(call, &cached, content)?;
     let name = source.split('?').next().unwrap_or_default();
     let suffix = Path::new(name)

@@ -143,9 +143,10 @@ fn fetch(
     };
     match halite_call::paths::read(&path) {
         Ok(bytes) => Ok(Some((bytes, path))),
-        Err(error) => {
-            tracing::error!("Template does not exist: {}: {error}", path.display());
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            tracing::error!("Template does not exist: {}", path.display());
             Ok(None)
         }
+        Err(error) => Err(halite_call::os_error(&error, path)),
     }
 }

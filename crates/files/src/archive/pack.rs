@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use halite_call::CallError;
 use halite_call::replace::place_followed;
+use halite_call::{CallError, os_text};
 use zip::write::SimpleFileOptions;
 
 use crate::core::mode::default_mode;
@@ -39,9 +39,15 @@ pub(super) fn make_zip(
     };
     match place_followed(archive, Dress::kept(default_mode()), fill) {
         Ok(_) => Ok(names),
-        Err(error) => Err(CallError::command(format!(
-            "Exception encountered creating zipfile: {error}"
-        ))),
+        Err(error) => {
+            let why = match error.raw_os_error() {
+                Some(_) => os_text(&error, archive),
+                None => error.to_string(),
+            };
+            Err(CallError::command(format!(
+                "Exception encountered creating zipfile: {why}"
+            )))
+        }
     }
 }
 

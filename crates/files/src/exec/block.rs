@@ -56,7 +56,12 @@ pub(super) fn blockreplace(call: &Call<'_>) -> CallResult {
     if !real.is_file() {
         return Err(CallError::invocation(format!("File not found: {name}")));
     }
-    let bytes = text::read(&real)?;
+    let bytes = text::read(&real).map_err(|error| match error {
+        CallError::Exception { message, .. } => {
+            CallError::command(format!("Failed to read from {name}: {message}"))
+        }
+        other => other,
+    })?;
     if !text::is_text(&bytes) {
         return Err(CallError::invocation(format!(
             "Cannot perform string replacements on a binary file: {name}"

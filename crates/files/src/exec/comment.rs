@@ -206,11 +206,6 @@ pub(super) fn patch(call: &Call<'_>) -> CallResult {
     if call.flag("dry_run") && !options.iter().any(|option| option == "--dry-run") {
         options.push("--dry-run".to_owned());
     }
-    for silent in ["--forward", "-N"] {
-        if options.iter().any(|option| option == silent) {
-            break;
-        }
-    }
     let numbered = |options: &[String], short: &str, long: &str| {
         options
             .iter()

@@ -44,6 +44,7 @@ pub(super) fn seek_write(call: &Call<'_>) -> CallResult {
     let path = arg(call, "path");
     let at = Path::new(&path);
     let wrong = |error: std::io::Error| os_error(&error, at);
+    let file = open::to_write(at).map_err(wrong)?;
     let Value::Bytes(data) = call.arg("data") else {
         return Err(CallError::wrong_type(format!(
             "a bytes-like object is required, not '{}'",
@@ -51,7 +52,6 @@ pub(super) fn seek_write(call: &Call<'_>) -> CallResult {
         )));
     };
     let offset = u64::try_from(call.int("offset")?).unwrap_or(0);
-    let file = open::to_write(at).map_err(wrong)?;
     file.write_all_at(data, offset).map_err(wrong)?;
     Ok(data.len().into())
 }
@@ -203,10 +203,10 @@ pub(super) fn truncate(call: &Call<'_>) -> CallResult {
 }
 
 /// The text of a file for those who look for something in it; nothing if it is
-/// not there.
+/// not there, or the system does not let us read it.
 fn content(path: &str) -> Result<Option<String>, CallError> {
     let at = Path::new(path);
-    if !at.exists() {
+    if paths::open_to_read(at).is_err() {
         return Ok(None);
     }
     Ok(Some(text::decode(&text::look(at)?)))

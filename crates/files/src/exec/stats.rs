@@ -161,10 +161,16 @@ pub(super) fn lchown(call: &Call<'_>) -> CallResult {
     if owner::uid(call.arg("user")).is_none() {
         return Err(CallError::wrong_type("uid should be integer, not str"));
     }
+    let path = arg(call, "path");
+    fs::symlink_metadata(&path).map_err(|error| os_error(&error, &path))?;
     change(call, Some(call.arg("user")), false)
 }
 
 pub(super) fn chgrp(call: &Call<'_>) -> CallResult {
+    let path = arg(call, "path");
+    if !Path::new(&path).exists() {
+        return Err(CallError::command(format!("Path not found: {path}")));
+    }
     change(call, None, true)
 }
 

@@ -142,7 +142,7 @@ pub(super) fn move_(call: &Call<'_>) -> CallResult {
     move_any(from, &to).map_err(|error| {
         CallError::command(format!(
             "Unable to move '{src}' to '{dst}': {}",
-            os_text(&error, from)
+            os_text(&error, if from.exists() { &to } else { from })
         ))
     })?;
     Ok(Map::from([

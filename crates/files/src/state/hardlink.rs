@@ -45,7 +45,9 @@ pub(super) fn hardlink(call: &Call<'_>) -> CallResult {
         let why = os_text_two(&error, to, at);
         return common::failed(
             ret,
-            format!("Unable to create new hard link {name} -> {target}: {why}"),
+            format!(
+                "Unable to create new hard link {name} -> {target}: Could not create '{name}': {why}"
+            ),
         );
     }
     let text = format!("Created new hard link {name} -> {target}");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_call::{Call, CallError, CallResult, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, StateReturn, paths, python};
 use halite_proto::Value;
 
 use super::common;
@@ -83,6 +83,8 @@ pub(super) fn keyvalue(call: &Call<'_>) -> CallResult {
     }
     let old = if create {
         String::new()
+    } else if paths::open_to_read(at).is_err() {
+        return common::failed(ret, format!("unable to open {}", at.display()));
     } else {
         text::decode(&text::read(at)?)
     };

@@ -20,7 +20,7 @@ fn device(text: &str) -> &str {
 }
 
 pub(super) fn automaster(call: &Call<'_>) -> CallResult {
-    let text = call.host().read(call.text("config"));
+    let text = super::functions::text_of(call, &call.text("config"))?;
     let mut all = Map::new();
     for [name, options, what] in text.lines().filter_map(automount) {
         let mut options = options.split(',');

@@ -1,7 +1,7 @@
 //! The table of the functions, and what they return.
 
 use halite_call::host::Program;
-use halite_call::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, os_error, python};
 use halite_proto::{Map, Value};
 
 use super::current::{active, at, mount, options, remount, umount};
@@ -240,8 +240,17 @@ fn extended(line: &str, ids: &Value, other: &dyn Fn(&str) -> Value) -> Option<(S
     Some((name.to_owned(), about))
 }
 
+/// A table; empty if there is none.
+pub(super) fn text_of(call: &Call<'_>, config: &str) -> Result<String, CallError> {
+    match halite_call::paths::read(call.host().path(config)) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(os_error(&error, config)),
+    }
+}
+
 fn fstab_(call: &Call<'_>) -> CallResult {
-    let text = call.host().read(call.text("config"));
+    let text = text_of(call, &call.text("config"))?;
     let mut all = Map::new();
     for words in text.lines().filter_map(fields) {
         let field = |at: usize| words.get(at).copied().unwrap_or("0");

@@ -33,6 +33,16 @@ impl Block<'_> {
     }
 }
 
+/// What the system refuses, with the file that was to be read.
+fn unread(name: &str, error: CallError) -> CallError {
+    match error {
+        CallError::Exception { message, .. } => {
+            CallError::command(format!("Failed to read from {name}: {message}"))
+        }
+        other => other,
+    }
+}
+
 pub(super) fn blockreplace(call: &Call<'_>) -> CallResult {
     let ways = [
         call.flag("append_if_not_found"),
@@ -56,12 +66,7 @@ pub(super) fn blockreplace(call: &Call<'_>) -> CallResult {
     if !real.is_file() {
         return Err(CallError::invocation(format!("File not found: {name}")));
     }
-    let bytes = text::read(&real).map_err(|error| match error {
-        CallError::Exception { message, .. } => {
-            CallError::command(format!("Failed to read from {name}: {message}"))
-        }
-        other => other,
-    })?;
+    let bytes = text::read(&real).map_err(|error| unread(&name, error))?;
     if !text::is_text(&bytes) {
         return Err(CallError::invocation(format!(
             "Cannot perform string replacements on a binary file: {name}"

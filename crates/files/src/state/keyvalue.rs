@@ -73,7 +73,7 @@ pub(super) fn keyvalue(call: &Call<'_>) -> CallResult {
     };
     let at = Path::new(&name);
     let create = call.flag("create_if_missing") && !at.exists();
-    if !at.is_file() && !create {
+    if !create && !(at.is_file() && paths::open_to_read(at).is_ok()) {
         let text = format!("unable to open {name}");
         return if call.flag("ignore_if_missing") {
             Ok(ret.ok(text).into())
@@ -83,8 +83,6 @@ pub(super) fn keyvalue(call: &Call<'_>) -> CallResult {
     }
     let old = if create {
         String::new()
-    } else if paths::open_to_read(at).is_err() {
-        return common::failed(ret, format!("unable to open {}", at.display()));
     } else {
         text::decode(&text::read(at)?)
     };

@@ -215,3 +215,19 @@ fn without_a_master_remotes_are_fetched_when_files_are_asked_for() {
     tried.commit("one", &[("x", "2")]);
     assert_eq!(text(&server(), "base", "x").as_deref(), Some("2"));
 }
+
+#[test]
+fn locks_of_other_machines_count_unless_the_option_says_no() {
+    for (option, is_free) in [(None, false), (Some(true), false), (Some(false), true)] {
+        let tried = Tried(tempfile::tempdir().unwrap());
+        let option = option.map(|on| ("gitfs_global_lock", Value::from(on)));
+        let options: Vec<_> = option.into_iter().collect();
+        let server = tried.server(vec!["/srv/x".into()], &options);
+        let repository = server.repositories().remove(0);
+        let lock = tried.path("cache/gitfs/work");
+        let lock = lock.join(repository.remote().dir()).join("_/update.lk");
+        fs::create_dir_all(lock.parent().unwrap()).unwrap();
+        fs::write(&lock, "12\nanother-machine\n").unwrap();
+        assert_eq!(repository.lock().unwrap(), is_free, "{options:?}");
+    }
+}

@@ -344,4 +344,35 @@ mod tests {
         opts.insert(VERIFY_CONFIG, false);
         assert!(unusable_git_remotes(&opts).is_empty());
     }
+
+    #[test]
+    fn only_verified_options_stop_the_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let entry = Map::from([("git", Value::from("main ext::sh"))]);
+        let mut opts = Map::from([("ext_pillar", Value::List(vec![entry.into()]))]);
+        assert!(GitPillars::open(&opts, dir.path()).is_err());
+        opts.insert(VERIFY_CONFIG, false);
+        let opened = GitPillars::open(&opts, dir.path()).unwrap();
+        assert_eq!(opened.all().count(), 0);
+    }
+
+    #[test]
+    fn locks_of_other_machines_count_unless_the_option_says_no() {
+        let entry = Map::from([("git", Value::from("main /srv/x"))]);
+        let mut opts = Map::from([("ext_pillar", Value::List(vec![entry.into()]))]);
+        for (option, is_free) in [(None, false), (Some(true), false), (Some(false), true)] {
+            let dir = tempfile::tempdir().unwrap();
+            if let Some(option) = option {
+                opts.insert("git_pillar_global_lock", option);
+            }
+            let opened = GitPillars::open(&opts, dir.path()).unwrap();
+            let remote = opened.all().next().unwrap();
+            let lock = dir.path().join("git_pillar/work");
+            let lock = lock.join(remote.remote().dir()).join("_/update.lk");
+            std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
+            std::fs::write(&lock, "12\nanother-machine\n").unwrap();
+            let taken = remote.repository().lock().unwrap();
+            assert_eq!(taken, is_free, "{option:?}");
+        }
+    }
 }

@@ -155,6 +155,20 @@ fn environments_may_be_hidden() {
         names(shown.envs(["master", "dev", "x"], [])),
         ["base", "dev"]
     );
+    let old_name = remote(vec![map("env_blacklist", "dev")], &[]).unwrap();
+    assert_eq!(
+        names(old_name.envs(["master", "dev", "x"], [])),
+        ["base", "x"]
+    );
+    let of_all = remote(
+        vec![map("name", "n")],
+        &[("gitfs_env_blacklist", "dev".into())],
+    )
+    .unwrap();
+    assert_eq!(
+        names(of_all.envs(["master", "dev", "x"], [])),
+        ["base", "x"]
+    );
 }
 
 #[test]

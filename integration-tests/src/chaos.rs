@@ -64,6 +64,8 @@ pub enum Fault {
     PeersToNowhere,
     /// Little passes on the links between two masters.
     PeersSlow,
+    /// `kill -9` of what carries what masters tell each other.
+    BusKilled,
 }
 
 /// What has a fault.
@@ -75,8 +77,10 @@ pub enum Part {
     Minion,
     /// What leads minions to a master.
     Cable,
-    /// What leads two masters to each other.
+    /// What leads two masters to each other, or one of them to the bus.
     Peers,
+    /// What carries what masters tell each other.
+    Bus,
 }
 
 impl Fault {
@@ -90,6 +94,7 @@ impl Fault {
             Self::MinionKilled | Self::MinionHangs => Part::Minion,
             Self::CableCut | Self::CableToNowhere => Part::Cable,
             Self::PeersCut | Self::PeersToNowhere | Self::PeersSlow => Part::Peers,
+            Self::BusKilled => Part::Bus,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::long_form::LongForm;
 
 /// The test that does it, in the program of either suite.
 const TEST: &str = "chaos::nothing_is_lost_in_chaos";
+const TEST_ON_BUS: &str = "chaos::nothing_is_lost_in_chaos_on_a_bus";
 
 /// How long faults go on if nobody says so.
 const SECONDS: u64 = 240;
@@ -21,6 +22,9 @@ pub(crate) struct Args {
     /// nothing of each other
     #[arg(long)]
     cluster: bool,
+    /// The masters of the cluster tell each other what happens over a bus, which dies too
+    #[arg(long, requires = "cluster")]
+    bus: bool,
     /// How long faults go on; the default is more than 500 faults
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
@@ -36,10 +40,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let (program, option, seconds) = match args.cluster {
-        true => ("master_cluster", " --cluster", CLUSTER_SECONDS),
-        false => ("multi_master", "", SECONDS),
+    let (program, option, seconds) = match (args.cluster, args.bus) {
+        (true, true) => ("master_cluster", " --cluster --bus", CLUSTER_SECONDS),
+        (true, false) => ("master_cluster", " --cluster", CLUSTER_SECONDS),
+        (false, _) => ("multi_master", "", SECONDS),
     };
+    let test = if args.bus { TEST_ON_BUS } else { TEST };
     let seconds = args.seconds.unwrap_or(seconds);
     let chaos = LongForm::build(program)?;
     let first = match args.seed {
@@ -54,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             ("HALITE_CHAOS_SECONDS", seconds.to_string()),
             ("HALITE_CHAOS_MINIONS", args.minions.to_string()),
         ];
-        if !chaos.run(TEST, "HALITE_CHAOS_LEDGER", &settings)? {
+        if !chaos.run(test, "HALITE_CHAOS_LEDGER", &settings)? {
             println!("to see it again: cargo xtask chaos{option} --seed {seed}");
             return Ok(ExitCode::FAILURE);
         }

@@ -1,5 +1,5 @@
 //! Three masters that share no files, with a cable from the balancer to each of them
-//! and two between any two of them.
+//! and two between any two of them, or one from each of them to a bus.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::proxy::{Cable, Proxy};
 use halite_integration_tests::{Fleet, Kind, Master, Minion, START, until};
+use halite_test_services::{Nats, Server, Wanted};
 use serde_json::{Value, json};
 
 use crate::balancer::Balancer;
@@ -23,11 +24,36 @@ const HEALTH_PORT: u16 = 4516;
 /// Where the cable of the n-th master to another one begins, at the address of that.
 const CABLES_FROM: u16 = 4530;
 
+/// Where the cable of a master to the bus begins, at its own address.
+const BUS_FROM: u16 = 4534;
+
 /// Bytes a second on a slow link.
 const SLOW: usize = 20_000;
 
 /// The variable of each minion with the file that its commands write to.
 pub(crate) const RAN: &str = "HALITE_CHAOS_RAN";
+
+/// What carries what masters tell each other, and the cable to it from each of them.
+struct CabledBus {
+    cables: Vec<Proxy>,
+    nats: Nats,
+}
+
+impl CabledBus {
+    fn start(masters: &[Master]) -> Result<Option<Self>> {
+        let Some(nats) = Nats::for_test(&Wanted::default()) else {
+            return Ok(None);
+        };
+        let cables = masters.iter().map(|of| {
+            Proxy::from(
+                SocketAddr::from((of.address().ip(), BUS_FROM)),
+                nats.address,
+            )
+        });
+        let cables = cables.collect::<Result<_>>()?;
+        Ok(Some(Self { cables, nats }))
+    }
+}
 
 /// Masters, minions and the cables between them.
 pub(crate) struct Cabled {
@@ -37,6 +63,7 @@ pub(crate) struct Cabled {
     fronts: Vec<Proxy>,
     /// From the first of two masters to the second, and back, as in `PAIRS`.
     links: Vec<[Proxy; 2]>,
+    bus: Option<CabledBus>,
     pub(crate) masters: Vec<Master>,
     fleet: Fleet,
 }
@@ -49,14 +76,35 @@ impl Cabled {
 
     /// The same, with further lines in the configuration of each master.
     pub(crate) fn with(minions: &[(String, Kind)], options: &str) -> Result<Self> {
+        let cabled = Self::lay(minions, options, |_| Ok(Some(None)))?;
+        cabled.context("it is laid without a bus")
+    }
+
+    /// The same on a bus; `None`, and reported, where there is no NATS server.
+    pub(crate) fn on_bus(minions: &[(String, Kind)]) -> Result<Option<Self>> {
+        Self::lay(minions, "", |masters| {
+            Ok(CabledBus::start(masters)?.map(Some))
+        })
+    }
+
+    fn lay(
+        minions: &[(String, Kind)],
+        options: &str,
+        bus: impl Fn(&[Master]) -> Result<Option<Option<CabledBus>>>,
+    ) -> Result<Option<Self>> {
         let fleet = Fleet::new("chaos")?;
         let lay = |n| {
             let plan = fleet.master(&format!("m{n}"), Kind::Ours);
             plan.auto_accept().set("health_port", HEALTH_PORT).lay()
         };
         let mut masters = (1..=MASTERS).map(lay).collect::<Result<Vec<_>>>()?;
+        let Some(bus) = bus(&masters)? else {
+            return Ok(None);
+        };
         for n in 0..MASTERS {
-            configure(&fleet, &masters, n, options)?;
+            let bus = bus.as_ref().map(|bus| bus.cables[n].request());
+            let bus = bus.map_or_else(String::new, |at| format!("\ncluster_bus: nats://{at}"));
+            configure(&fleet, &masters, n, &format!("{options}{bus}"))?;
         }
         let names = masters.iter().map(|of| of.address().ip().to_string());
         let founder = names.enumerate().min_by(|one, other| one.1.cmp(&other.1));
@@ -94,11 +142,12 @@ impl Cabled {
             _balancer: balancer,
             fronts,
             links,
+            bus,
             masters,
             fleet,
         };
         cabled.wait_answers()?;
-        Ok(cabled)
+        Ok(Some(cabled))
     }
 
     /// Changes the cable between the balancer and a master.
@@ -106,15 +155,30 @@ impl Cabled {
         self.fronts[which].set(cable);
     }
 
-    /// Changes the links between two masters.
-    pub(crate) fn set_links(&self, pair: usize, cable: Cable) {
-        self.links[pair].iter().for_each(|link| link.set(cable));
+    /// Changes the links between two masters, or the cable of one to the bus.
+    pub(crate) fn set_links(&self, which: usize, cable: Cable) {
+        self.between(which).iter().for_each(|link| link.set(cable));
     }
 
-    /// Has the links between two masters be slow, or as fast as can be.
-    pub(crate) fn set_slow(&self, pair: usize, is_slow: bool) {
+    /// Has them be slow, or as fast as can be.
+    pub(crate) fn set_slow(&self, which: usize, is_slow: bool) {
         let pace = if is_slow { SLOW } else { 0 };
-        self.links[pair].iter().for_each(|link| link.set_pace(pace));
+        self.between(which)
+            .iter()
+            .for_each(|link| link.set_pace(pace));
+    }
+
+    /// What leads from one master to others.
+    fn between(&self, which: usize) -> &[Proxy] {
+        match &self.bus {
+            Some(bus) => &bus.cables[which..=which],
+            None => &self.links[which],
+        }
+    }
+
+    /// What carries what masters tell each other, if it is not their links.
+    pub(crate) fn bus(&self) -> Option<&Server> {
+        self.bus.as_ref().map(|bus| &bus.nats.server)
     }
 
     /// Bytes that have passed between masters so far.

@@ -1,5 +1,5 @@
 //! Masters of a cluster die, hang, stop and hand their minions over, and the cables
-//! between them and to the balancer fail, while commands are given at those that live.
+//! between them or to their bus, and to the balancer, fail, while commands are given at those that live.
 //! At the end every command has run once, its result is at a master, every minion is
 //! the same process as before, and the masters agree. Only a minion of Salt may miss a
 //! command while its own connection is cut, which is as with Salt's masters.
@@ -17,6 +17,7 @@ use halite_integration_tests::chaos::{
 };
 use halite_integration_tests::proxy::Cable;
 use halite_integration_tests::{Kind, SHORT, Signal, until};
+use halite_test_services::Server;
 use halite_test_support::have_programs;
 
 use crate::balancer::HAPROXY;
@@ -45,7 +46,7 @@ const COMMANDS_PER_10_S_MIN: u64 = 5;
 /// minions of Salt.
 const GIVEN_UP_ONE_OF_MIN: usize = 5;
 
-const FAULTS: [Fault; 9] = [
+const FAULTS: [Fault; 10] = [
     Fault::MasterKilled,
     Fault::MasterHangs,
     Fault::MasterStopped,
@@ -55,6 +56,7 @@ const FAULTS: [Fault; 9] = [
     Fault::PeersCut,
     Fault::PeersToNowhere,
     Fault::PeersSlow,
+    Fault::BusKilled,
 ];
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -64,13 +66,25 @@ fn setting(name: &str, default: u64) -> u64 {
 
 #[test]
 fn nothing_is_lost_in_chaos() -> Result<()> {
+    lose_nothing(|minions| Cabled::start(minions).map(Some))
+}
+
+#[test]
+fn nothing_is_lost_in_chaos_on_a_bus() -> Result<()> {
+    lose_nothing(Cabled::on_bus)
+}
+
+fn lose_nothing(start: impl Fn(&[(String, Kind)]) -> Result<Option<Cabled>>) -> Result<()> {
     if !have_programs(&[HAPROXY]) {
         return Ok(());
     }
     let seed = setting("HALITE_CHAOS_SEED", 7);
     let seconds = setting("HALITE_CHAOS_SECONDS", 16);
     let minions = setting("HALITE_CHAOS_MINIONS", 3);
-    let mut chaos = Chaos::start(seed, minions)?;
+    let Some(cabled) = start(&minion_kinds(minions))? else {
+        return Ok(());
+    };
+    let mut chaos = Chaos::of(seed, cabled)?;
     let outcome = chaos.run(Duration::from_secs(seconds));
     #[allow(clippy::print_stdout, reason = "the ledger is what one wants to see")]
     {
@@ -80,6 +94,14 @@ fn nothing_is_lost_in_chaos() -> Result<()> {
         fs::write(path, chaos.ledger.to_string())?;
     }
     outcome
+}
+
+/// So many of ours, and one of each of Salt's versions.
+fn minion_kinds(count: u64) -> Vec<(String, Kind)> {
+    let ours = (1..=count).map(|n| (format!("web{n}"), Kind::Ours));
+    let theirs = [("py3008", Kind::Salt3008), ("py3006", Kind::Salt3006)];
+    let theirs = theirs.map(|(id, kind)| (id.to_owned(), kind));
+    ours.chain(theirs).collect()
 }
 
 struct Chaos {
@@ -97,13 +119,7 @@ struct Chaos {
 }
 
 impl Chaos {
-    fn start(seed: u64, minions: u64) -> Result<Self> {
-        let mut all: Vec<_> = (1..=minions)
-            .map(|n| (format!("web{n}"), Kind::Ours))
-            .collect();
-        all.push(("py3008".to_owned(), Kind::Salt3008));
-        all.push(("py3006".to_owned(), Kind::Salt3006));
-        let mut cabled = Cabled::start(&all)?;
+    fn of(seed: u64, mut cabled: Cabled) -> Result<Self> {
         let pids = cabled.minions.iter_mut().map(|of| of.daemon().pid());
         Ok(Self {
             pids: pids.collect::<Result<_>>()?,
@@ -177,7 +193,10 @@ impl Chaos {
     fn trouble(&mut self, now: Instant) -> Result<()> {
         let fault = FAULTS[self.dice.below(FAULTS.len())];
         // There are as many pairs as masters.
-        let which = self.dice.below(MASTERS.max(PAIRS.len()));
+        let which = match fault.part() {
+            Part::Bus => 0,
+            _ => self.dice.below(MASTERS.max(PAIRS.len())),
+        };
         let lasts = match self.dice.below(4) {
             0 => self.dice.millis(2500, 6000),
             _ => self.dice.millis(50, 2500),
@@ -185,7 +204,7 @@ impl Chaos {
         let part = fault.part();
         // Any one master that lives is enough; without one, a minion of Salt gives up.
         let has_another = (0..MASTERS).any(|other| other != which && !self.is_out(other));
-        let may_be = part == Part::Peers || has_another;
+        let may_be = matches!(part, Part::Peers | Part::Bus) || has_another;
         if self.troubles.of(part, which).is_some() || !may_be || !self.begin(fault, which)? {
             return Ok(());
         }
@@ -220,6 +239,10 @@ impl Chaos {
             Fault::PeersCut => cabled.set_links(which, Cable::Cut),
             Fault::PeersToNowhere => cabled.set_links(which, Cable::Nowhere),
             Fault::PeersSlow => cabled.set_slow(which, true),
+            Fault::BusKilled => match cabled.bus() {
+                Some(bus) => bus.kill(),
+                None => return Ok(false),
+            },
             // Not among those of this test.
             Fault::MinionKilled | Fault::MinionHangs => return Ok(false),
         }
@@ -244,6 +267,7 @@ impl Chaos {
                 Fault::CableCut | Fault::CableToNowhere => cabled.set_front(which, Cable::Whole),
                 Fault::PeersCut | Fault::PeersToNowhere => cabled.set_links(which, Cable::Whole),
                 Fault::PeersSlow => cabled.set_slow(which, false),
+                Fault::BusKilled => cabled.bus().map_or(Ok(()), Server::start)?,
                 Fault::MinionKilled | Fault::MinionHangs => {}
             }
         }

@@ -43,6 +43,8 @@ struct State {
     kept: Option<KeptSecret>,
     /// What holds, ready to be proven, once that was asked for.
     proofs: Option<Option<SharedSecret>>,
+    /// What a peer has told and could not be written down: it does not tell it again.
+    unwritten: Option<MadeSecret>,
 }
 
 impl ClusterSecret {
@@ -85,7 +87,11 @@ impl ClusterSecret {
             path,
             purpose: format!("{PURPOSE}{}", settings.id),
             configured,
-            state: Mutex::new(State { kept, proofs: None }),
+            state: Mutex::new(State {
+                kept,
+                proofs: None,
+                unwritten: None,
+            }),
         })
     }
 
@@ -93,7 +99,7 @@ impl ClusterSecret {
     /// change this takes a tenth of a second.
     pub(crate) fn proofs(&self) -> Option<SharedSecret> {
         let mut state = self.state();
-        let State { kept, proofs } = &mut *state;
+        let State { kept, proofs, .. } = &mut *state;
         let make = || {
             let configured = self.configured.as_ref();
             let kept = kept.as_ref().filter(|kept| kept.holds_over(configured));
@@ -129,11 +135,18 @@ impl ClusterSecret {
     fn adopt(&self, made: MadeSecret) -> Result<bool, FileError> {
         let mut state = self.state();
         let before = state.kept.as_ref().map(|kept| &kept.made.made);
-        if before.is_some_and(|before| *before >= made.made) {
+        let waiting = state.unwritten.as_ref().map(|waiting| &waiting.made);
+        if before
+            .max(waiting)
+            .is_some_and(|before| *before >= made.made)
+        {
             return Ok(false);
         }
-        self.keep(&mut state, made)?;
-        Ok(true)
+        let kept = self.keep(&mut state, made.clone());
+        if kept.is_err() {
+            state.unwritten = Some(made);
+        }
+        kept.map(|()| true)
     }
 
     fn keep(&self, state: &mut State, made: MadeSecret) -> Result<(), FileError> {
@@ -143,8 +156,18 @@ impl ClusterSecret {
         *state = State {
             kept: Some(kept),
             proofs: None,
+            unwritten: None,
         };
         Ok(())
+    }
+
+    /// Writes down what could not be before, if there is such; whether it holds now.
+    fn write_again(&self) -> bool {
+        let mut state = self.state();
+        let Some(made) = state.unwritten.clone() else {
+            return false;
+        };
+        self.keep(&mut state, made).is_ok()
     }
 
     fn kept(&self) -> Option<MadeSecret> {
@@ -170,6 +193,14 @@ impl Cluster {
         }
         self.secret.proofs();
         Ok(())
+    }
+
+    /// Writes down a secret that could not be when a peer told it. Waits for the disk.
+    pub(crate) fn write_secret_again(&self) {
+        if self.secret.write_again() {
+            tracing::info!("the secret of the cluster could be kept now, and was changed");
+            self.secret.proofs();
+        }
     }
 
     fn tell_secret(&self, peer: &PeerId, made: &MadeSecret) {
@@ -209,8 +240,48 @@ impl Channel for SecretChannel {
             }
             Ok(false) => {}
             Err(error) => {
-                tracing::error!(%peer, "could not keep the new secret: {}", chain(&error));
+                tracing::error!(
+                    %peer,
+                    "could not keep the new secret, which is tried again: {}",
+                    chain(&error)
+                );
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_down_is_tried_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("gone").join(FILE);
+        let secret = ClusterSecret {
+            path: path.clone(),
+            purpose: PURPOSE.to_owned(),
+            configured: None,
+            state: Mutex::new(State {
+                kept: None,
+                proofs: None,
+                unwritten: None,
+            }),
+        };
+        let peer = PeerId::parse("m2").unwrap();
+        let older = MadeSecret::make(1, &peer, None);
+        let made = MadeSecret::make(7, &peer, Some(&older));
+        assert!(secret.adopt(made.clone()).is_err());
+        assert_eq!(secret.made(), None);
+        assert!(!secret.write_again());
+        // What is older does not take its place, nor is it told as an error again.
+        assert!(matches!(secret.adopt(older), Ok(false)));
+        assert!(matches!(secret.adopt(made.clone()), Ok(false)));
+        fs::create_dir(dir.path().join("gone")).unwrap();
+        assert!(secret.write_again());
+        assert_eq!(secret.made(), Some(made.made));
+        assert!(path.exists() && !secret.write_again());
     }
 }

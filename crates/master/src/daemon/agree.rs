@@ -38,7 +38,11 @@ pub(super) fn agree(registers: Arc<KeyRegisters>) -> JoinHandle<()> {
         loop {
             every.tick().await;
             let registers = Arc::clone(&registers);
-            if let Err(error) = spawn_blocking(move || registers.tick()).await {
+            let ticked = spawn_blocking(move || {
+                registers.tick();
+                registers.parts.cluster.write_secret_again();
+            });
+            if let Err(error) = ticked.await {
                 tracing::error!("the registers have failed: {error}");
             }
         }

@@ -2,7 +2,8 @@
 //! what it has handled.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter, split};
 use tokio::sync::watch;
@@ -11,10 +12,11 @@ use tokio::time::{sleep, timeout};
 use crate::error::{MeshError, chain};
 use crate::frame::{Frame, Hello, data_head};
 use crate::limits::{
-    BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, PING_EVERY, REDIAL_MAX,
-    REDIAL_MIN, SILENCE_MAX,
+    BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, NO_LIMIT, PING_EVERY,
+    REDIAL_MAX, REDIAL_MIN, SILENCE_MAX,
 };
 use crate::nats::tunnel;
+use crate::overhear::note_said;
 use crate::peer::{PeerAddress, PeerId, Way};
 use crate::shared::Shared;
 use crate::tell::tell_of_bus;
@@ -161,15 +163,39 @@ async fn tell_all(mesh: &Arc<Shared>, link: Link) -> MeshError {
 async fn hear_acknowledgements(
     mesh: &Arc<Shared>,
     peer: &PeerId,
-    mut reader: impl AsyncRead + Unpin,
+    reader: impl AsyncRead + Unpin,
     lacks: watch::Sender<Option<u64>>,
 ) -> Result<(), MeshError> {
+    let Some(bus) = &mesh.bus else {
+        return read_acknowledgements(mesh, peer, reader, SILENCE_MAX, |_| false).await;
+    };
+    let said = Mutex::new(Instant::now());
+    let read = read_acknowledgements(mesh, peer, reader, NO_LIMIT, |frame| {
+        note_said(bus, peer, &said);
+        if let Frame::Lacks(number) = frame {
+            lacks.send_replace(Some(*number));
+        }
+        matches!(frame, Frame::Lacks(_))
+    });
+    tokio::select! {
+        ended = read => ended,
+        () = bus.signs.silence(peer, &said) => Err(MeshError::Silent),
+    }
+}
+
+/// Reads what a peer has handled. `takes` says whether something else is taken.
+async fn read_acknowledgements(
+    mesh: &Shared,
+    peer: &PeerId,
+    mut reader: impl AsyncRead + Unpin,
+    silence_max: Duration,
+    takes: impl Fn(&Frame) -> bool,
+) -> Result<(), MeshError> {
     loop {
-        match read_frame(&mut reader, HELLO_BYTES_MAX, SILENCE_MAX).await? {
+        let frame = read_frame(&mut reader, HELLO_BYTES_MAX, silence_max).await?;
+        match frame {
+            frame if takes(&frame) => {}
             Frame::Ack(number) => mesh.record_acknowledged(peer, number),
-            Frame::Lacks(number) if mesh.bus.is_some() => {
-                lacks.send_replace(Some(number));
-            }
             _ => {
                 return Err(MeshError::Frame {
                     what: "something else than an acknowledgement",

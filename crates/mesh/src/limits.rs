@@ -34,8 +34,9 @@ pub(crate) const BATCH_MESSAGES_MAX: usize = 256;
 /// Bytes of them.
 pub(crate) const BATCH_BYTES_MAX: usize = 1024 * 1024;
 
-/// Bytes of a sealed piece on the bus; less where the engine takes less.
-pub(crate) const BUS_PIECE_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of a sealed piece on the bus; less where the engine takes less. On a wire of
+/// 20 kB/s each piece is a sign of life in time.
+pub(crate) const BUS_PIECE_BYTES_MAX: usize = 32 * 1024;
 
 /// What the engine must take at once, its `max_payload`: a piece of a link, or a sealed
 /// piece that is not mostly head.
@@ -43,7 +44,7 @@ pub(crate) const BUS_PAYLOAD_BYTES_MIN: usize = 32 * 1024;
 
 /// Pieces of a linked peer that wait to be opened. What comes beyond is read from
 /// the engine's stream later.
-pub(crate) const BUS_HELD_PIECES_MAX: usize = 64;
+pub(crate) const BUS_HELD_PIECES_MAX: usize = 256;
 
 /// Messages of one subscription that the client of the bus keeps. It drops what
 /// comes beyond: links end by that, and told pieces are read again.
@@ -62,14 +63,23 @@ pub(crate) const BUS_AGAIN_MIN: Duration = Duration::from_secs(1);
 /// See `BUS_AGAIN_MIN`.
 pub(crate) const BUS_AGAIN_MAX: Duration = Duration::from_secs(60);
 
-/// Pieces that are read from the engine's stream between two looks at the link.
-pub(crate) const BUS_CATCH_UP_PIECES: usize = 1024;
+/// Pieces that are read from the engine's stream between two looks at the link: more than
+/// the longest message has.
+pub(crate) const BUS_CATCH_UP_PIECES: usize = 4096;
 
 /// How often the state of the client of the bus is looked at: its events may be lost.
 pub(crate) const BUS_LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// A link through the engine on which nothing was said for so long is dead, whatever else
+/// its peer tells.
+pub(crate) const BUS_LINK_SILENCE_MAX: Duration = Duration::from_secs(15);
+
 /// How long the engine may take to answer.
 pub(crate) const BUS_ANSWER_MAX: Duration = Duration::from_secs(3);
+
+/// How long it may take to say that it keeps what it was given: on a slow wire that stands
+/// in a queue, and giving it again would make the queue longer.
+pub(crate) const BUS_KEEPS_MAX: Duration = Duration::from_secs(20);
 
 /// The pause before the engine is connected to again, which doubles from the
 /// first to the last.
@@ -110,6 +120,9 @@ pub(crate) const PING_EVERY: Duration = Duration::from_millis(500);
 
 /// A peer that is silent for so long is away.
 pub const SILENCE_MAX: Duration = Duration::from_secs(3);
+
+/// Where silence is waited for elsewhere.
+pub(crate) const NO_LIMIT: Duration = Duration::MAX;
 
 /// The pause before a peer is dialled again, which doubles from the first to
 /// the last.

@@ -1,7 +1,7 @@
 //! The listening side of a link beside a bus: puts together what the engine hands
 //! out, reads from its stream what was missed, and says what is not there.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::error::{MeshError, chain};
 use crate::frame::Frame;
-use crate::limits::{BUS_CATCH_UP_PIECES, HELLO_BYTES_MAX, SILENCE_MAX};
+use crate::limits::{BUS_CATCH_UP_PIECES, HELLO_BYTES_MAX, NO_LIMIT};
 use crate::nats::{Book, Bus, HeardMessage, Stored, Taken};
 use crate::peer::{Incarnation, PeerId};
 use crate::shared::Shared;
@@ -51,9 +51,11 @@ pub(crate) async fn overhear(
     };
     // A frame that is half read must not be given up for a piece.
     let (sender, mut frames) = mpsc::channel(1);
+    let said = Mutex::new(Instant::now());
     let read = async {
         loop {
-            let frame = read_frame(&mut reader, HELLO_BYTES_MAX, SILENCE_MAX).await?;
+            let frame = read_frame(&mut reader, HELLO_BYTES_MAX, NO_LIMIT).await?;
+            note_said(bus, peer, &said);
             if sender.send(frame).await.is_err() {
                 return Ok(());
             }
@@ -76,7 +78,15 @@ pub(crate) async fn overhear(
     tokio::select! {
         ended = read => ended,
         ended = take => ended,
+        () = bus.signs.silence(peer, &said) => Err(MeshError::Silent),
     }
+}
+
+/// A peer has said something on a link.
+pub(crate) fn note_said(bus: &Bus, peer: &PeerId, said: &Mutex<Instant>) {
+    let now = Instant::now();
+    *said.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    bus.signs.note(now, peer);
 }
 
 impl Overhearing<'_> {
@@ -114,8 +124,12 @@ impl Overhearing<'_> {
 
     /// The engine hands something out.
     async fn handed(&mut self, piece: &Bytes) -> Result<bool, MeshError> {
-        match self.book.take(Instant::now(), piece) {
-            Taken::Nothing => Ok(true),
+        let taken = self.book.take(Instant::now(), piece);
+        if taken != Taken::Nothing {
+            self.bus.signs.note(Instant::now(), self.peer);
+        }
+        match taken {
+            Taken::Nothing | Taken::Part => Ok(true),
             Taken::Messages(messages) => self.hand_on(messages).await,
             Taken::Behind => self.catch_up(self.book.sequence()).await,
         }
@@ -137,7 +151,7 @@ impl Overhearing<'_> {
             };
             place = at.saturating_add(1);
             match self.book.take(Instant::now(), &piece) {
-                Taken::Nothing => {}
+                Taken::Nothing | Taken::Part => {}
                 Taken::Messages(messages) => {
                     if !self.hand_on(messages).await? {
                         return Ok(false);

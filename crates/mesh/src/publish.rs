@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
-use tokio::time::sleep;
+use tokio::time::timeout;
 
 use crate::error::{MeshError, chain};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, BUS_RECONNECT_MAX, BUS_RECONNECT_MIN};
@@ -41,30 +41,45 @@ pub(crate) async fn publish_all(mesh: &Arc<Shared>, bus: &Arc<Bus>, engine: &Eng
             bus.renew_key();
         }
         let end = told.last().map_or(0, |told| told.number);
-        match put(bus, engine, told).await {
-            Ok(()) => {
-                pause = BUS_RECONNECT_MIN;
-                bus.note_storing(true);
+        // Who is linked hears also what is not kept, or not yet; others ask for it when
+        // they are back.
+        let put = tokio::select! {
+            put = put(bus, engine, told) => put,
+            () = heard_by_all(mesh, end) => {
+                bus.note_heard(end);
+                continue;
             }
-            Err(error) => {
-                // It may be a new engine, which has no stream yet.
-                let made = engine.ensure_stream().await;
-                let is_first = pause == BUS_RECONNECT_MIN;
-                sleep(pause).await;
-                pause = (pause * 2).min(BUS_RECONNECT_MAX);
-                // Who is linked hears also what is not kept; others ask for it when they
-                // are back.
-                let is_heard = mesh.is_handled_by_all(end);
-                if is_heard {
-                    bus.note_heard(end);
-                }
-                match made {
-                    // The stream was perhaps missing, and is there now.
-                    Ok(()) if is_first && !is_heard => {}
-                    Ok(()) => note_not_stored(bus, engine, &error),
-                    Err(error) => note_not_stored(bus, engine, &error),
-                }
-            }
+        };
+        let Err(error) = put else {
+            pause = BUS_RECONNECT_MIN;
+            bus.note_storing(true);
+            continue;
+        };
+        // It may be a new engine, which has no stream yet.
+        let made = engine.ensure_stream().await;
+        // A stream that was missing and was made now is not worth a word.
+        let is_again = pause > BUS_RECONNECT_MIN;
+        if let Err(error) = made.and(if is_again { Err(error) } else { Ok(()) }) {
+            note_not_stored(bus, engine, &error);
+        }
+        let _ = timeout(pause, heard_by_all(mesh, end)).await;
+        pause = (pause * 2).min(BUS_RECONNECT_MAX);
+        if mesh.is_handled_by_all(end) {
+            bus.note_heard(end);
+        }
+    }
+}
+
+/// Waits until somebody is linked, and all who are have handled a message.
+async fn heard_by_all(mesh: &Shared, number: u64) {
+    let mut changed = mesh.changes();
+    loop {
+        changed.borrow_and_update();
+        if mesh.is_handled_by_all(number) {
+            return;
+        }
+        if changed.changed().await.is_err() {
+            return std::future::pending().await;
         }
     }
 }

@@ -80,9 +80,11 @@ impl Cabled {
         cabled.context("it is laid without a bus")
     }
 
-    /// The same on a bus; `None`, and reported, where there is no NATS server.
+    /// The same on a bus; `None`, and reported, where there is no NATS server. One cut is
+    /// enough for a master to be alone, also while it is started again and again: jobs wait
+    /// for longer than they do by default.
     pub(crate) fn on_bus(minions: &[(String, Kind)]) -> Result<Option<Self>> {
-        Self::lay(minions, "", |masters| {
+        Self::lay(minions, "job_replay_window: 120", |masters| {
             Ok(CabledBus::start(masters)?.map(Some))
         })
     }

@@ -26,8 +26,10 @@ pub(crate) struct HeardMessage {
 /// What a sealed piece brings.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// Nothing: it is known already, of somebody else, or not the last piece.
+    /// Nothing: it is known already, or of somebody else.
     Nothing,
+    /// Nothing yet: it is not the last piece of its batch.
+    Part,
     /// The next messages.
     Messages(Vec<HeardMessage>),
     /// Some that stand before it are missing.
@@ -146,9 +148,8 @@ impl Book {
             return Taken::Behind;
         }
         let content = match self.put_together(head, content) {
-            Ok(Some(content)) => content,
-            Ok(None) => return Taken::Nothing,
-            Err(()) => return Taken::Behind,
+            Ok(content) => content,
+            Err(taken) => return taken,
         };
         let Some(entries) = decode(&content, head.first, head.last) else {
             return Taken::Nothing;
@@ -179,12 +180,12 @@ impl Book {
         Some((head, content))
     }
 
-    /// The content of a batch when its last piece has come; an error if one is
-    /// missing.
-    fn put_together(&mut self, head: Head, content: Vec<u8>) -> Result<Option<Vec<u8>>, ()> {
+    /// The content of a batch when its last piece has come; until then what this one
+    /// brings.
+    fn put_together(&mut self, head: Head, content: Vec<u8>) -> Result<Vec<u8>, Taken> {
         if head.pieces == 1 {
             self.parts = None;
-            return Ok(Some(content));
+            return Ok(content);
         }
         let same = |parts: &Parts| {
             let of = Head {
@@ -194,7 +195,7 @@ impl Book {
             of == parts.head
         };
         match self.parts.as_mut() {
-            Some(parts) if same(parts) && head.piece < parts.next => return Ok(None),
+            Some(parts) if same(parts) && head.piece < parts.next => return Err(Taken::Nothing),
             Some(parts) if same(parts) && head.piece == parts.next => {
                 parts.bytes.extend_from_slice(&content);
                 parts.next += 1;
@@ -208,14 +209,15 @@ impl Book {
             }
             _ => {
                 self.parts = None;
-                return Err(());
+                return Err(Taken::Behind);
             }
         }
         let is_whole = |parts: &mut Parts| {
             parts.next == parts.head.pieces
                 || parts.bytes.len() > MESSAGE_BYTES_MAX + 2 * BATCH_BYTES_MAX
         };
-        Ok(self.parts.take_if(is_whole).map(|parts| parts.bytes))
+        let whole = self.parts.take_if(is_whole);
+        whole.map(|parts| parts.bytes).ok_or(Taken::Part)
     }
 
     /// What the peer's clock shows now.
@@ -317,11 +319,18 @@ mod tests {
         let mut book = book(&sender, 0);
         let pieces = sender.batch(1, 9, 3);
         assert_eq!(pieces.len(), 3);
-        assert_eq!(book.take(now, &pieces[0]), Taken::Nothing);
+        assert_eq!(book.take(now, &pieces[0]), Taken::Part);
         assert_eq!(book.take(now, &pieces[2]), Taken::Behind);
         assert_eq!(book.take(now, &pieces[1]), Taken::Behind);
-        for piece in [0, 0, 1, 0, 1] {
-            assert_eq!(book.take(now, &pieces[piece]), Taken::Nothing);
+        // What is said again brings nothing, and is no sign of life.
+        for (piece, taken) in [
+            (0, Taken::Part),
+            (0, Taken::Nothing),
+            (1, Taken::Part),
+            (0, Taken::Nothing),
+            (1, Taken::Nothing),
+        ] {
+            assert_eq!(book.take(now, &pieces[piece]), taken, "{piece}");
         }
         assert_eq!(numbers(&book.take(now, &pieces[2])).len(), 9);
     }

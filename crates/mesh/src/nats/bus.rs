@@ -17,6 +17,7 @@ use super::connection::Connection;
 use super::engine::Engine;
 use super::options::{BusOptions, BusServer};
 use super::places::Places;
+use super::signs::Signs;
 use super::subjects::Subjects;
 use crate::error::MeshError;
 use crate::limits::{BUS_HELD_PIECES_MAX, BUS_PIECE_BYTES_MAX, BUS_RECONNECT_MAX};
@@ -55,6 +56,8 @@ pub(crate) struct Bus {
     places: Mutex<Places>,
     /// Changes when something is to be put on the engine again.
     wanted: watch::Sender<u64>,
+    /// That peers live.
+    pub(crate) signs: Signs,
     /// Who hears the peers that are linked.
     hearers: Mutex<HashMap<PeerId, mpsc::Sender<Bytes>>>,
 }
@@ -78,6 +81,7 @@ impl Bus {
             key: watch::Sender::new(Arc::new(key)),
             places: Mutex::default(),
             wanted: watch::Sender::new(0),
+            signs: Signs::default(),
             hearers: Mutex::default(),
         }
     }

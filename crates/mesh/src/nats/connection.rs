@@ -14,6 +14,8 @@ pub(crate) struct Connection {
     /// The servers, for the log.
     servers: String,
     is_up: watch::Sender<bool>,
+    /// How often it has ended: what was on its way may be lost, however soon it is back.
+    ends: watch::Sender<u64>,
     /// Why it could last not be made, which the log says once.
     why_not: Mutex<Option<String>>,
 }
@@ -24,6 +26,7 @@ impl Connection {
         Self {
             servers,
             is_up: watch::Sender::new(false),
+            ends: watch::Sender::new(0),
             why_not: Mutex::default(),
         }
     }
@@ -35,6 +38,11 @@ impl Connection {
     /// Whether it is up, as it changes.
     pub(crate) fn changes(&self) -> watch::Receiver<bool> {
         self.is_up.subscribe()
+    }
+
+    /// How often it has ended, as that changes.
+    pub(crate) fn ends(&self) -> watch::Receiver<u64> {
+        self.ends.subscribe()
     }
 
     /// The client's state, whatever became of its events.
@@ -76,10 +84,13 @@ impl Connection {
                 *self.why_not() = None;
                 tracing::info!("connected to the bus of the cluster at {servers}");
             }
-            (true, false) => tracing::warn!(
-                "the bus of the cluster at {servers} is away: this master serves its own \
-                 minions, and tells the others what they miss when it is back"
-            ),
+            (true, false) => {
+                self.ends.send_modify(|ends| *ends += 1);
+                tracing::warn!(
+                    "the bus of the cluster at {servers} is away: this master serves its own \
+                     minions, and tells the others what they miss when it is back"
+                );
+            }
         }
     }
 
@@ -110,8 +121,12 @@ mod tests {
         changes.borrow_and_update();
         connection.note(&Event::Connected);
         assert!(!changes.has_changed().unwrap());
+        let ends = connection.ends();
         connection.note_state(&State::Disconnected);
         assert!(!connection.is_up() && changes.has_changed().unwrap());
+        // Also who looks only when it is back.
+        connection.note(&Event::Connected);
+        assert!(ends.has_changed().unwrap());
     }
 
     #[test]

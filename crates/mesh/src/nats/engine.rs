@@ -18,7 +18,7 @@ use super::options::{BusCredentials, BusOptions};
 use super::subjects::Subjects;
 use crate::error::MeshError;
 use crate::limits::{
-    BUS_ANSWER_MAX, BUS_LOOK_EVERY, BUS_PAYLOAD_BYTES_MIN, BUS_PIECE_BYTES_MAX,
+    BUS_ANSWER_MAX, BUS_KEEPS_MAX, BUS_LOOK_EVERY, BUS_PAYLOAD_BYTES_MIN, BUS_PIECE_BYTES_MAX,
     BUS_QUEUE_MESSAGES_MAX, BUS_RECONNECT_MAX, BUS_RECONNECT_MIN, REPLAY_AGE, REPLAY_BYTES_MAX,
     REPLAY_MESSAGES_MAX,
 };
@@ -28,6 +28,8 @@ use crate::peer::PeerId;
 pub(crate) struct Engine {
     pub(crate) client: Client,
     pub(super) context: Context,
+    /// For what is told, which may take longer.
+    telling: Context,
     pub(super) subjects: Subjects,
     connection: Arc<Connection>,
 }
@@ -83,9 +85,12 @@ impl Engine {
         let client = connect.connect(addresses).await.map_err(failed)?;
         let mut context = jetstream::new(client.clone());
         context.set_timeout(BUS_ANSWER_MAX);
+        let mut telling = jetstream::new(client.clone());
+        telling.set_timeout(BUS_KEEPS_MAX);
         Ok(Self {
             client,
             context,
+            telling,
             subjects,
             connection,
         })
@@ -147,15 +152,18 @@ impl Engine {
     /// Puts a piece on the engine: its place in the stream, when it is kept. It has no id
     /// at the engine: whoever may use that could have it taken for a repetition.
     pub(crate) async fn store(&self, own: &PeerId, piece: Vec<u8>) -> Result<u64, MeshError> {
-        let mut connected = self.connection.changes();
+        let mut ends = self.connection.ends();
+        if !self.is_connected() {
+            return Err(MeshError::BusAway);
+        }
         let stored = async {
             let subject = self.subjects.told_by(own);
-            let sent = self.context.publish(subject, piece.into()).await;
+            let sent = self.telling.publish(subject, piece.into()).await;
             sent.map_err(failed)?.await.map_err(failed)
         };
         tokio::select! {
             stored = stored => Ok(stored?.sequence),
-            _ = connected.wait_for(|is| !*is) => Err(MeshError::BusAway),
+            _ = ends.changed() => Err(MeshError::BusAway),
         }
     }
 

@@ -18,6 +18,7 @@ mod engine;
 mod options;
 mod places;
 pub(crate) mod register;
+mod signs;
 mod subjects;
 pub(crate) mod tunnel;
 

@@ -37,6 +37,15 @@ pub(super) struct Output {
 
 /// Writes events the way Salt writes its log records; the spans an event lies
 /// in come before its message, its fields after it.
+/// Libraries whose errors those who use them report, once and with what they mean:
+/// what they say themselves, at each attempt, is for those who look for causes.
+const LIBRARIES: [&str; 1] = ["async_nats"];
+
+fn is_library(target: &str) -> bool {
+    let name = target.split("::").next().unwrap_or_default();
+    LIBRARIES.contains(&name)
+}
+
 #[derive(Debug)]
 pub(super) struct SaltLayer {
     outputs: Vec<Output>,
@@ -50,11 +59,16 @@ impl SaltLayer {
 
     /// The level that holds for `target` where `general` is the usual one.
     fn level_for(&self, target: &str, general: Level) -> Level {
-        self.granular
+        let granular = self
+            .granular
             .iter()
             .filter(|(prefix, _)| target.starts_with(prefix.as_str()))
-            .max_by_key(|(prefix, _)| prefix.len())
-            .map_or(general, |(_, level)| *level)
+            .max_by_key(|(prefix, _)| prefix.len());
+        match granular {
+            Some((_, level)) => *level,
+            None if is_library(target) && general > Level::Debug => Level::Quiet,
+            None => general,
+        }
     }
 
     fn shows(&self, output: &Output, metadata: &Metadata<'_>) -> bool {

@@ -73,7 +73,7 @@ pub(super) fn keyvalue(call: &Call<'_>) -> CallResult {
     };
     let at = Path::new(&name);
     let create = call.flag("create_if_missing") && !at.exists();
-    if !create && !(at.is_file() && paths::open_to_read(at).is_ok()) {
+    if !create && !is_readable(at) {
         let text = format!("unable to open {name}");
         return if call.flag("ignore_if_missing") {
             Ok(ret.ok(text).into())
@@ -132,6 +132,10 @@ pub(super) fn keyvalue(call: &Call<'_>) -> CallResult {
         outcome.changed, outcome.deleted
     );
     Ok(ret.ok(text).into())
+}
+
+fn is_readable(at: &Path) -> bool {
+    at.is_file() && paths::open_to_read(at).is_ok()
 }
 
 fn wanted(call: &Call<'_>) -> Result<Vec<Pair>, &'static str> {

@@ -34,8 +34,12 @@ fn theirs(text: &str) -> Result<Value, serde_yaml::Error> {
 }
 
 /// Whether both standards mean the same by a text, written without quotes:
-/// `yes`, `1:30` and `012` are no texts in YAML 1.1, `1e3` and `0o14` none in 1.2.
+/// `yes`, `1:30` and `012` are no texts in YAML 1.1, `1e3` and `0o14` none in 1.2. `=` and
+/// `<<` have tags of their own in 1.1, which PyYAML refuses for data, as we do.
 fn is_common(text: &str) -> bool {
+    if matches!(text, "=" | "<<") {
+        return false;
+    }
     let is_text = |value: &Value| matches!(value, Value::Str(_));
     let read = serde_yaml::from_str::<Theirs>(text);
     let in_1_2 = read.is_ok_and(|value| matches!(value, Theirs::String(read) if read == text));

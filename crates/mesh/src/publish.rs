@@ -84,13 +84,13 @@ async fn heard_by_all(mesh: &Shared, number: u64) {
     }
 }
 
-/// Says once that the engine is there and does not keep what is told: nothing of it comes
-/// to the others meanwhile.
+/// Says once that the engine is there and does not keep what is told: it comes to those
+/// who are linked alone.
 fn note_not_stored(bus: &Bus, engine: &Engine, error: &MeshError) {
     if engine.is_connected() && bus.note_storing(false) {
         tracing::error!(
-            "the bus of the cluster keeps nothing of what this master tells the others, who hear \
-             it when it does: {}",
+            "the bus of the cluster keeps nothing of what this master tells: masters that are \
+             connected hear it, others when they are back: {}",
             chain(error)
         );
     }

@@ -161,8 +161,9 @@ pub const DROP_FILE_INTERVAL: Duration = Duration::from_secs(1);
 pub const ALIVE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Threads for what waits for the disk outside requests: housekeeping,
-/// publications pushed by local programs, and the end.
-pub const BLOCKING_THREADS_MAX: usize = 4;
+/// publications pushed by local programs, and the end. They are started when they are
+/// needed; a store that hangs may hold several until it is known to be away.
+pub const BLOCKING_THREADS_MAX: usize = 16;
 
 /// Bytes of jobs that are remembered for minions that come back
 /// (`job_replay_window`); the oldest are forgotten.

@@ -176,6 +176,7 @@ mod tests {
         let places = Places {
             store: StoreOptions::local_fs(dir.path(), HashType::Sha256),
             keys: None,
+            shared: None,
         };
         let health = StoreHealth::new(&places, halite_store::open(&places.store).jobs);
         assert_eq!(health.trouble(), None);

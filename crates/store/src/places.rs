@@ -37,6 +37,8 @@ pub struct Places {
     pub store: StoreOptions,
     /// The keys of minions; `None`: in files of the pki directory.
     pub keys: Option<BackendOptions>,
+    /// What `store` names: the one place of all masters that share what they know.
+    pub shared: Option<BackendOptions>,
 }
 
 /// Why an option names no place.
@@ -83,7 +85,7 @@ impl Places {
         reader.refuse_old_tokens()?;
         let jobs = reader.job_cache()?;
         let jobs = jobs.or_else(|| all.clone().filter(BackendOptions::keeps_jobs));
-        let keys = reader.cache("keys.cache_driver")?.or(all);
+        let keys = reader.cache("keys.cache_driver")?.or_else(|| all.clone());
         let or_files = |place: Option<BackendOptions>| place.unwrap_or_else(|| files.clone());
         Ok(Self {
             store: StoreOptions {
@@ -93,6 +95,7 @@ impl Places {
                 data: or_files(data),
             },
             keys,
+            shared: all,
         })
     }
 }

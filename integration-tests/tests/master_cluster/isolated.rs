@@ -6,15 +6,15 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use halite_integration_tests::proxy::Proxy;
 use halite_integration_tests::{Fleet, Kind, Master, MasterPlan, START, until};
-use halite_test_services::{Nats, Wanted};
+use halite_test_services::{Nats, Postgres, Redis, Server, Wanted};
 use serde_json::Value;
 
 const POOL_PORT: u16 = 4521;
-/// Where the cable from a master to the bus begins, at that master's address.
-const BUS_CABLE_PORT: u16 = 4523;
+/// Where the cable from a master to the bus or the store begins, at that master's address.
+const CABLE_PORT: u16 = 4523;
 
 const SECRET: &str = "a secret of this test";
 
@@ -24,8 +24,39 @@ pub(crate) struct IsolatedCluster {
     pub(crate) fleet: Fleet,
     /// What carries what they tell each other; without one, links.
     pub(crate) bus: Option<Nats>,
-    /// From each master to the bus, where they are to be cut.
+    /// Where all that they know is.
+    pub(crate) store: Option<SharedStore>,
+    /// From each master to the bus or the store, where they are to be cut.
     pub(crate) cables: Vec<Proxy>,
+}
+
+/// A server that masters keep what they know on.
+pub(crate) enum SharedStore {
+    Redis(Redis),
+    Postgres(Postgres),
+}
+
+impl SharedStore {
+    pub(crate) fn server(&self) -> &Server {
+        match self {
+            Self::Redis(redis) => &redis.server,
+            Self::Postgres(postgres) => &postgres.server,
+        }
+    }
+
+    fn address(&self) -> SocketAddr {
+        match self {
+            Self::Redis(redis) => redis.address,
+            Self::Postgres(postgres) => postgres.address,
+        }
+    }
+
+    fn url(&self) -> String {
+        match self {
+            Self::Redis(redis) => redis.url(),
+            Self::Postgres(postgres) => postgres.url("salt"),
+        }
+    }
 }
 
 impl IsolatedCluster {
@@ -49,28 +80,49 @@ impl IsolatedCluster {
         let Some(bus) = Nats::for_test(&Wanted::default().password("of-the-bus")) else {
             return Ok(None);
         };
+        Self::lay_cabled(count, Some(bus), None, plan).map(Some)
+    }
+
+    /// The same without a bus, on a store, with a cable from each master to it.
+    pub(crate) fn lay_on_cabled_store(
+        count: usize,
+        store: SharedStore,
+        plan: impl Fn(MasterPlan<'_>) -> MasterPlan<'_>,
+    ) -> Result<Self> {
+        Self::lay_cabled(count, None, Some(store), plan)
+    }
+
+    fn lay_cabled(
+        count: usize,
+        bus: Option<Nats>,
+        store: Option<SharedStore>,
+        plan: impl Fn(MasterPlan<'_>) -> MasterPlan<'_>,
+    ) -> Result<Self> {
         let fleet = Fleet::new("isolated")?;
         let lay = |n| plan(fleet.master(&format!("m{n}"), Kind::Ours)).lay();
         let masters = (1..=count).map(lay).collect::<Result<Vec<_>>>()?;
+        let there = bus.as_ref().map(|bus| bus.address);
+        let there = there.or_else(|| store.as_ref().map(SharedStore::address));
+        let there = there.context("cables to nothing")?;
         let cables = masters.iter().map(|master| {
-            let here = SocketAddr::from((master.address().ip(), BUS_CABLE_PORT));
-            Proxy::from(here, bus.address)
+            let here = SocketAddr::from((master.address().ip(), CABLE_PORT));
+            Proxy::from(here, there)
         });
         let cables = cables.collect::<Result<_>>()?;
-        Self::of(fleet, masters, Some(bus), cables).map(Some)
+        Self::of(fleet, masters, (bus, store), cables)
     }
 
     fn lay_with(count: usize, bus: Option<Nats>) -> Result<Self> {
         let fleet = Fleet::new("isolated")?;
         let lay = |n| fleet.master(&format!("m{n}"), Kind::Ours).lay();
         let masters = (1..=count).map(lay).collect::<Result<Vec<_>>>()?;
-        Self::of(fleet, masters, bus, Vec::new())
+        Self::of(fleet, masters, (bus, None), Vec::new())
     }
 
     fn of(
         fleet: Fleet,
         masters: Vec<Master>,
-        bus: Option<Nats>,
+        (bus, store): (Option<Nats>, Option<SharedStore>),
         cables: Vec<Proxy>,
     ) -> Result<Self> {
         let count = masters.len();
@@ -78,6 +130,7 @@ impl IsolatedCluster {
             masters,
             fleet,
             bus,
+            store,
             cables,
         };
         for n in 0..count {
@@ -98,11 +151,12 @@ impl IsolatedCluster {
         let text = format!(
             "root_dir: {}\nid: {}\ncluster_id: master_cluster\ncluster_peers:\n{peers}\
              cluster_pool_port: {POOL_PORT}\ncluster_pki_dir: {}\ncluster_secret: {secret}\n\
-             cluster_isolated_filesystem: True\n{}",
+             cluster_isolated_filesystem: True\n{}{}",
             self.fleet.path().display(),
             self.ip(n),
             self.pki(n).display(),
             self.bus_options(n),
+            self.store_option(n),
         );
         let dir = self.masters[n].dir().join("master.d");
         fs::create_dir_all(&dir)?;
@@ -116,14 +170,23 @@ impl IsolatedCluster {
         };
         let ca = bus.tls.as_ref().map(|tls| tls.ca.display().to_string());
         let ca = ca.map_or_else(String::new, |ca| format!("cluster_bus_ca: {ca}\n"));
-        let url = match self.cables.get(n) {
-            Some(cable) => {
-                let there = bus.address.to_string();
-                bus.url().replace(&there, &cable.request().to_string())
-            }
-            None => bus.url(),
-        };
+        let url = self.through_cable(n, bus.address, &bus.url());
         format!("cluster_bus: {url}\n{ca}")
+    }
+
+    fn store_option(&self, n: usize) -> String {
+        let Some(store) = &self.store else {
+            return String::new();
+        };
+        let url = self.through_cable(n, store.address(), &store.url());
+        format!("store: {url}\n")
+    }
+
+    fn through_cable(&self, n: usize, there: SocketAddr, url: &str) -> String {
+        match self.cables.get(n) {
+            Some(cable) => url.replace(&there.to_string(), &cable.request().to_string()),
+            None => url.to_owned(),
+        }
     }
 
     /// The cluster's directory of one master.

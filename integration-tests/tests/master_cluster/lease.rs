@@ -1,5 +1,5 @@
-//! What is done once where a bus says by whom: at no time by two masters, and by none
-//! without the bus.
+//! What is done once where a bus or a store says by whom: at no time by two masters, and
+//! by none without it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use halite_integration_tests::proxy::Cable;
-use halite_integration_tests::{Event, Kind, SHORT, START, until};
+use halite_integration_tests::{Event, Kind, MasterPlan, SHORT, START, until};
+use halite_test_services::{Postgres, Redis, Server, Wanted};
 use serde_json::{Value, json};
 
-use crate::isolated::IsolatedCluster;
+use crate::isolated::{IsolatedCluster, SharedStore};
 
 const TICK: &str = "__schedule_return";
 
@@ -39,16 +40,20 @@ struct Leased {
 }
 
 impl Leased {
-    fn start() -> Result<Option<Self>> {
-        let cluster = IsolatedCluster::lay_on_cabled_bus(2, |plan| {
-            plan.set(
-                "schedule",
-                json!({"tick": {"function": "test.sleep", "args": [0], "seconds": 1}}),
-            )
-        })?;
-        let Some(mut cluster) = cluster else {
-            return Ok(None);
-        };
+    fn start_on_bus() -> Result<Option<Self>> {
+        let cluster = IsolatedCluster::lay_on_cabled_bus(2, with_schedule)?;
+        cluster.map(Self::start).transpose()
+    }
+
+    fn start_on_store(store: SharedStore) -> Result<Self> {
+        Self::start(IsolatedCluster::lay_on_cabled_store(
+            2,
+            store,
+            with_schedule,
+        )?)
+    }
+
+    fn start(mut cluster: IsolatedCluster) -> Result<Self> {
         let dir = cluster.fleet.path().join("engines");
         fs::create_dir_all(&dir)?;
         fs::write(dir.join("clockwork.py"), ENGINE)?;
@@ -63,7 +68,14 @@ impl Leased {
             fs::write(conf, text.to_string())?;
         }
         cluster.start(2)?;
-        Ok(Some(Self { cluster }))
+        Ok(Self { cluster })
+    }
+
+    /// The bus or the store.
+    fn arbiter(&self) -> Result<&Server> {
+        let bus = self.cluster.bus.as_ref().map(|bus| &bus.server);
+        let store = self.cluster.store.as_ref().map(SharedStore::server);
+        bus.or(store).context("neither a bus nor a store")
     }
 
     fn status(&self, n: usize) -> Result<Value> {
@@ -91,15 +103,16 @@ impl Leased {
         })
     }
 
-    /// When a master has run its job, as far as its own bus tells.
+    /// When a master has begun its job each time, as far as its own bus tells: what it
+    /// says of the end may wait for a store that is silent.
     fn ticks(&self, n: usize) -> Result<Vec<String>> {
         let own = self.cluster.ip(n);
         let events = self.cluster.masters[n].events()?.events();
         let ran = events.iter().filter(|event| is_tick(event, &own));
-        let stamps = ran.map(|event| event.data["_stamp"].as_str().map(str::to_owned));
-        stamps
+        let begun = ran.map(|event| event.data["jid"].as_str().map(str::to_owned));
+        begun
             .collect::<Option<_>>()
-            .context("an event without a stamp")
+            .context("an event without a job id")
     }
 
     fn wait_tick(&self, n: usize) -> Result<()> {
@@ -119,6 +132,11 @@ impl Leased {
     }
 }
 
+fn with_schedule(plan: MasterPlan<'_>) -> MasterPlan<'_> {
+    let tick = json!({"tick": {"function": "test.sleep", "args": [0], "seconds": 1}});
+    plan.set("schedule", tick)
+}
+
 fn mark(place: &Path, n: usize) -> PathBuf {
     place.join(format!("mark{n}"))
 }
@@ -129,16 +147,38 @@ fn is_tick(event: &Event, id: &str) -> bool {
 
 #[test]
 fn no_two_do_what_is_done_once_whoever_is_cut_off_from_the_bus() -> Result<()> {
-    let Some(mut leased) = Leased::start()? else {
+    let Some(leased) = Leased::start_on_bus()? else {
         return Ok(());
     };
+    check_once(leased, "the bus of the cluster")
+}
+
+#[test]
+fn no_two_do_what_is_done_once_whoever_is_cut_off_from_a_redis() -> Result<()> {
+    let Some(redis) = Redis::for_test(&Wanted::default()) else {
+        return Ok(());
+    };
+    let leased = Leased::start_on_store(SharedStore::Redis(redis))?;
+    check_once(leased, "the store of the masters")
+}
+
+#[test]
+fn no_two_do_what_is_done_once_whoever_is_cut_off_from_a_postgresql() -> Result<()> {
+    let Some(postgres) = Postgres::for_test(&Wanted::default()) else {
+        return Ok(());
+    };
+    let leased = Leased::start_on_store(SharedStore::Postgres(postgres))?;
+    check_once(leased, "the store of the masters")
+}
+
+fn check_once(mut leased: Leased, arbiter: &str) -> Result<()> {
     let holder = leased.holder()?;
     let other = 1 - holder;
     let ids = [0, 1].map(|n| leased.cluster.ip(n));
     leased.wait_first(other, &ids[holder], false)?;
     leased.wait_tick(holder)?;
     let process = Path::new("/proc").join(leased.engine(holder)?);
-    // The holder no more hears of the bus, nor that it does not.
+    // The holder no more hears of it, nor that it does not.
     leased.cluster.cables[holder].set(Cable::Nowhere);
     let cut = Instant::now();
     leased.wait_tick(other)?;
@@ -161,25 +201,24 @@ fn no_two_do_what_is_done_once_whoever_is_cut_off_from_the_bus() -> Result<()> {
     leased.cluster.cables[holder].set(Cable::Whole);
     leased.wait_first(holder, &ids[other], false)?;
     leased.wait_tick(other)?;
-    // Without the bus nobody does it.
-    let engine = &leased.cluster.bus.as_ref().context("no bus")?.server;
-    engine.kill();
+    // Without it nobody does it.
+    leased.arbiter()?.kill();
     for n in 0..2 {
         leased.wait_first(n, "", false)?;
     }
     let rests = [leased.ticks(0)?.len(), leased.ticks(1)?.len()];
+    let rests_until = format!("rest until {arbiter} says");
     for (n, before) in rests.into_iter().enumerate() {
         let log = leased.cluster.masters[n].dir().join("log");
         until("the log to say that it rests", SHORT, || {
             let log = fs::read_to_string(&log)?;
-            let says = log.contains("rest until the bus of the cluster says");
-            Ok(says.then_some(()))
+            Ok(log.contains(&rests_until).then_some(()))
         })?;
         let ticks = leased.ticks(n)?.len();
         ensure!(ticks == before, "m{} has run {ticks} jobs", n + 1);
         leased.wait_first(n, "", false)?;
     }
-    engine.start()?;
+    leased.arbiter()?.start()?;
     let holder = leased.holder()?;
     leased.wait_tick(holder)?;
     // One that is stopped gives it up.

@@ -150,13 +150,17 @@ impl Engines {
         }
         Ok(all)
     }
+
+    /// Kills their processes, which are groups of this job: so the threads come to their
+    /// end too. Waits for nothing.
+    pub fn kill(&self) {
+        self.cancel.signal(nix::libc::SIGKILL);
+    }
 }
 
 impl Drop for Engines {
     fn drop(&mut self) {
-        // Their processes are groups of this job: they die here, and so the
-        // threads come to their end.
-        self.cancel.signal(nix::libc::SIGKILL);
+        self.kill();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }

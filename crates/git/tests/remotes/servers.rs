@@ -175,6 +175,29 @@ fn a_password_is_told_to_its_server_alone() {
 }
 
 #[test]
+fn what_is_fetched_by_way_of_a_proxy_is_asked_of_the_proxy() {
+    if Tried::new().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (proxy, port) = silent();
+    let opts = Map::from([(
+        "gitfs_proxy",
+        Value::from(format!("http://127.0.0.1:{port}")),
+    )]);
+    let repository = repository(dir.path(), "http://git.invalid/x.git", opts);
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopping = Arc::clone(&stop);
+    let update = thread::spawn(move || repository.update(&stopping).unwrap_err().to_string());
+    let (stream, _) = proxy.accept().unwrap();
+    let asked = BufReader::new(stream).lines().next().unwrap().unwrap();
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    update.join().unwrap();
+    let expected = "GET http://git.invalid/x.git/info/refs?service=git-upload-pack HTTP/1.1";
+    assert_eq!(asked, expected);
+}
+
+#[test]
 fn a_wrong_password_fails_without_a_question() {
     if Tried::new().is_none() {
         return;

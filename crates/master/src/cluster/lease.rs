@@ -1,18 +1,19 @@
-//! The lease on what one master of a cluster does, kept by the bus.
+//! The lease on what one master of a cluster does, kept by an arbiter.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use halite_mesh::{Mesh, MeshError, PeerId};
+use halite_mesh::{Incarnation, PeerId};
 use tokio::time::{sleep, timeout};
 
+use super::arbiter::{Arbiter, ArbiterError};
 use crate::core::lease::{Lease, Register, Step};
 use crate::error::chain;
 use crate::limits::{LEASE_ANSWER_MAX, LEASE_EVERY, LEASE_STALE_AFTER};
 
 /// The lease, and the arbiter that keeps it.
 pub(crate) struct SharedLease {
-    mesh: Mesh,
+    arbiter: Arbiter,
     /// This master, and this life of it.
     own: String,
     lease: Mutex<State>,
@@ -25,10 +26,11 @@ struct State {
 }
 
 impl SharedLease {
-    pub(crate) fn new(mesh: &Mesh, own: &PeerId) -> Self {
-        let own = format!("{own} {}", mesh.incarnation());
+    /// Of the master with this name, in this life.
+    pub(crate) fn new(arbiter: Arbiter, own: &PeerId, life: Incarnation) -> Self {
+        let own = format!("{own} {life}");
         Self {
-            mesh: mesh.clone(),
+            arbiter,
             lease: Mutex::new(State {
                 lease: Lease::new(own.clone()),
                 is_over: false,
@@ -58,7 +60,8 @@ impl SharedLease {
                 Ok(()) => unanswered = None,
                 Err(why) => {
                     self.lock().lease.note_failed();
-                    unanswered.get_or_insert_default().note(&why);
+                    let unanswered = unanswered.get_or_insert_default();
+                    unanswered.note(self.arbiter.what(), &why);
                 }
             }
             let is_held = self.is_held();
@@ -78,7 +81,7 @@ impl SharedLease {
         let asked = Instant::now();
         let step = self.lock().lease.next_step(asked);
         let answered = timeout(LEASE_ANSWER_MAX, self.put(step)).await;
-        let answer = answered.map_err(|_| "the bus is silent".to_owned())?;
+        let answer = answered.map_err(|_| format!("{} is silent", self.arbiter.what()))?;
         let mut state = self.lock();
         if state.is_over {
             return Ok(());
@@ -91,17 +94,11 @@ impl SharedLease {
         Ok(())
     }
 
-    async fn put(&self, step: Step) -> Result<Answer, MeshError> {
+    async fn put(&self, step: Step) -> Result<Answer, ArbiterError> {
         Ok(match step {
-            Step::Read => {
-                let register = self.mesh.register().await?;
-                Answer::Read(Register {
-                    serial: register.serial,
-                    holder: String::from_utf8_lossy(&register.value).into_owned(),
-                })
-            }
-            Step::Take(serial) => {
-                let set = self.mesh.set_register(serial, self.own.as_bytes()).await?;
+            Step::Read => Answer::Read(self.arbiter.read().await?),
+            Step::Take(register) => {
+                let set = self.arbiter.replace(&register, &self.own).await?;
                 set.map_or(Answer::Refused, Answer::Taken)
             }
         })
@@ -109,14 +106,14 @@ impl SharedLease {
 
     /// Lets another master have it at once. This one does not ask for it again.
     pub(crate) async fn give_up(&self) {
-        let serial = {
+        let own = {
             let mut state = self.lock();
             state.is_over = true;
             state.lease.give_up()
         };
-        if let Some(serial) = serial {
+        if let Some(own) = own {
             // Unheard, it is taken over as after a kill.
-            let _ = timeout(LEASE_ANSWER_MAX, self.mesh.set_register(serial, b"")).await;
+            let _ = timeout(LEASE_ANSWER_MAX, self.arbiter.replace(&own, "")).await;
         }
     }
 
@@ -148,12 +145,12 @@ impl Default for Unanswered {
 
 impl Unanswered {
     /// Says once that it has gone on for so long that nobody knows who holds it.
-    fn note(&mut self, why: &str) {
+    fn note(&mut self, arbiter: &str, why: &str) {
         if !self.was_said && self.since.elapsed() >= LEASE_STALE_AFTER {
             self.was_said = true;
             tracing::warn!(
                 "the schedule of the masters, their engines and events of presence rest until \
-                 the bus of the cluster says who is to do them: {why}"
+                 {arbiter} says who is to do them: {why}"
             );
         }
     }

@@ -4,6 +4,7 @@
 //! What the peers tell is applied in `relay`; everything that has something to
 //! tell them does so through [`Cluster`].
 
+mod arbiter;
 pub(crate) mod copies;
 pub(crate) mod drain;
 pub(crate) mod grants;
@@ -26,8 +27,10 @@ use halite_key::cluster::{ClusterDir, ClusterKeyOptions};
 use halite_key::{MasterKeyOptions, MasterKeys, PkiDir, master_id};
 use halite_mesh::{Incarnation, Listener, Mesh, MeshOptions, PeerId, Pins};
 use halite_proto::{PublisherId, Value};
+use halite_store::Cache;
 use tokio::runtime::Handle;
 
+use self::arbiter::Arbiter;
 use self::copies::Copies;
 use self::drain::Drain;
 use self::grants::{Grant, Grants};
@@ -118,7 +121,8 @@ impl Cluster {
     }
 
     /// Opens the shared files, making those that are missing, and listens for
-    /// peers. For a thread of the runtime.
+    /// peers. `store` is what the masters share besides files. For a thread of the
+    /// runtime.
     ///
     /// # Errors
     /// When a file cannot be used or the address for peers is not to be had.
@@ -126,6 +130,7 @@ impl Cluster {
         general: &General,
         settings: ClusterSettings,
         keys: &MasterKeyOptions<'_>,
+        store: Option<Cache>,
     ) -> Result<Self, StartError> {
         let id = master_id(&general.id);
         let own = PeerId::parse(id).map_err(|error| StartError::Option {
@@ -164,11 +169,18 @@ impl Cluster {
             bus: settings.bus.clone(),
         })
         .map_err(StartError::Mesh)?;
+        let arbiter = match settings.bus {
+            Some(_) => Some(Arbiter::bus(&mesh)),
+            None => store
+                .map(|cache| Arbiter::store(cache, &settings.id))
+                .transpose()
+                .map_err(StartError::Threads)?,
+        };
         let secret = ClusterSecret::open(&settings)?;
         let root = DerivationRoot::of_key(identity.private(), SESSIONS)?;
         Ok(Self {
             grants: Grants::begin(root, (own.clone(), life), settings.session_s, now_s()),
-            lease: (settings.bus.is_some()).then(|| SharedLease::new(&mesh, &own)),
+            lease: arbiter.map(|arbiter| SharedLease::new(arbiter, &own, life)),
             settings,
             lead: Mutex::new(Lead::new(own.clone(), Instant::now())),
             drain: Drain::default(),

@@ -13,7 +13,7 @@ use crate::limits::{LEASE_HELD_FOR, LEASE_STALE_AFTER};
 const _: () = assert!(LEASE_HELD_FOR.as_millis() < LEASE_STALE_AFTER.as_millis());
 
 /// What the arbiter keeps: no number before it was first set.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Register {
     pub(crate) serial: u64,
     /// The life that holds it; empty if nobody does.
@@ -24,8 +24,8 @@ pub(crate) struct Register {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Read,
-    /// To set the register to our own life, if it has this number.
-    Take(u64),
+    /// To set the register to our own life, if it is this one.
+    Take(Register),
 }
 
 /// See the module.
@@ -68,7 +68,7 @@ impl Lease {
         let is_given_up = register.serial > 0 && register.holder.is_empty();
         let is_stale = now.saturating_duration_since(*since) >= LEASE_STALE_AFTER;
         if is_own || is_given_up || is_stale {
-            return Step::Take(register.serial);
+            return Step::Take(register.clone());
         }
         Step::Read
     }
@@ -109,11 +109,11 @@ impl Lease {
         }
     }
 
-    /// Gives it up, to whoever asks: the number with which it is to be said.
-    pub(crate) fn give_up(&mut self) -> Option<u64> {
+    /// Gives it up, to whoever asks: what the register is that is to be emptied.
+    pub(crate) fn give_up(&mut self) -> Option<Register> {
         self.held_until = None;
         let (register, _) = self.seen.take()?;
-        (register.holder == self.own).then_some(register.serial)
+        (register.holder == self.own).then_some(register)
     }
 }
 
@@ -148,17 +148,18 @@ mod tests {
         lease.note_read(begun + 2 * TICK, register(8, "m2"));
         let stale = begun + 2 * TICK + LEASE_STALE_AFTER;
         assert_eq!(lease.next_step(stale - TICK), Step::Read);
-        assert_eq!(lease.next_step(stale), Step::Take(8));
+        assert_eq!(lease.next_step(stale), Step::Take(register(8, "m2")));
         assert!(!lease.is_held(stale));
         lease.note_taken(stale, 9);
         assert!(lease.is_held(stale) && lease.holder(stale) == "m1");
-        assert_eq!(lease.next_step(stale + TICK), Step::Take(9));
+        let own = Step::Take(register(9, "m1"));
+        assert_eq!(lease.next_step(stale + TICK), own);
         lease.note_failed();
         assert!(lease.is_held(stale + LEASE_HELD_FOR - TICK));
         assert!(!lease.is_held(stale + LEASE_HELD_FOR));
         assert_eq!(lease.holder(stale + LEASE_HELD_FOR), "");
         // The answer was lost, and nobody has it.
-        assert_eq!(lease.next_step(stale + LEASE_HELD_FOR), Step::Take(9));
+        assert_eq!(lease.next_step(stale + LEASE_HELD_FOR), own);
     }
 
     #[test]
@@ -182,9 +183,9 @@ mod tests {
         lease.note_read(begun, register(0, ""));
         assert_eq!(lease.next_step(begun), Step::Read);
         lease.note_read(begun, register(3, ""));
-        assert_eq!(lease.next_step(begun), Step::Take(3));
+        assert_eq!(lease.next_step(begun), Step::Take(register(3, "")));
         lease.note_taken(begun, 4);
-        assert_eq!(lease.give_up(), Some(4));
+        assert_eq!(lease.give_up(), Some(register(4, "m1")));
         assert!(!lease.is_held(begun));
         lease.note_read(begun, register(5, "m2"));
         assert_eq!(lease.give_up(), None);
@@ -272,8 +273,8 @@ mod tests {
                     Event::Arrives(n, asked, step, back) => {
                         let answer = match step {
                             Step::Read => Ok(kept.clone()),
-                            Step::Take(serial) if serial == kept.serial => {
-                                kept = register(serial + 1, &format!("m{n}"));
+                            Step::Take(of) if of == kept => {
+                                kept = register(of.serial + 1, &format!("m{n}"));
                                 Err(Some(kept.serial))
                             }
                             Step::Take(_) => Err(None),

@@ -140,8 +140,9 @@ impl Failures {
     }
 }
 
-/// Ends engines, which wait for threads of theirs.
+/// Ends engines. Their processes are dead at once, and the threads waited for.
 async fn stop(engines: Engines) {
+    engines.kill();
     let _ = spawn_blocking(move || drop(engines)).await;
 }
 

@@ -108,6 +108,7 @@ impl Daemon {
         let places = Places {
             store: store.clone(),
             keys: None,
+            shared: None,
         };
         Self::start_on(Settings::from_config(config)?, &places)
     }

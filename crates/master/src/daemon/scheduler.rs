@@ -26,6 +26,7 @@ const RETURN_TAG: &str = "__schedule_return";
 /// The schedule of a running master.
 struct Scheduler {
     runners: Arc<Runners>,
+    cluster: Option<Arc<Cluster>>,
     table: Mutex<Table>,
     wake: Notify,
     started: Instant,
@@ -41,6 +42,7 @@ pub(crate) async fn keep_schedule(runners: Arc<Runners>, jobs: Map, cluster: Opt
     }
     let scheduler = Arc::new(Scheduler {
         runners,
+        cluster,
         table: Mutex::new(table),
         wake: Notify::new(),
         started: Instant::now(),
@@ -52,10 +54,6 @@ pub(crate) async fn keep_schedule(runners: Arc<Runners>, jobs: Map, cluster: Opt
             (table.poll(now), table.next_timeout(now))
         };
         for due in due {
-            if cluster.as_ref().is_some_and(|cluster| !cluster.leads()) {
-                scheduler.finished(&due.name);
-                continue;
-            }
             let scheduler = Arc::clone(&scheduler);
             spawn_blocking(move || scheduler.start(due));
         }
@@ -67,8 +65,15 @@ pub(crate) async fn keep_schedule(runners: Arc<Runners>, jobs: Map, cluster: Opt
 }
 
 impl Scheduler {
-    /// Starts a job. Notes it on disk: not for async threads.
+    /// Starts a job, if it is this master's to start: now, and not when a thread was asked
+    /// for, which may be long ago. Notes it on disk: not for async threads.
     fn start(self: &Arc<Self>, due: Due) {
+        let cluster = self.cluster.clone();
+        let may = move || cluster.as_ref().is_none_or(|cluster| cluster.leads());
+        if !may() {
+            self.finished(&due.name);
+            return;
+        }
         let asked = Asked {
             args: due.args.clone(),
             kwargs: due.kwargs.clone(),
@@ -78,7 +83,7 @@ impl Scheduler {
         let name = due.name.clone();
         tracing::info!(job = name, "the schedule runs {}", due.function);
         let this = Arc::clone(self);
-        let begun = runner::start_then(&self.runners, asked, move |ran| this.ended(due, ran));
+        let begun = runner::start_if(&self.runners, asked, may, move |ran| this.ended(due, ran));
         if let Err(error) = begun {
             tracing::error!(
                 job = name,

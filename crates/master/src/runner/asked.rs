@@ -59,6 +59,9 @@ pub(crate) enum NotStarted {
     /// The master does not run yet, or not any more.
     #[error("the master is starting or stopping")]
     Closed,
+    /// It is another master's to run.
+    #[error("by now another master of the cluster does what is done once")]
+    Elsewhere,
     /// No job id can be had.
     #[error("could not allocate a job id")]
     Jid(#[source] halite_store::StoreError),

@@ -143,17 +143,22 @@ impl Deref for Runners {
 
 /// Starts a runner on a thread of its own; what it returns comes as an event.
 pub(crate) fn start(runners: &Arc<Runners>, asked: Asked) -> Result<(Jid, String), NotStarted> {
-    start_then(runners, asked, |_| {})
+    start_if(runners, asked, || true, |_| {})
 }
 
-/// Starts a runner, and hands on what its `ret` event carries.
-pub(crate) fn start_then(
+/// Starts a runner, and hands on what its `ret` event carries. `may` is asked last: a job
+/// id may have been long in coming.
+pub(crate) fn start_if(
     runners: &Arc<Runners>,
     asked: Asked,
+    may: impl FnOnce() -> bool,
     then: impl FnOnce(&Map) + Send + 'static,
 ) -> Result<(Jid, String), NotStarted> {
     let runtime = runners.registry.runtime()?;
     let run = Run::begin(runners, asked, Stop::new())?;
+    if !may() {
+        return Err(NotStarted::Elsewhere);
+    }
     let listed = Registry::list(runners, &run)?;
     let begun = (run.jid.clone(), run.tag.clone());
     tracing::info!(user = run.asked.user, jid = %run.jid, "runner {}", run.asked.fun);

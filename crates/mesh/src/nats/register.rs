@@ -28,12 +28,10 @@ pub(crate) async fn read(engine: &Engine) -> Result<Register, MeshError> {
     let subject = engine.subjects.register();
     let found = stream.map_err(failed)?;
     match found.get_last_raw_message_by_subject(&subject).await {
-        Ok(message) if message.payload.len() > REGISTER_BYTES_MAX => Err(MeshError::Frame {
-            what: "a register that no master has written",
-        }),
+        // What is longer no master has written; by its number it is written over.
         Ok(message) => Ok(Register {
             serial: message.sequence,
-            value: message.payload.to_vec(),
+            value: message.payload[..message.payload.len().min(REGISTER_BYTES_MAX)].to_vec(),
         }),
         Err(error) if matches!(error.kind(), LastRawMessageErrorKind::NoMessageFound) => {
             Ok(Register {

@@ -222,7 +222,7 @@ mod tests {
             bits: 2048,
             signing: MasterSigning::None,
         };
-        Arc::new(Cluster::open(&general, settings, &keys).unwrap())
+        Arc::new(Cluster::open(&general, settings, &keys, None).unwrap())
     }
 
     fn own(cluster: &Cluster) -> (PeerId, halite_mesh::Incarnation) {

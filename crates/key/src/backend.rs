@@ -72,6 +72,28 @@ impl Backend {
         Ok(())
     }
 
+    /// Puts a key into a state if what decides about the id is what was seen. A denied key
+    /// decides nothing.
+    pub(crate) fn put_over(
+        &self,
+        id: &MinionId,
+        seen: Option<&StoredKey>,
+        state: KeyState,
+        pem: &str,
+    ) -> Result<bool, KeyStoreError> {
+        if state == KeyState::Denied {
+            return self.put(state, id, pem).map(|()| true);
+        }
+        if let Self::Cached(cached) = self {
+            let seen = seen.map(|key| (key.state, key.pem.as_str()));
+            return cached.put_over(id, seen, state, pem);
+        }
+        match self.lookup(id)?.as_ref() == seen {
+            true => self.put(state, id, pem).map(|()| true),
+            false => Ok(false),
+        }
+    }
+
     /// Moves a key that was read into another state; false, and nothing is
     /// changed, if somebody else has changed it meanwhile, where that can be
     /// told.
@@ -134,6 +156,20 @@ impl Backend {
             #[cfg(feature = "test-backends")]
             Self::Memory(memory) => memory.list(state),
         }
+    }
+
+    /// The ids as `list` has them, each with the version of its key where that is known
+    /// without a question for each.
+    pub(crate) fn list_versions(
+        &self,
+        state: KeyState,
+    ) -> Result<Vec<(MinionId, Option<KeyVersion>)>, KeyStoreError> {
+        if let Self::Cached(cached) = self {
+            let known = cached.list_versions(state)?.into_iter();
+            let version = |digest| KeyVersion(Version::Digest(digest));
+            return Ok(known.map(|(id, of)| (id, of.map(version))).collect());
+        }
+        Ok(self.list(state)?.into_iter().map(|id| (id, None)).collect())
     }
 
     /// The version of a key; `None` if there is none.

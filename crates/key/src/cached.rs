@@ -80,12 +80,25 @@ impl CachedKeys {
         read: (KeyState, &str),
         to: KeyState,
     ) -> Result<bool, KeyStoreError> {
+        self.put_over(id, Some(read), to, read.1)
+    }
+
+    /// Writes a key over what was read (`None`: nothing, or what is no key); false, and
+    /// nothing is changed, if somebody was faster.
+    pub(crate) fn put_over(
+        &self,
+        id: &MinionId,
+        read: Option<(KeyState, &str)>,
+        to: KeyState,
+        pem: &str,
+    ) -> Result<bool, KeyStoreError> {
         let id = checked(id)?;
-        let (known, wanted) = (Record::new(read.0, read.1), Record::new(to, read.1));
+        let known = read.map(|(state, pem)| Record::new(state, pem));
+        let wanted = Record::new(to, pem);
         let packed = wanted.packed()?;
         let _change = self.begin_change();
         let stored = self.0.cache.fetch(KEYS, id.as_str())?;
-        if stored.as_deref().and_then(Record::read) != Some(known) {
+        if stored.as_deref().and_then(Record::read) != known {
             return Ok(false);
         }
         let is_done = self.0.cache.replace(KEYS, id.as_str(), stored, packed)?;
@@ -175,9 +188,23 @@ impl CachedKeys {
             return Ok(names.iter().filter_map(|name| listable(name)).collect());
         }
         match self.list_on_server(state) {
-            Ok(ids) => Ok(ids),
+            Ok(known) => Ok(known.into_iter().map(|(id, _)| id).collect()),
             Err(error) => self.while_away(error, |mirror| mirror.list(state)),
         }
+    }
+
+    /// As `list`, with the version of each key; without one while the server is away.
+    pub(crate) fn list_versions(
+        &self,
+        state: KeyState,
+    ) -> Result<Vec<(MinionId, Option<Digest>)>, KeyStoreError> {
+        if state == KeyState::Denied {
+            return Ok(self.list(state)?.into_iter().map(|id| (id, None)).collect());
+        }
+        self.list_on_server(state).or_else(|error| {
+            let ids = self.while_away(error, |mirror| mirror.list(state))?;
+            Ok(ids.into_iter().map(|id| (id, None)).collect())
+        })
     }
 
     pub(crate) fn version(
@@ -230,7 +257,10 @@ impl CachedKeys {
     }
 
     /// Only the keys that were stored since the last look are fetched.
-    fn list_on_server(&self, state: KeyState) -> Result<Vec<MinionId>, KeyStoreError> {
+    fn list_on_server(
+        &self,
+        state: KeyState,
+    ) -> Result<Vec<(MinionId, Option<Digest>)>, KeyStoreError> {
         let now_s = now_s();
         let changes = self.seen().changes;
         let stamps = self.0.cache.stamps(KEYS)?;
@@ -260,7 +290,8 @@ impl CachedKeys {
                     stamp: *stamp,
                     // What may be old is fetched with the next look again.
                     read_s: if is_newest { now_s } else { 0 },
-                    state: record.map(|record| record.state),
+                    state: record.as_ref().map(|record| record.state),
+                    digest: record.map(|record| digest(record.pem.as_bytes())),
                 };
                 self.seen().states.insert(id.clone(), listed);
             }
@@ -268,7 +299,7 @@ impl CachedKeys {
         self.drop_from_mirror(changes, &stamps);
         let seen = self.seen();
         let of_state = seen.states.iter().filter(|(_, it)| it.state == Some(state));
-        Ok(of_state.map(|(id, _)| id.clone()).collect())
+        Ok(of_state.map(|(id, it)| (id.clone(), it.digest)).collect())
     }
 
     fn begin_change(&self) -> MutexGuard<'_, ()> {

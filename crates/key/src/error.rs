@@ -158,7 +158,7 @@ impl KeyStoreError {
     /// Whether the server with the keys is to blame, and the same may work later.
     pub fn is_of_server(&self) -> bool {
         match self {
-            Self::Store(error) => error.is_of_server(),
+            Self::Store(error) => error.is_of_server() && !error.is_of_content(),
             Self::Away => true,
             _ => false,
         }

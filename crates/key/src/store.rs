@@ -118,6 +118,22 @@ impl KeyStore {
         self.backend.put(state, id, pem.trim())
     }
 
+    /// Puts a key into a state as [`Self::put`] does, if what decides about the id is still
+    /// what [`Self::lookup`] has said; false, and nothing is changed, if somebody else was
+    /// faster. Files that several masters share are looked at right before.
+    ///
+    /// # Errors
+    /// As [`Self::put`], and when it cannot be seen what is there.
+    pub fn put_over(
+        &self,
+        id: &MinionId,
+        seen: Option<&StoredKey>,
+        state: KeyState,
+        pem: &str,
+    ) -> Result<bool, KeyStoreError> {
+        self.backend.put_over(id, seen, state, pem.trim())
+    }
+
     /// Moves an id's key to `to` if it is in one of the states `from`; a
     /// denied key is taken only when no other is meant.
     ///
@@ -261,6 +277,20 @@ impl KeyStore {
         let mut ids = self.backend.list(state)?;
         ids.sort_unstable();
         Ok(ids)
+    }
+
+    /// As [`Self::list`], with the version of each key where the store knows it without a
+    /// question for each: a server does while it is there, files do not.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    pub fn list_versions(
+        &self,
+        state: KeyState,
+    ) -> Result<Vec<(MinionId, Option<KeyVersion>)>, KeyStoreError> {
+        let mut known = self.backend.list_versions(state)?;
+        known.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(known)
     }
 
     /// The version of an id's key in one state; `None` if there is none.

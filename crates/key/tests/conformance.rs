@@ -121,6 +121,71 @@ fn of_two_masters_none_undoes_what_the_other_did() {
     }
 }
 
+/// A sign-in that was decided by what was seen does not undo what was decided since.
+#[test]
+fn a_key_is_filed_over_what_was_seen_alone() {
+    on_each(|backend, store| {
+        let web = id("web1");
+        assert!(
+            store
+                .put_over(&web, None, KeyState::Pending, "key")
+                .unwrap()
+        );
+        // Another master has seen nothing, and a third what is there.
+        assert!(
+            !store
+                .put_over(&web, None, KeyState::Accepted, "other")
+                .unwrap()
+        );
+        let seen = store.lookup(&web).unwrap().unwrap();
+        assert_eq!((seen.state, seen.pem.trim()), (KeyState::Pending, "key"));
+        store.reject(&web, &[KeyState::Pending]).unwrap().unwrap();
+        let is_filed = store.put_over(&web, Some(&seen), KeyState::Accepted, "key");
+        assert!(!is_filed.unwrap(), "{backend}");
+        assert_eq!(
+            store.lookup(&web).unwrap().unwrap().state,
+            KeyState::Rejected
+        );
+        let seen = store.lookup(&web).unwrap();
+        let is_filed = store.put_over(&web, seen.as_ref(), KeyState::Accepted, "new");
+        assert!(is_filed.unwrap(), "{backend}");
+        assert_eq!(
+            store.get(KeyState::Accepted, &web).unwrap().unwrap().trim(),
+            "new"
+        );
+        // A denied key decides nothing.
+        assert!(
+            store
+                .put_over(&web, None, KeyState::Denied, "third")
+                .unwrap()
+        );
+    });
+}
+
+/// What a master looks for when it looks whether others have taken a key away.
+#[test]
+fn a_key_that_another_master_has_replaced_is_another_one() {
+    let Some(redis) = halite_test_services::Redis::for_test(&Default::default()) else {
+        return;
+    };
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (one, two) = (on_redis(dir.path(), &redis), on_redis(other.path(), &redis));
+    let web = id("web1");
+    one.put(&web, KeyState::Accepted, "stolen").unwrap();
+    let listed = || one.list_versions(KeyState::Accepted).unwrap();
+    let before = listed();
+    assert_eq!(
+        before,
+        [(web.clone(), one.version(KeyState::Accepted, &web).unwrap())]
+    );
+    two.delete(&web).unwrap();
+    two.put(&web, KeyState::Accepted, "new").unwrap();
+    let after = listed();
+    assert!(after[0].1.is_some() && after != before);
+    redis.server.kill();
+    assert_eq!(listed(), [(web, None)]);
+}
+
 /// As Salt keeps them: the first denied key is the one that is shown, and one that
 /// comes later does not take its place.
 #[test]

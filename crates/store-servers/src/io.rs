@@ -9,7 +9,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::task::LocalSet;
+use tokio::task::{JoinHandle, LocalSet};
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 type Begin = Box<dyn FnOnce() -> Task + Send>;
@@ -38,8 +38,8 @@ where
 }
 
 /// Runs a task beside others. Only for what runs on the thread already.
-pub(crate) fn spawn(task: impl Future<Output = ()> + 'static) {
-    tokio::task::spawn_local(task);
+pub(crate) fn spawn<T: 'static>(task: impl Future<Output = T> + 'static) -> JoinHandle<T> {
+    tokio::task::spawn_local(task)
 }
 
 fn start() -> Option<UnboundedSender<Begin>> {

@@ -40,7 +40,9 @@ impl Driver for MysqlDriver {
 
     async fn connect(&self, address: &Address) -> Result<MysqlConnection, Failure> {
         let mut conn = Conn::new(opts(address)?).await?;
-        let max: Option<usize> = conn.query_first("select @@max_allowed_packet").await?;
+        let max: Option<mysql_async::Row> = conn.query_first("select @@max_allowed_packet").await?;
+        let max = max.map(mysql_async::from_row_opt::<usize>).transpose();
+        let max = max.map_err(|_| Failure::Answer("its largest packet is no number".to_owned()))?;
         Ok(MysqlConnection {
             conn,
             used: Instant::now(),

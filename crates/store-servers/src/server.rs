@@ -187,11 +187,14 @@ impl<D: Driver> Server<D> {
         io::spawn(async move { server.return_to().await });
     }
 
-    async fn return_to(&self) {
+    async fn return_to(self: &Arc<Self>) {
         loop {
             let pause = self.next_pause();
             tokio::time::sleep(pause).await;
-            if let Ok(connection) = self.connect().await {
+            let server = Arc::clone(self);
+            // In a task of its own: a driver that panics is tried again too.
+            let connected = io::spawn(async move { server.connect().await }).await;
+            if let Ok(Ok(connection)) = connected {
                 self.idle().push(connection);
                 let away = self.health.come_back().unwrap_or(Duration::ZERO);
                 tracing::warn!(server = %self.address, seconds = away.as_secs(), "the store is back");

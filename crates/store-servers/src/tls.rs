@@ -4,6 +4,7 @@ use std::io;
 use std::pin::Pin;
 
 use openssl::ssl::{ConnectConfiguration, SslConnector, SslFiletype, SslMethod, SslVerifyMode};
+use openssl::x509::store::X509StoreBuilder;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_openssl::SslStream;
@@ -51,6 +52,8 @@ async fn secure(tls: &Tls, host: &str, stream: TcpStream) -> io::Result<SslStrea
 pub(crate) fn configuration(tls: &Tls) -> io::Result<ConnectConfiguration> {
     let mut connector = SslConnector::builder(SslMethod::tls_client())?;
     if let Some(ca) = &tls.ca {
+        // Whoever names authorities means those alone.
+        connector.set_cert_store(X509StoreBuilder::new()?.build());
         connector.set_ca_file(ca)?;
     }
     if let Some(certificate) = &tls.certificate {

@@ -107,6 +107,23 @@ impl StoreError {
         matches!(self, Self::Server(_))
     }
 
+    /// Whether a server has what nobody can read: that is no reason to believe what was
+    /// known before.
+    pub fn is_of_content(&self) -> bool {
+        match self {
+            Self::Server(error) => {
+                matches!(error.failure, Failure::Answer(_) | Failure::TooLong { .. })
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a server has refused.
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Server(error) if matches!(error.failure, Failure::Refused(_)))
+    }
+
     /// Whether a server was there and has answered: it does not do this.
     pub(crate) fn is_answer(&self) -> bool {
         match self {

@@ -22,6 +22,22 @@ pub struct JobFilter {
 }
 
 impl JobFilter {
+    /// The same, as far as ids alone tell.
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
+    pub(crate) fn of_times(&self) -> Self {
+        Self {
+            since: self.since.clone(),
+            until: self.until.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether it asks for more than ids tell.
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
+    pub(crate) fn is_of_loads(&self) -> bool {
+        *self != self.of_times()
+    }
+
     /// Whether the id is from the time that is asked for.
     pub(crate) fn fits_time(&self, jid: &Jid) -> bool {
         let jid = jid.as_str();

@@ -63,13 +63,21 @@ pub(crate) fn search<T>(
     max: usize,
     filter: &JobFilter,
     mut pick: impl FnMut(Jid, Map) -> Option<T>,
-    page: impl Fn(Option<String>, usize) -> Result<Page, StoreError>,
+    page: impl Fn(&JobFilter, Option<String>, usize) -> Result<Page, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
     let mut found = Vec::new();
     let mut before: Option<String> = None;
     let mut size = PAGE_FIRST;
     while found.len() < max {
-        let page = page(before.take(), size)?;
+        let asked = page(filter, before.clone(), size);
+        let page = match asked {
+            // A load among them is text and no JSON, to a server that minds: of this page
+            // all are looked at here.
+            Err(error) if error.is_refusal() && filter.is_of_loads() => {
+                page(&filter.of_times(), before, size)?
+            }
+            page => page?,
+        };
         let is_last = page.len() < size;
         size = next_size(size, &page);
         before = page.last().map(|(jid, ..)| jid.clone());

@@ -9,6 +9,7 @@
 ))]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::process::Command;
 use std::time::Duration;
 
 use halite_proto::{Jid, Map};
@@ -18,6 +19,9 @@ use halite_store::{
 };
 use halite_store_servers::{Address, ServerKind};
 use halite_test_services::{Certificates, Etcd, MariaDb, Postgres, Redis, Wanted};
+
+/// The server that a child is to use.
+const CHILD_URL: &str = "HALITE_TEST_CHILD_URL";
 
 const PASSWORD: &str = "secret";
 
@@ -55,14 +59,18 @@ fn use_it(url: &str) -> Result<(), BankError> {
 
 /// Why a server is not used, with all causes.
 fn refusal(url: &str) -> String {
-    let error = use_it(url).unwrap_err();
+    let text = with_causes(&use_it(url).unwrap_err());
+    assert!(!text.contains(PASSWORD), "{text}");
+    text
+}
+
+fn with_causes(error: &BankError) -> String {
     let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
+    let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         text = format!("{text}: {error}");
         cause = error.source();
     }
-    assert!(!text.contains(PASSWORD), "{text}");
     text
 }
 
@@ -78,6 +86,14 @@ fn check_certificate(url: &str, files: &Certificates) {
         let why = refusal(&with(wrong));
         assert!(why.contains("certificate verify failed"), "{why}");
     }
+    // Whoever names authorities means those alone, also where the system trusts the server.
+    trusted_by_the_system(&with("tls=yes".to_owned()), files).unwrap();
+    let why = trusted_by_the_system(&with(format!("ca={}", other.ca.display())), files);
+    assert!(
+        why.clone()
+            .is_err_and(|why| why.contains("certificate verify failed")),
+        "{why:?}"
+    );
     // It is signed, for another name.
     let (rest, place) = url.rsplit_once('@').unwrap();
     let (host, port) = place.split_once(':').unwrap();
@@ -90,6 +106,32 @@ fn check_certificate(url: &str, files: &Certificates) {
     let why = refusal(&format!("{url}?timeout=5&ca={}", files.ca.display()));
     assert!(why.contains("certificate verify failed"), "{why}");
     refusal(&with("tls=no".to_owned()));
+}
+
+/// Uses a server in a process that takes these for the system's authorities; why not, if
+/// it is refused.
+fn trusted_by_the_system(url: &str, files: &Certificates) -> Result<(), String> {
+    let ran = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_child_uses_a_server", "--nocapture"])
+        .env("SSL_CERT_FILE", &files.ca)
+        .env(CHILD_URL, url)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    match ran.status.success() && said.contains("1 passed") {
+        true => Ok(()),
+        false => Err(said + &String::from_utf8_lossy(&ran.stderr)),
+    }
+}
+
+/// What [`trusted_by_the_system`] runs.
+#[test]
+fn a_child_uses_a_server() {
+    if let Ok(url) = std::env::var(CHILD_URL)
+        && let Err(error) = use_it(&url)
+    {
+        panic!("{}", with_causes(&error));
+    }
 }
 
 /// The same server at an address that its certificate does not name.

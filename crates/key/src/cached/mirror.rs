@@ -8,8 +8,8 @@ use std::sync::{MutexGuard, PoisonError};
 
 use halite_proto::MinionId;
 
-use super::CachedKeys;
 use super::record::Record;
+use super::{CachedKeys, Digest};
 use crate::error::KeyStoreError;
 use crate::local_fs::LocalFs;
 use crate::state::KeyState;
@@ -34,6 +34,8 @@ pub(super) struct Listed {
     pub(super) stamp: i64,
     pub(super) read_s: i64,
     pub(super) state: Option<KeyState>,
+    /// Of the key.
+    pub(super) digest: Option<Digest>,
 }
 
 impl CachedKeys {

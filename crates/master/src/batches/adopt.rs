@@ -11,6 +11,7 @@ use std::time::Duration;
 use halite_gather::batch::BatchSize;
 use halite_proto::clear::PublishRequest;
 use halite_proto::{Jid, Map, MinionId, Value};
+use halite_store::StoreError;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
@@ -32,44 +33,7 @@ const RETURN_TIME_MAX: Duration = Duration::from_secs(25);
 /// Goes on with what was left, and takes over what is announced, until it is
 /// dropped.
 pub(crate) async fn adopt(batches: Arc<Batches>) {
-    let left = {
-        let batches = Arc::clone(&batches);
-        spawn_blocking(move || batches.jobs.cache.active_batches()).await
-    };
-    let left = match left {
-        Ok(Ok(left)) => left,
-        Ok(Err(error)) => {
-            tracing::error!(
-                "the batches that were left are not known: {}",
-                chain(&error)
-            );
-            Vec::new()
-        }
-        Err(_) => Vec::new(),
-    };
-    if !left.is_empty() {
-        let batches = Arc::clone(&batches);
-        tokio::spawn(async move {
-            let began = Instant::now();
-            loop {
-                sleep(RETURN_TIME).await;
-                if began.elapsed() >= RETURN_TIME_MAX {
-                    break;
-                }
-                let (batches, left) = (Arc::clone(&batches), left.clone());
-                let are_back = spawn_blocking(move || are_back(&batches, &left));
-                if are_back.await.unwrap_or(true) {
-                    break;
-                }
-            }
-            let goes_on = move || {
-                for jid in left {
-                    take_over(&batches, &jid, f64::INFINITY);
-                }
-            };
-            let _ = spawn_blocking(goes_on).await;
-        });
-    }
+    tokio::spawn(go_on(Arc::clone(&batches)));
     let mut events = batches.bus.subscribe("salt/batch/".to_owned());
     while let Some(event) = events.recv().await {
         let jid = event.tag().strip_prefix("salt/batch/");
@@ -82,6 +46,65 @@ pub(crate) async fn adopt(batches: Arc<Batches>) {
         }
         let batches = Arc::clone(&batches);
         let _ = spawn_blocking(move || take_over(&batches, &jid, AGE_S_MAX)).await;
+    }
+}
+
+/// Goes on with what was left when this master was stopped.
+async fn go_on(batches: Arc<Batches>) {
+    let left = left_over(&batches).await;
+    if left.is_empty() {
+        return;
+    }
+    let began = Instant::now();
+    loop {
+        sleep(RETURN_TIME).await;
+        if began.elapsed() >= RETURN_TIME_MAX {
+            break;
+        }
+        let (batches, left) = (Arc::clone(&batches), left.clone());
+        let are_back = spawn_blocking(move || are_back(&batches, &left));
+        if are_back.await.unwrap_or(true) {
+            break;
+        }
+    }
+    let goes_on = move || {
+        for jid in left {
+            let age_s_max = match batches.driven.has(&jid) {
+                true => f64::INFINITY,
+                false => AGE_S_MAX,
+            };
+            take_over(&batches, &jid, age_s_max);
+        }
+    };
+    let _ = spawn_blocking(goes_on).await;
+}
+
+/// The jobs that the store says run in batches. It is asked until it answers.
+async fn left_over(batches: &Arc<Batches>) -> Vec<Jid> {
+    let mut was_said = false;
+    loop {
+        let asked = Arc::clone(batches);
+        let left = spawn_blocking(move || {
+            let left = asked.jobs.cache.active_batches()?;
+            let runs = |jid: &Jid| left.contains(jid) || asked.find(jid).is_some();
+            if let Err(error) = asked.driven.retain(runs) {
+                tracing::warn!("could not look at the batches of this master: {error}");
+            }
+            Ok::<_, StoreError>(left)
+        });
+        match left.await {
+            Ok(Ok(left)) => return left,
+            Ok(Err(error)) if !was_said => {
+                was_said = true;
+                tracing::error!(
+                    "the batches that were left are not known yet: {}",
+                    chain(&error)
+                );
+            }
+            Ok(Err(_)) => {}
+            Err(_) => return Vec::new(),
+        }
+        sleep(RETURN_TIME).await;
     }
 }
 
@@ -109,11 +132,12 @@ fn take_over(batches: &Arc<Batches>, jid: &Jid, age_s_max: f64) {
         Err(error) => return tracing::error!(%jid, "a batch is not taken over: {}", chain(&error)),
     };
     let Some(plan) = taken else {
-        tracing::debug!(%jid, "a batch is not taken over: it is over, old, or not the master's");
+        tracing::info!(%jid, "a batch is not gone on with: it is over, or this master did not drive it when it was stopped");
         let _one = batches.listing();
         if let Err(error) = batches.jobs.cache.end_batch(jid) {
             tracing::warn!(%jid, "could not note the end of a batch: {}", chain(&error));
         }
+        batches.driven.forget(jid);
         return;
     };
     if let Err(error) = start(batches, plan) {
@@ -224,7 +248,7 @@ mod tests {
         assert_eq!((found.minions.len(), found.failhard), (3, true));
         assert!(plan(&jid, state(seconds_now() - 3600.0, false), AGE_S_MAX).is_none());
         assert!(plan(&jid, state(seconds_now(), true), AGE_S_MAX).is_none());
-        // After a restart of the master age does not matter.
+        // Of what the master drove itself, age does not matter after a restart.
         let old = state(seconds_now() - 3600.0, false);
         assert!(plan(&jid, old, f64::INFINITY).is_some());
         let mut of_cli = state(seconds_now(), false);

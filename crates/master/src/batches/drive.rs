@@ -115,7 +115,7 @@ impl Drive<'_> {
         let mut course = self.job.course();
         course.completed = course.total.saturating_sub(active.len() + pending.len());
         (self.active, self.left) = (active, pending);
-        Record::of(state, self.batches)
+        Record::of(state, self.batches, &self.job.jid)
     }
 
     /// Finds out who is there for a new job.
@@ -231,6 +231,7 @@ impl Drive<'_> {
         if let Err(error) = batches.jobs.cache.end_batch(jid) {
             tracing::warn!(%jid, "could not note the end of a batch: {}", chain(&error));
         }
+        batches.driven.forget(jid);
     }
 
     /// It was stopped, or cannot go on.

@@ -8,6 +8,7 @@
 
 mod adopt;
 mod drive;
+mod driven;
 mod parts;
 mod record;
 mod tell;
@@ -26,6 +27,7 @@ use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::StoreError;
 use tokio::runtime::Handle;
 
+use self::driven::Driven;
 use crate::clock::now_micros;
 use crate::events::bus::Bus;
 use crate::fleet::Fleet;
@@ -124,6 +126,7 @@ pub(crate) struct Batches {
     known: Mutex<VecDeque<Arc<Job>>>,
     /// One change at a time to the list on disk.
     listing: Mutex<()>,
+    driven: Driven,
     /// The runtime whose timers jobs wait with, once the master runs.
     runtime: OnceLock<Handle>,
     general: Arc<General>,
@@ -156,6 +159,7 @@ impl Batches {
         Self {
             known: Mutex::default(),
             listing: Mutex::default(),
+            driven: Driven::below(general.own_cachedir.clone()),
             runtime: OnceLock::new(),
             general,
             bus,

@@ -1,7 +1,7 @@
 //! What lies beside a job in batches, in Salt's form: so that programs of Salt's
 //! read how far it is, and a master that was restarted goes on.
 
-use halite_proto::{Map, Value};
+use halite_proto::{Jid, Map, Value};
 
 use super::{Batches, Job, Plan, count};
 use crate::error::chain;
@@ -43,15 +43,24 @@ impl Record {
             state.insert(name, value);
         }
         let _one = batches.listing();
+        let no_more = |why: String| {
+            tracing::warn!(jid = %job.jid, "a batch would not outlive the master: {why}");
+        };
         if let Err(error) = batches.jobs.cache.begin_batch(&job.jid) {
-            tracing::warn!(jid = %job.jid, "a batch would not outlive the master: {}", chain(&error));
+            no_more(chain(&error));
+        }
+        if let Err(error) = batches.driven.note(&job.jid) {
+            no_more(chain(&error));
         }
         Self { state }
     }
 
     /// Goes on with what lies there, which is this master's from now on.
-    pub(super) fn of(mut state: Map, batches: &Batches) -> Self {
+    pub(super) fn of(mut state: Map, batches: &Batches, jid: &Jid) -> Self {
         state.insert(MASTER, batches.general.id.as_str());
+        if let Err(error) = batches.driven.note(jid) {
+            tracing::warn!(%jid, "a batch would not outlive the master: {}", chain(&error));
+        }
         Self { state }
     }
 

@@ -1,14 +1,13 @@
 //! Sign-ins: gathers the facts, lets `core::auth` decide, and does what was
 //! decided.
 
+mod filing;
 mod key_text;
 mod remarks;
 
-use std::time::SystemTime;
-
 use halite_crypto::files::FileError;
 use halite_crypto::{EncAlgo, KeyError, PublicKey, SigAlgo};
-use halite_key::{KeyState, KeyStoreError, StoredKey};
+use halite_key::KeyStoreError;
 use halite_proto::auth::{
     AuthAnswer, AuthGrant, AuthRefusal, AuthReply, AuthRequest, SignedAuthReply,
 };
@@ -19,9 +18,8 @@ use thiserror::Error;
 
 use self::key_text::is_plain_pem;
 use crate::clock::now_s;
-use crate::core::auth::{Act, Facts, Filing, KnownKey, Verdict, decide};
+use crate::core::auth::{Act, Filing, KnownKey, Verdict};
 use crate::core::sign_pace::sign_every;
-use crate::core::text::python_text;
 use crate::error::chain;
 use crate::events::bus::Bus;
 use crate::files::Files;
@@ -47,6 +45,8 @@ enum SignInError {
     Pack(#[from] PackError),
     #[error("the key was accepted and is gone again")]
     KeyGone,
+    #[error("other masters have decided about it at the same time again and again")]
+    Contested,
 }
 
 /// The parts of the master that sign-ins use.
@@ -128,17 +128,7 @@ impl<'a> SignIn<'a> {
     }
 
     fn answer(&self) -> Result<Option<AuthAnswer>, SignInError> {
-        let (facts, decision) = {
-            // One of a minion at a time: what is known of its key must not change
-            // between the look and the filing.
-            let _one = self.parts.keys.lock_filing(&self.request.id);
-            let facts = self.facts()?;
-            let decision = decide(&facts);
-            if let Some(filing) = decision.filing {
-                self.file(filing)?;
-            }
-            (facts, decision)
-        };
+        let (facts, decision) = self.decided()?;
         self.log(decision.verdict, decision.filing, facts.known);
         // A refusal is signed, which is what it costs.
         let is_refused = matches!(decision.verdict, Verdict::Refused | Verdict::BadId);
@@ -159,80 +149,6 @@ impl<'a> SignIn<'a> {
         answer.map(Some)
     }
 
-    fn facts(&self) -> Result<Facts, SignInError> {
-        let settings = &self.parts.keys.settings;
-        let id = &self.request.id;
-        let known = match self.parts.keys.store.lookup(id) {
-            Ok(key) => key,
-            // A name that no key file may have: refused like an invalid one.
-            Err(KeyStoreError::HiddenId { .. }) => None,
-            Err(error) => return Err(error.into()),
-        };
-        let known = match known {
-            None => KnownKey::None,
-            Some(key) => {
-                let same = self.is_known(&key);
-                match key.state {
-                    KeyState::Accepted => KnownKey::Accepted { same },
-                    KeyState::Pending => KnownKey::Pending { same },
-                    KeyState::Rejected | KeyState::Denied => KnownKey::Rejected,
-                }
-            }
-        };
-        let is_hidden = id.as_str().starts_with('.');
-        let autosign = &self.parts.keys.autosign;
-        let autoreject = known.asks_autoreject(settings.open_mode) && autosign.rejects(id);
-        Ok(Facts {
-            known,
-            id_allowed: settings.new_ids.check(id).is_ok(),
-            key_usable: self.key.is_some() && !is_hidden,
-            open_mode: settings.open_mode,
-            room: self.parts.fleet.room_for(id),
-            autoreject,
-            autosign: !autoreject
-                && known.asks_autosign(settings.open_mode)
-                && autosign.accepts(id, |name| self.grain(name), SystemTime::now()),
-            enc_algo_known: self.enc_algo.is_some(),
-            sig_algo_known: self.sig_algo.is_some(),
-        })
-    }
-
-    /// Whether it is the key that signs in. What another master of a cluster has
-    /// filed has the one text that each key has.
-    fn is_known(&self, key: &StoredKey) -> bool {
-        let offered = self.key.as_ref();
-        key.is_same_key(&self.request.public_key)
-            || offered
-                .and_then(|offered| offered.clean_pem().ok())
-                .is_some_and(|pem| key.is_same_key(&pem))
-    }
-
-    fn grain(&self, name: &str) -> Option<String> {
-        python_text(self.request.autosign_grains.as_ref()?.get(name)?)
-    }
-
-    fn file(&self, filing: Filing) -> Result<(), SignInError> {
-        let is_decided = matches!(filing, Filing::Accepted | Filing::Denied);
-        let SignIns { keys, from, .. } = self.parts;
-        if !is_decided && !keys.has_room_to_file(from, &self.request.id) {
-            if self.parts.may_log("", "undecided") {
-                tracing::error!(
-                    %from,
-                    "too many keys wait for a decision, further ones from there are not kept"
-                );
-            }
-            return Ok(());
-        }
-        let state = match filing {
-            Filing::Accepted => KeyState::Accepted,
-            Filing::Pending => KeyState::Pending,
-            Filing::Rejected => KeyState::Rejected,
-            Filing::Denied => KeyState::Denied,
-        };
-        let pem = &self.request.public_key;
-        Ok(self.parts.keys.store.put(&self.request.id, state, pem)?)
-    }
-
     fn grant(&self) -> Result<AuthAnswer, SignInError> {
         let (Some(key), Some(enc_algo), Some(sig_algo)) = (&self.key, self.enc_algo, self.sig_algo)
         else {
@@ -245,7 +161,8 @@ impl<'a> SignIn<'a> {
             ..
         } = self.parts;
         let id = &self.request.id;
-        let accepted = keys.accepted.get(id).ok_or(SignInError::KeyGone)?;
+        let accepted = keys.accepted.get(id).filter(|key| self.signs_in_with(key));
+        let accepted = accepted.ok_or(SignInError::KeyGone)?;
         let capabilities = Capabilities::of(&self.request.extra);
         let session = keys.sessions.sign_in(id, &accepted, now_s())?;
         let (publish_key, serial) = publisher.key_and_serial();

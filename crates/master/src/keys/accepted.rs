@@ -52,6 +52,29 @@ struct Listing {
     ids: Vec<MinionId>,
 }
 
+/// The keys as they were when it was last looked whether one is gone.
+#[derive(Debug, Default)]
+struct Watched {
+    /// As in [`Listing`].
+    version: Option<KeyVersion>,
+    keys: HashMap<MinionId, Option<KeyVersion>>,
+}
+
+impl Watched {
+    /// Takes what is there now; whether a minion is gone, or has another key.
+    fn take(&mut self, now: Vec<(MinionId, Option<KeyVersion>)>) -> bool {
+        let mut before = std::mem::take(&mut self.keys);
+        let mut has_lost = false;
+        for (id, version) in now {
+            let known = before.remove(&id).flatten();
+            has_lost |= known.is_some() && version.is_some() && known != version;
+            // One that cannot be told now is as it was.
+            self.keys.insert(id, version.or(known));
+        }
+        has_lost || !before.is_empty()
+    }
+}
+
 /// The accepted keys of a store, with what was learnt from them.
 #[derive(Debug)]
 pub(crate) struct AcceptedKeys {
@@ -59,9 +82,8 @@ pub(crate) struct AcceptedKeys {
     tokens: TokenCheck,
     keys: Mutex<HashMap<MinionId, Remembered>>,
     listing: Mutex<Listing>,
-    /// The ids that were accepted when another master's decisions were last
-    /// looked for.
-    watched: Mutex<Listing>,
+    /// What was accepted when another master's decisions were last looked for.
+    watched: Mutex<Watched>,
     /// The store does not answer, and that was said.
     is_away: AtomicBool,
 }
@@ -131,21 +153,23 @@ impl AcceptedKeys {
         }
     }
 
-    /// Whether a minion that was accepted at the last question is not any more.
-    /// While the store does not answer, nobody is said to be out.
+    /// Whether a minion that was accepted at the last question is not any more, or with
+    /// another key, where the store knows that. While the store does not answer, nobody is said to be out.
     pub(crate) fn has_lost_some(&self) -> bool {
         let version = self.store.listing_version(KeyState::Accepted);
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         if version.is_some() && watched.version == version {
             return false;
         }
-        let Ok(ids) = self.store.list(KeyState::Accepted) else {
-            return false;
+        let now = match self.store.list_versions(KeyState::Accepted) {
+            Ok(now) => now,
+            Err(error) => {
+                self.note_away(&error);
+                return false;
+            }
         };
-        let before = std::mem::replace(&mut watched.ids, ids);
         watched.version = version;
-        let is_out = |id: &MinionId| watched.ids.binary_search(id).is_err();
-        before.iter().any(is_out)
+        watched.take(now)
     }
 
     /// Whether a minion is certainly not accepted: while the store does not
@@ -192,13 +216,15 @@ impl AcceptedKeys {
         let version = self.store.version(KeyState::Accepted, id);
         match &version {
             Ok(_) => self.is_away.store(false, Ordering::Relaxed),
-            Err(error) => {
-                if !self.is_away.swap(true, Ordering::Relaxed) {
-                    tracing::error!("could not look for an accepted key: {}", chain(error));
-                }
-            }
+            Err(error) => self.note_away(error),
         }
         version
+    }
+
+    fn note_away(&self, error: &KeyStoreError) {
+        if !self.is_away.swap(true, Ordering::Relaxed) {
+            tracing::error!("could not look for an accepted key: {}", chain(error));
+        }
     }
 
     fn with_keys<T>(&self, use_them: impl FnOnce(&mut HashMap<MinionId, Remembered>) -> T) -> T {
@@ -263,6 +289,26 @@ mod tests {
         store.put(&id("web3"), KeyState::Accepted, "x").unwrap();
         assert_eq!(keys.list().len(), 3);
         assert!(keys.get(&id("link")).is_none());
+    }
+
+    #[test]
+    fn a_key_is_lost_when_it_is_gone_or_another_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(&dir);
+        let version = |text: &str| {
+            store.put(&id("web1"), KeyState::Accepted, text).unwrap();
+            store.version(KeyState::Accepted, &id("web1")).unwrap()
+        };
+        let (one, two) = (version("one"), version("other"));
+        let mut watched = Watched::default();
+        assert!(!watched.take(vec![(id("web1"), one), (id("web2"), None)]));
+        // Not known for a while, and then the same.
+        assert!(!watched.take(vec![(id("web1"), None), (id("web2"), None)]));
+        assert!(!watched.take(vec![(id("web1"), one), (id("web2"), one)]));
+        assert!(watched.take(vec![(id("web1"), two), (id("web2"), one)]));
+        assert!(!watched.take(vec![(id("web1"), two), (id("web2"), one)]));
+        assert!(watched.take(vec![(id("web1"), None)]));
+        assert!(watched.take(vec![]));
     }
 
     #[test]

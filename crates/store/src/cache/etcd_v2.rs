@@ -15,6 +15,7 @@ use halite_store_servers::{
 };
 
 use crate::error::StoreError;
+use crate::limits::ETCD_VALUES_AT_ONCE_MAX;
 
 /// Salt's cache of an etcd.
 #[derive(Clone, Debug)]
@@ -66,16 +67,23 @@ impl EtcdV2Cache {
             None => Some(self.place(bank, key)),
         };
         let places: Vec<Option<String>> = keys.iter().map(place).collect();
-        Ok(self.server.run(async move |etcd| {
-            let mut values = Vec::with_capacity(places.len());
-            for place in places {
-                values.push(match place {
-                    Some(place) => get(etcd, &place).await?.map(|(bytes, _)| bytes),
-                    None => None,
-                });
-            }
-            Ok(values)
-        })?)
+        let mut values = Vec::with_capacity(places.len());
+        for some in places.chunks(ETCD_VALUES_AT_ONCE_MAX) {
+            let some = some.to_vec();
+            // What has been answered in one operation's time stays.
+            let found: Vec<Option<Vec<u8>>> = self.server.run(async move |etcd| {
+                let mut found = Vec::with_capacity(some.len());
+                for place in some {
+                    found.push(match place {
+                        Some(place) => get_if_readable(etcd, &place).await?,
+                        None => None,
+                    });
+                }
+                Ok(found)
+            })?;
+            values.extend(found);
+        }
+        Ok(values)
     }
 
     pub(super) fn store(&self, bank: &str, key: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
@@ -204,6 +212,21 @@ async fn get(etcd: &mut EtcdConnection, place: &str) -> Result<Option<(Vec<u8>, 
     let bytes = STANDARD.decode(&node.value);
     let bytes = bytes.map_err(|_| Failure::Answer("a value is not base64".to_owned()))?;
     Ok(Some((bytes, node.index)))
+}
+
+/// A value; one that nobody can read is left out, for it is one of many.
+async fn get_if_readable(
+    etcd: &mut EtcdConnection,
+    place: &str,
+) -> Result<Option<Vec<u8>>, Failure> {
+    match get(etcd, place).await {
+        Ok(found) => Ok(found.map(|(bytes, _)| bytes)),
+        Err(Failure::Answer(why)) => {
+            tracing::warn!(place, why, "it is left out");
+            Ok(None)
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 async fn stamp(etcd: &mut EtcdConnection, place: &str, suffix: &str) -> Result<(), Failure> {

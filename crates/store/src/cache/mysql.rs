@@ -72,11 +72,11 @@ impl MysqlCache {
         );
         let mut arguments = vec![bank.into(), bank.into()];
         arguments.extend(keys.iter().map(Into::into));
-        let found: Vec<(String, Vec<u8>)> = self
+        let found: Vec<(String, Option<Vec<u8>>)> = self
             .tables
             .run(async move |mysql| mysql.rows(ask, arguments).await)?;
-        let mut found: HashMap<String, Vec<u8>> = found.into_iter().collect();
-        Ok(keys.iter().map(|key| found.remove(key)).collect())
+        let mut found: HashMap<String, Option<Vec<u8>>> = found.into_iter().collect();
+        Ok(keys.iter().map(|key| found.remove(key)?).collect())
     }
 
     pub(super) fn store(&self, bank: &str, key: &str, bytes: Vec<u8>) -> Result<(), StoreError> {

@@ -120,7 +120,11 @@ impl RedisCache {
 
     pub(crate) fn store(&self, bank: &str, key: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
         let (names, key) = (self.names(bank), key.to_owned());
+        let is_cluster = self.is_cluster();
         Ok(self.server.run(async move |redis| {
+            if is_cluster {
+                let () = by_slot::note_time(&names, &key).query_async(redis).await?;
+            }
             let mut all = redis::pipe();
             all.atomic();
             all.cmd("HSET")

@@ -35,7 +35,7 @@ impl Jobs {
         filter: &JobFilter,
         pick: impl FnMut(Jid, Map) -> Option<T>,
     ) -> Result<Vec<T>, StoreError> {
-        search(max, filter, pick, |before, rows| {
+        search(max, filter, pick, |filter, before, rows| {
             self.page(filter, before, rows)
         })
     }

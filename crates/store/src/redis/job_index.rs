@@ -103,13 +103,14 @@ impl Jobs {
     /// over, and gives the entries that are left.
     fn complete_index(&self) -> Result<Vec<String>, StoreError> {
         let (stored, indexed, is_complete) = self.server.run(async move |redis| {
+            // First: what is in the index now and has no load later is over.
+            let mut ask = redis::cmd("ZRANGE");
+            let indexed: Vec<String> = ask.arg(INDEX).arg(0).arg(-1).query_async(redis).await?;
             let mut stored = HashSet::new();
             let servers = redis.servers().await?;
             for mut server in servers.each {
                 scan_loads(&mut server, &mut stored).await?;
             }
-            let mut ask = redis::cmd("ZRANGE");
-            let indexed: Vec<String> = ask.arg(INDEX).arg(0).arg(-1).query_async(redis).await?;
             Ok((stored, indexed, servers.are_all))
         })?;
         let id_of = |entry: &str| entry.split(SEPARATOR).next().map(str::to_owned);

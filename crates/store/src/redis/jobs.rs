@@ -16,7 +16,7 @@ use super::job_index::entry;
 use super::keys::{INDEX, JobKeys, PREPARED};
 use super::{RedisOptions, now_s};
 use crate::error::StoreError;
-use crate::limits::{JID_TRIES_MAX, OWN_JID_TRIES_MAX};
+use crate::limits::{FILE_BYTES_MAX, JID_TRIES_MAX, OWN_JID_TRIES_MAX};
 
 /// Most bytes of the name of a last job: its function is free text of a minion.
 const LAST_BYTES_MAX: usize = 512;
@@ -253,10 +253,21 @@ impl Jobs {
             default: Some(halite_proto::python::str),
             ..Style::default()
         };
-        json::write(value, style).map_err(|source| StoreError::Json {
-            place: format!("{}: {jid}", self.server.address()),
+        let place = || format!("{}: {jid}", self.server.address());
+        let text = json::write(value, style).map_err(|source| StoreError::Json {
+            place: place(),
             source,
-        })
+        })?;
+        let max = usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX);
+        match text.len() > max {
+            false => Ok(text),
+            // It would not be read.
+            true => Err(StoreError::TooLarge {
+                place: place(),
+                bytes: text.len(),
+                max,
+            }),
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! What one script does on one server, in a cluster, whose scripts see one slot: a
 //! bank, the list of all banks and the times of a bank are in three.
 //!
-//! A value comes first, then the list, then its time: who reads the time finds the
-//! value. A bank leaves the list only if it stays empty, so what another master
+//! A time is written before the value and behind it, and goes before the value does.
+//! Who breaks off in between has told the other masters that there is something to look
+//! at, and finds the value still there when the same is tried again. A bank leaves the list only if it stays empty, so what another master
 //! stores at the same time is not lost from it.
 
 use std::sync::LazyLock;
@@ -29,6 +30,7 @@ pub(super) async fn replace(
     expected: Option<Vec<u8>>,
     bytes: Vec<u8>,
 ) -> RedisResult<bool> {
+    let () = note_time(names, key).query_async(redis).await?;
     let mut script = REPLACE.prepare_invoke();
     script.key(&names.bank).arg(key);
     script.arg(if expected.is_some() { "1" } else { "" });
@@ -36,13 +38,18 @@ pub(super) async fn replace(
     let is_done: bool = script.invoke_async(redis).await?;
     if is_done {
         let mut all = redis::pipe();
-        all.atomic();
         list(&mut all, &names.all, &names.bank);
-        let note = all.cmd("HSET").arg(&names.stamps);
-        note.arg(key).arg(stamp()).ignore();
         let () = all.query_async(redis).await?;
+        let () = note_time(names, key).query_async(redis).await?;
     }
     Ok(is_done)
+}
+
+/// Says that a value has changed, or is about to.
+pub(super) fn note_time(names: &Names, key: &str) -> redis::Cmd {
+    let mut note = redis::cmd("HSET");
+    note.arg(&names.stamps).arg(key).arg(stamp());
+    note
 }
 
 pub(super) async fn flush_key(
@@ -50,9 +57,10 @@ pub(super) async fn flush_key(
     names: &Names,
     key: &str,
 ) -> RedisResult<bool> {
+    let mut time = redis::cmd("HDEL");
+    let () = time.arg(&names.stamps).arg(key).query_async(redis).await?;
     let mut all = redis::pipe();
     all.cmd("HDEL").arg(&names.bank).arg(key);
-    all.cmd("HDEL").arg(&names.stamps).arg(key).ignore();
     all.cmd("EXISTS").arg(&names.bank);
     let (was_there, is_left): (bool, bool) = all.query_async(redis).await?;
     if !is_left {
@@ -69,7 +77,12 @@ pub(super) async fn flush_banks(
     times: &[String],
 ) -> RedisResult<bool> {
     let mut all = redis::pipe();
-    for key in banks.iter().chain(times) {
+    let mut first = redis::pipe();
+    for key in times {
+        first.cmd("UNLINK").arg(key).ignore();
+    }
+    let () = first.query_async(redis).await?;
+    for key in banks {
         all.cmd("UNLINK").arg(key);
     }
     let gone: Vec<u64> = all.query_async(redis).await?;

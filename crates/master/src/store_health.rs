@@ -173,11 +173,7 @@ mod tests {
     #[test]
     fn files_are_never_away() {
         let dir = tempfile::tempdir().unwrap();
-        let places = Places {
-            store: StoreOptions::local_fs(dir.path(), HashType::Sha256),
-            keys: None,
-            shared: None,
-        };
+        let places = Places::of(StoreOptions::local_fs(dir.path(), HashType::Sha256));
         let health = StoreHealth::new(&places, halite_store::open(&places.store).jobs);
         assert_eq!(health.trouble(), None);
         let report = health.report();

@@ -20,6 +20,7 @@ use thiserror::Error;
 
 pub use self::named::{cache_place, is_url, job_place, returner_place};
 use crate::backend::{BackendOptions, StoreOptions};
+use crate::cache::Cache;
 #[cfg(feature = "etcd")]
 use crate::etcd::{EtcdOptions, EtcdVersion};
 #[cfg(feature = "mysql")]
@@ -71,6 +72,20 @@ fn files(cachedir: &Path, hash_type: HashType) -> BackendOptions {
 }
 
 impl Places {
+    /// A store, with the keys of minions in files, and nothing that masters share.
+    pub fn of(store: StoreOptions) -> Self {
+        Self {
+            store,
+            keys: None,
+            shared: None,
+        }
+    }
+
+    /// The cache of the place that masters share; `None` if there is none.
+    pub fn shared_cache(&self) -> Option<Cache> {
+        self.shared.as_ref().and_then(BackendOptions::cache)
+    }
+
     /// Reads the merged options of a master.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use halite_store::{Cache, StoreError};
 use thiserror::Error;
 use tokio::sync::oneshot;
 
+use super::settings::ClusterSettings;
 use crate::core::lease::Register;
 
 /// The bank of a store that has a register for each cluster.
@@ -36,17 +37,21 @@ pub(crate) enum ArbiterError {
 }
 
 impl Arbiter {
-    /// That of the bus.
-    pub(crate) fn bus(mesh: &Mesh) -> Self {
-        Self::Bus(mesh.clone())
-    }
-
-    /// That of a store, for the cluster with this name.
+    /// That of a cluster: its bus, or else what its masters share; `None` if there is
+    /// neither.
     ///
     /// # Errors
     /// When a thread cannot be started.
-    pub(crate) fn store(cache: Cache, cluster: &str) -> io::Result<Self> {
-        StoreRegister::start(cache, cluster).map(Self::Store)
+    pub(crate) fn of(
+        settings: &ClusterSettings,
+        mesh: &Mesh,
+        store: Option<Cache>,
+    ) -> io::Result<Option<Self>> {
+        if settings.bus.is_some() {
+            return Ok(Some(Self::Bus(mesh.clone())));
+        }
+        let register = store.map(|cache| StoreRegister::start(cache, &settings.id));
+        Ok(register.transpose()?.map(Self::Store))
     }
 
     /// What it is, for messages.

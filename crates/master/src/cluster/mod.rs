@@ -169,13 +169,7 @@ impl Cluster {
             bus: settings.bus.clone(),
         })
         .map_err(StartError::Mesh)?;
-        let arbiter = match settings.bus {
-            Some(_) => Some(Arbiter::bus(&mesh)),
-            None => store
-                .map(|cache| Arbiter::store(cache, &settings.id))
-                .transpose()
-                .map_err(StartError::Threads)?,
-        };
+        let arbiter = Arbiter::of(&settings, &mesh, store).map_err(StartError::Threads)?;
         let secret = ClusterSecret::open(&settings)?;
         let root = DerivationRoot::of_key(identity.private(), SESSIONS)?;
         Ok(Self {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use halite_crypto::files;
 use halite_pillar::GitPillars;
 use halite_proto::Value;
-use halite_store::{BackendOptions, Places, Store, StoreOptions, open_with_spool, returner_place};
+use halite_store::{Places, Store, StoreOptions, open_with_spool, returner_place};
 use halite_transport::fleet::PublishPort;
 use halite_transport::ipc::EventBus;
 
@@ -161,14 +161,9 @@ pub(super) fn assemble(
     };
     let bus = Arc::new(Bus::new(opened.bus, style, fired));
     let own_keys = settings.keys.master_keys(&general.id);
-    let cluster = settings.cluster;
-    let shared = opened
-        .places
-        .shared
-        .as_ref()
-        .and_then(BackendOptions::cache);
-    let cluster = cluster.map(|cluster| Cluster::open(&general, cluster, &own_keys, shared));
-    let cluster = cluster.transpose()?.map(Arc::new);
+    let shared = opened.places.shared_cache();
+    let open = |cluster| Cluster::open(&general, cluster, &own_keys, shared);
+    let cluster = settings.cluster.map(open).transpose()?.map(Arc::new);
     let keys = Arc::new(Keys::open(
         &general,
         opened.places.keys.as_ref(),

@@ -105,12 +105,7 @@ impl Daemon {
         config: &MasterConfig,
         store: &StoreOptions,
     ) -> Result<Self, StartError> {
-        let places = Places {
-            store: store.clone(),
-            keys: None,
-            shared: None,
-        };
-        Self::start_on(Settings::from_config(config)?, &places)
+        Self::start_on(Settings::from_config(config)?, &Places::of(store.clone()))
     }
 
     fn start_on(mut settings: Settings, places: &Places) -> Result<Self, StartError> {

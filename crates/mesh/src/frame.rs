@@ -232,7 +232,12 @@ fn hello(body: &[u8]) -> Option<Hello> {
     let map = fields(body)?;
     let listens = match map.get("listens")? {
         Value::Nil => None,
-        text => Some(PeerAddress::parse(text.as_str()?, 0).ok()?),
+        // One without a port is none that can be reached.
+        text => Some(
+            PeerAddress::parse(text.as_str()?, 0)
+                .ok()
+                .filter(|of| of.port() > 0)?,
+        ),
     };
     Some(Hello {
         cluster: map.get("cluster")?.as_str()?.to_owned(),
@@ -260,6 +265,17 @@ mod tests {
         let (length, body) = bytes.split_first_chunk::<4>().unwrap();
         assert_eq!(u32::from_be_bytes(*length) as usize, body.len());
         assert_eq!(Frame::decode(body).unwrap(), frame);
+    }
+
+    #[test]
+    fn a_master_that_listens_at_no_port_is_none() {
+        let listens = PeerAddress::parse("m1.example", 0).unwrap();
+        let frame = Frame::Hello(Hello {
+            cluster: "c".to_owned(),
+            incarnation: Incarnation(1),
+            listens: Some(listens),
+        });
+        assert!(Frame::decode(&frame.encode()[4..]).is_err());
     }
 
     #[test]

@@ -81,6 +81,10 @@ pub(crate) const BUS_ANSWER_MAX: Duration = Duration::from_secs(3);
 /// in a queue, and giving it again would make the queue longer.
 pub(crate) const BUS_KEEPS_MAX: Duration = Duration::from_secs(20);
 
+/// How often an engine that kept nothing is given the last message once more while there
+/// is nothing else to tell.
+pub(crate) const BUS_PROBE_EVERY: Duration = Duration::from_secs(5);
+
 /// The pause before the engine is connected to again, which doubles from the
 /// first to the last.
 pub(crate) const BUS_RECONNECT_MIN: Duration = Duration::from_millis(50);

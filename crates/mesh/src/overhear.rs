@@ -39,6 +39,7 @@ pub(crate) async fn overhear(
     (work, lacks): (&mpsc::Sender<Work>, &watch::Sender<Option<u64>>),
 ) -> Result<(), MeshError> {
     let mut pieces = bus.hear(peer);
+    let mut returns = bus.returns();
     let own = bus.options.own.clone();
     let mut hearing = Overhearing {
         mesh,
@@ -66,6 +67,7 @@ pub(crate) async fn overhear(
             let done = tokio::select! {
                 Some(frame) = frames.recv() => hearing.heard(frame).await,
                 Some(piece) = pieces.recv() => hearing.handed(&piece).await,
+                () = returns.next() => hearing.ask_for_missed(),
                 else => return Ok(()),
             };
             if !done? {
@@ -133,6 +135,13 @@ impl Overhearing<'_> {
             Taken::Messages(messages) => self.hand_on(messages).await,
             Taken::Behind => self.catch_up(self.book.sequence()).await,
         }
+    }
+
+    /// The engine was away from here: what the peer has told meanwhile did not come, and the
+    /// engine need not have it.
+    fn ask_for_missed(&self) -> Result<bool, MeshError> {
+        self.lacks.send_replace(Some(self.book.taken()));
+        Ok(true)
     }
 
     /// Reads what is missing from the engine's stream.

@@ -205,6 +205,9 @@ impl Shared {
         };
         state.dialled.insert(peer.clone(), dialled);
         drop(state);
+        if let Some(bus) = &self.bus {
+            bus.note_linked();
+        }
         self.note_change();
         true
     }

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::batch::{HEAD_BYTES, Head, encode};
 use super::book::{Stored, context};
-use super::connection::Connection;
+use super::connection::{Connection, Returns};
 use super::engine::Engine;
 use super::options::{BusOptions, BusServer};
 use super::places::Places;
@@ -188,6 +188,11 @@ impl Bus {
         self.places().note_heard(number);
     }
 
+    /// When the engine is there again: what was handed out meanwhile did not come here.
+    pub(crate) fn returns(&self) -> Returns {
+        Returns::of(&self.connection)
+    }
+
     /// What a peer is told that has handled all up to a number.
     pub(crate) fn stored_after(&self, handled: u64) -> Stored {
         let places = self.places();
@@ -197,11 +202,28 @@ impl Bus {
         }
     }
 
-    /// A peer lacks what follows a number, and the engine has it no more.
+    /// A peer lacks what follows a number, and the engine has it no more, or not yet.
     pub(crate) fn put_again(&self, number: u64) {
-        if self.places().put_again(Instant::now(), number) {
+        let mut places = self.places();
+        let is_on_its_way = number >= places.stored();
+        if is_on_its_way || places.put_again(Instant::now(), number) {
             self.wanted.send_modify(|count| *count += 1);
         }
+    }
+
+    /// A peer is linked: it has not heard what was on its way before.
+    pub(crate) fn note_linked(&self) {
+        self.wanted.send_modify(|count| *count += 1);
+    }
+
+    /// What follows a number is put on the engine once more, whoever has heard it.
+    pub(crate) fn tell_again(&self, number: u64) {
+        self.places().tell_again(number);
+    }
+
+    /// Whether the engine kept what it was given last.
+    pub(crate) fn is_storing(&self) -> bool {
+        self.is_storing.load(Ordering::Relaxed)
     }
 
     /// Changes when something is to be put on the engine again.

@@ -107,6 +107,30 @@ impl Connection {
     }
 }
 
+/// When a connection that had ended is there again.
+pub(crate) struct Returns {
+    ends: watch::Receiver<u64>,
+    is_up: watch::Receiver<bool>,
+}
+
+impl Returns {
+    pub(crate) fn of(connection: &Connection) -> Self {
+        Self {
+            ends: connection.ends.subscribe(),
+            is_up: connection.is_up.subscribe(),
+        }
+    }
+
+    /// Waits for the next time.
+    pub(crate) async fn next(&mut self) {
+        let gone = self.ends.changed().await.is_err();
+        let back = self.is_up.wait_for(|is| *is).await.is_err();
+        if gone || back {
+            std::future::pending().await
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,12 +5,14 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::jetstream::context::PublishAckFuture;
 use async_nats::jetstream::stream::{
     Config, DiscardPolicy, RawMessageErrorKind, RetentionPolicy, StorageType,
 };
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectOptions, Subscriber};
 use bytes::Bytes;
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::connection::Connection;
@@ -149,20 +151,19 @@ impl Engine {
         Ok((bytes - HEAD).min(BUS_PIECE_BYTES_MAX))
     }
 
-    /// Puts a piece on the engine: its place in the stream, when it is kept. It has no id
-    /// at the engine: whoever may use that could have it taken for a repetition.
-    pub(crate) async fn store(&self, own: &PeerId, piece: Vec<u8>) -> Result<u64, MeshError> {
+    /// Puts a piece on the engine. It has no id there: whoever may use the engine could have
+    /// it taken for a repetition.
+    pub(crate) async fn send(&self, own: &PeerId, piece: Vec<u8>) -> Result<Sent, MeshError> {
         let mut ends = self.connection.ends();
         if !self.is_connected() {
             return Err(MeshError::BusAway);
         }
-        let stored = async {
-            let subject = self.subjects.told_by(own);
-            let sent = self.telling.publish(subject, piece.into()).await;
-            sent.map_err(failed)?.await.map_err(failed)
-        };
+        let sent = (self.telling).publish(self.subjects.told_by(own), piece.into());
         tokio::select! {
-            stored = stored => Ok(stored?.sequence),
+            sent = sent => Ok(Sent {
+                answer: sent.map_err(failed)?,
+                ends,
+            }),
             _ = ends.changed() => Err(MeshError::BusAway),
         }
     }
@@ -189,6 +190,23 @@ impl Engine {
     /// Hears what is said under a subject from now on.
     pub(crate) async fn subscribe(&self, subject: String) -> Result<Subscriber, MeshError> {
         self.client.subscribe(subject).await.map_err(failed)
+    }
+}
+
+/// A piece on its way.
+pub(crate) struct Sent {
+    answer: PublishAckFuture,
+    /// Of the connection on which it went.
+    ends: watch::Receiver<u64>,
+}
+
+impl Sent {
+    /// Its place in the stream, when it is kept.
+    pub(crate) async fn kept(mut self) -> Result<u64, MeshError> {
+        tokio::select! {
+            kept = self.answer => Ok(kept.map_err(failed)?.sequence),
+            _ = self.ends.changed() => Err(MeshError::BusAway),
+        }
     }
 }
 

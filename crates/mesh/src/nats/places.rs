@@ -83,6 +83,11 @@ impl Places {
         true
     }
 
+    /// What follows a number is put there once more.
+    pub(crate) fn tell_again(&mut self, number: u64) {
+        self.again = Some(self.again.map_or(number, |of| of.min(number)));
+    }
+
     /// After which message the next is to be put on the engine.
     pub(crate) fn next_after(&mut self) -> u64 {
         if let Some(number) = self.again.take() {

@@ -10,6 +10,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::place::{Carrier, Heard, LONG, Place, name};
 
+/// For how long an answer is waited for that is not to come.
+const UNANSWERED: Duration = Duration::from_secs(6);
+
 /// Both hear each other over an engine as it is wanted.
 async fn they_hear_each_other(wanted: &Wanted) {
     let Some(carrier) = Carrier::nats_with(wanted) else {
@@ -125,20 +128,7 @@ async fn a_server_that_dies_is_made_up_for_by_the_others() {
     let Some(engines) = Nats::cluster_for_test(3, &Wanted::default()) else {
         return;
     };
-    let on_three = Config {
-        name: "HALITE_c".to_owned(),
-        subjects: vec!["halite.c.told.*".to_owned()],
-        num_replicas: 3,
-        ..Config::default()
-    };
-    // They need a moment to agree on who leads.
-    let engine = streams(&engines[0]).await;
-    let made = async {
-        while engine.create_stream(on_three.clone()).await.is_err() {
-            sleep(Duration::from_millis(100)).await;
-        }
-    };
-    timeout(LONG, made).await.unwrap();
+    make_on_three(&engines[0], "HALITE_c", "halite.c.told.*").await;
     let place = Place::new(Carrier::Nats(engines), 2);
     let mut masters = place.begin_all("c").await;
     for (round, engine) in place.carrier.engines().iter().enumerate() {
@@ -152,6 +142,78 @@ async fn a_server_that_dies_is_made_up_for_by_the_others() {
         is_whole(engine).await;
     }
     assert!(masters[1].heard.try_recv().is_err());
+}
+
+/// A stream on three servers that agree.
+async fn make_on_three(engine: &Nats, name: &str, subject: &str) {
+    let on_three = Config {
+        name: name.to_owned(),
+        subjects: vec![subject.to_owned()],
+        num_replicas: 3,
+        ..Config::default()
+    };
+    // They need a moment to agree on who leads.
+    let engine = streams(engine).await;
+    let made = async {
+        while engine.create_stream(on_three.clone()).await.is_err() {
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(LONG, made).await.unwrap();
+}
+
+#[tokio::test]
+async fn without_most_of_its_servers_a_bus_carries_and_keeps_later() {
+    let Some(engines) = Nats::cluster_for_test(3, &Wanted::default()) else {
+        return;
+    };
+    make_on_three(&engines[0], "HALITE_c", "halite.c.told.*").await;
+    make_on_three(&engines[0], "HALITE-LEASE_c", "halite.c.lease").await;
+    let place = Place::new(Carrier::Nats(engines), 2);
+    let mut masters = place.begin_all("c").await;
+    let taken = masters[0].mesh.set_register(0, b"m0").await.unwrap();
+    assert!(taken.is_some());
+    for engine in &place.carrier.engines()[1..] {
+        engine.server.kill();
+    }
+    let mut last = 0;
+    while masters[0].mesh.bus().unwrap().is_storing {
+        last = masters[0].mesh.tell(&[4; 100]).unwrap();
+        assert!(masters[1].next_told().await.1 == [4; 100]);
+        sleep(Duration::from_millis(200)).await;
+    }
+    assert!(masters[0].mesh.bus().unwrap().is_connected);
+    // Nobody can say any more whose the register is.
+    let set = masters[0].mesh.set_register(taken.unwrap(), b"m1");
+    assert!(!matches!(timeout(UNANSWERED, set).await, Ok(Ok(Some(_)))));
+    place.wait_written(1, last).await;
+    masters.pop().unwrap().stop().await;
+    masters[0].wait_for(Heard::Down(name(1))).await;
+    let missed = masters[0].mesh.tell(b"meanwhile").unwrap();
+    for engine in &place.carrier.engines()[1..] {
+        engine.server.start().unwrap();
+    }
+    let mut back = place.begin(1, 9, "c");
+    assert_eq!(back.next_told().await.1, b"meanwhile");
+    until(|| masters[0].mesh.is_copied(missed)).await;
+    // What was put there before has to be given up first.
+    let is_stored = async {
+        while !masters[0].mesh.bus().unwrap().is_storing {
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(3 * LONG, is_stored).await.unwrap();
+    // Its servers need a moment to agree on who leads.
+    let register = async {
+        loop {
+            match masters[0].mesh.register().await {
+                Ok(register) => return register,
+                Err(_) => sleep(Duration::from_millis(100)).await,
+            }
+        }
+    };
+    let register = timeout(LONG, register).await.unwrap();
+    assert!(register.serial >= taken.unwrap(), "{register:?}");
 }
 
 /// Waits until a server has caught up with the others.

@@ -221,6 +221,54 @@ fn what_the_system_refuses_is_told_in_the_words_of_python() {
 }
 
 #[test]
+fn a_program_that_fails_is_the_return_code_of_the_call() {
+    let (_guard, work) = work();
+    let minion = minion(&work);
+    fs::write(work.join("file"), "a\n").unwrap();
+    let path = |name: &str| Value::from(work.join(name).display().to_string());
+    for (fun, args) in [
+        ("file.patch", vec![path("file"), path("none")]),
+        ("file.sed", vec![path("file"), "(".into(), "b".into()]),
+    ] {
+        if !have_programs(&[fun.trim_start_matches("file.")]) {
+            continue;
+        }
+        let ran = minion.run(fun, &args);
+        let code = ran.ret.get("retcode").and_then(Value::as_i64);
+        assert!(code.is_some_and(|code| code > 0), "{fun}: {:?}", ran.ret);
+        assert_eq!(Some(ran.retcode), code, "{fun}");
+    }
+}
+
+#[test]
+fn a_file_in_the_way_of_a_directory_is_named() {
+    let (_guard, work) = work();
+    let minion = minion(&work);
+    fs::write(work.join("file"), "a\n").unwrap();
+    let path = |name: &str| work.join(name).display().to_string();
+    let told = minion.run("file.makedirs", &[path("file/a").into()]).ret;
+    let wanted = format!(
+        "The path '{}' already exists and is not a directory",
+        path("file")
+    );
+    assert_eq!(told.as_str(), Some(wanted.as_str()));
+    let told = minion.run("file.makedirs", &[path("file/a/b").into()]).ret;
+    let wanted = format!("[Errno 17] File exists: '{}'", path("file"));
+    assert!(
+        halite_proto::python::str(&told).contains(&wanted),
+        "{told:?}"
+    );
+    // A link that leads to itself is told of as a link.
+    symlink(work.join("loop"), work.join("loop")).unwrap();
+    let told = minion.run("file.stats", &[path("loop").into()]).ret;
+    assert_eq!(
+        told.get("type").and_then(Value::as_str),
+        Some("link"),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn owner_mode_and_attributes_survive_a_change() {
     let (_guard, work) = work();
     let minion = minion(&work);

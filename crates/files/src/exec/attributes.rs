@@ -90,7 +90,6 @@ pub(super) fn set_selinux_context(call: &Call<'_>) -> CallResult {
         &[command.into()],
         Map::from([("python_shell", false)]),
     )?;
-    call.set_retcode(0);
     if code.as_i64() == Some(0) {
         return get_selinux_context(call);
     }
@@ -106,7 +105,6 @@ pub(super) fn restorecon(call: &Call<'_>) -> CallResult {
         &[command.into()],
         Map::from([("python_shell", false)]),
     )?;
-    call.set_retcode(0);
     Ok((code.as_i64() == Some(0)).into())
 }
 

@@ -163,13 +163,11 @@ pub(super) fn sed(call: &Call<'_>) -> CallResult {
     let script = format!("{limit}{negate}s/{before}/{after}/{}", call.text("flags"));
     command.push(script.into());
     command.push(path.into());
-    let out = call.salt(
+    call.salt(
         "cmd.run_all",
         &[command.into()],
         Map::from([("python_shell", false)]),
-    )?;
-    call.set_retcode(0);
-    Ok(out)
+    )
 }
 
 pub(super) fn sed_contains(call: &Call<'_>) -> CallResult {
@@ -201,7 +199,12 @@ pub(super) fn sed_contains(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn patch(call: &Call<'_>) -> CallResult {
-    let mut command: Vec<Value> = vec!["patch".into()];
+    let program = call.host().which("patch").ok_or_else(|| {
+        CallError::command(
+            "patch executable not found. Is the distribution's patch package installed?",
+        )
+    })?;
+    let mut command: Vec<Value> = vec![program.display().to_string().into()];
     let mut options: Vec<String> = call.texts_of_options();
     if call.flag("dry_run") && !options.iter().any(|option| option == "--dry-run") {
         options.push("--dry-run".to_owned());
@@ -230,13 +233,11 @@ pub(super) fn patch(call: &Call<'_>) -> CallResult {
     } else {
         command.push(original.into());
     }
-    let out = call.salt(
+    call.salt(
         "cmd.run_all",
         &[command.into()],
         Map::from([("python_shell", false)]),
-    )?;
-    call.set_retcode(0);
-    Ok(out)
+    )
 }
 
 trait Options {

@@ -176,11 +176,12 @@ pub(super) fn chgrp(call: &Call<'_>) -> CallResult {
 
 pub(super) fn stats(call: &Call<'_>) -> CallResult {
     let path = arg(call, "path");
-    let follow = call.flag("follow_symlinks");
-    if !path::is_there(&path) || follow && !Path::new(&path).exists() {
-        return Err(CallError::command(format!("Path not found: {path}")));
-    }
-    let (_, data) = metadata(call)?;
+    // A link that leads nowhere is told of as itself.
+    let data = match fs::metadata(&path) {
+        Ok(data) if call.flag("follow_symlinks") => Ok(data),
+        _ => fs::symlink_metadata(&path),
+    };
+    let data = data.map_err(|_| CallError::command(format!("Path not found: {path}")))?;
     let kind = data.file_type();
     let kind = if kind.is_dir() {
         "dir"

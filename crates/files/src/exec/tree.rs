@@ -199,6 +199,18 @@ pub(super) fn makedirs(call: &Call<'_>) -> CallResult {
     if Path::new(&parent).is_dir() {
         return Ok(format!("Directory '{parent}' already exists").into());
     }
+    if Path::new(&parent).exists() {
+        let told = format!("The path '{parent}' already exists and is not a directory");
+        return Ok(told.into());
+    }
+    // The first that is to be made may be there and be something else.
+    let missing = Path::new(&parent).ancestors();
+    if let Some(first) = missing.take_while(|of| !of.is_dir()).last()
+        && path::is_there(first)
+    {
+        let error = std::io::Error::from_raw_os_error(nix::libc::EEXIST);
+        return Err(os_error(&error, first));
+    }
     let mode = mode::normalize(call.arg("mode"));
     let (user, group) = (call.arg("user"), call.arg("group"));
     dirs::make_all(Path::new(&parent), user, group, mode.as_deref())?;

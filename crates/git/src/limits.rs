@@ -35,6 +35,11 @@ pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(20);
 /// See [`LOCK_WAIT_MAX`].
 pub const LOCK_POLL: Duration = Duration::from_millis(100);
 
+/// Packs that a repository may get while its objects are read: git puts them together
+/// when they are more than fifty. Each costs time when reading ends, the more of it the
+/// more threads the process has.
+pub const PACKS_TO_COME: usize = 128;
+
 /// Remotes that are updated at once.
 pub const UPDATES_AT_ONCE: usize = 128;
 

@@ -13,7 +13,7 @@ use gix_odb::Store;
 use gix_odb::store::init::{Options, Slots};
 
 use crate::GitError;
-use crate::limits::{ABBREVIATED_MIN, OBJECT_BYTES_MAX, TAGS_MAX};
+use crate::limits::{ABBREVIATED_MIN, OBJECT_BYTES_MAX, PACKS_TO_COME, TAGS_MAX};
 
 /// The objects of a repository. May be shared between threads.
 #[derive(Clone)]
@@ -65,13 +65,23 @@ impl fmt::Debug for Objects {
 }
 
 impl Objects {
-    /// The objects in a repository without a work tree.
+    /// The objects in a repository without a work tree that others fetch into: the
+    /// packs that they bring are found, too.
     pub(crate) fn open(repository: &Path) -> Result<Self, GitError> {
+        Self::with_room(repository, PACKS_TO_COME)
+    }
+
+    /// The objects that are there now, for the holder of the lock of updates.
+    pub(crate) fn open_locked(repository: &Path) -> Result<Self, GitError> {
+        Self::with_room(repository, 1)
+    }
+
+    /// With room for so many packs, or for half as many again as there are.
+    fn with_room(repository: &Path, packs: usize) -> Result<Self, GitError> {
         let options = Options {
-            // Packs that later fetches bring need room too.
             slots: Slots::AsNeededByDiskState {
                 multiplier: 1.5,
-                minimum: 512,
+                minimum: packs,
             },
             alloc_limit_bytes: Some(OBJECT_BYTES_MAX),
             ..Options::default()

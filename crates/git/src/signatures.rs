@@ -189,7 +189,7 @@ impl Keyring {
         ids: &BTreeSet<Id>,
         watch: &Arc<Watch>,
     ) -> Result<BTreeSet<Id>, GitError> {
-        let objects = Objects::open(git_dir)?;
+        let objects = Objects::open_locked(git_dir)?;
         let mut commits = Vec::new();
         for id in ids {
             if let Some((commit, _)) = objects.commit(*id)? {

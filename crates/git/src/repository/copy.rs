@@ -73,7 +73,7 @@ impl LockedCopy<'_> {
     /// # Errors
     /// When one is missing or damaged.
     pub(super) fn unfit(&self, refs: &Refs) -> Result<BTreeMap<Id, String>, GitError> {
-        let objects = Objects::open(self.git_dir)?;
+        let objects = Objects::open_locked(self.git_dir)?;
         let read = |id| match objects.commit(id)? {
             Some((_, tree)) => objects.tree(tree).map(drop),
             // A tag may be of anything, as long as it is there.
@@ -121,7 +121,6 @@ impl LockedCopy<'_> {
         promotions: &Promotions,
         listed: &str,
     ) -> Result<bool, GitError> {
-        let objects = Objects::open(self.git_dir)?;
         let named: BTreeSet<Id> = Refs::parse(listed.lines(), UNIX_EPOCH).ids().collect();
         // A branch may stay at what git names no more, see `verify_signatures`,
         // and an environment be held there.
@@ -132,11 +131,15 @@ impl LockedCopy<'_> {
             .into_iter()
             .flat_map(Refs::ids)
             .chain(served.iter().copied());
-        let is_to_keep = |id: &Id| {
-            let is_kept = served.contains(id) && kept.contains(id);
-            !named.contains(id) && !is_kept && objects.expect(*id).is_ok()
-        };
-        let replaced: BTreeSet<Id> = replaced.filter(is_to_keep).take(KEPT_MAX).collect();
+        let is_kept = |id: &Id| named.contains(id) || served.contains(id) && kept.contains(id);
+        let mut replaced: BTreeSet<Id> = replaced.filter(|id| !is_kept(id)).collect();
+        if !replaced.is_empty() {
+            let objects = Objects::open_locked(self.git_dir)?;
+            let there = replaced
+                .into_iter()
+                .filter(|id| objects.expect(*id).is_ok());
+            replaced = there.take(KEPT_MAX).collect();
+        }
         let mut text = String::new();
         for id in &replaced {
             let _ = writeln!(text, "update {KEPT}{}/{id} {id}", now.fetched_s());

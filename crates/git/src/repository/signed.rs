@@ -31,7 +31,7 @@ impl Repository {
         let signers = Signers::read(&self.remote.verify_signatures)?;
         let mark = signers.mark();
         let before = before.filter(|before| before.signers() == Some(mark.as_str()));
-        let objects = Objects::open(&self.places.git_dir)?;
+        let objects = Objects::open_locked(&self.places.git_dir)?;
         let judged: BTreeMap<String, Id> = refs
             .names()
             .map(|(name, id)| judged_for(&objects, &name, id).map(|judged| (name, judged)))

@@ -28,13 +28,23 @@ impl Heard {
         self.0.get(peer).copied()
     }
 
-    /// A peer says in which life it is; all of a new one is news.
-    pub(crate) fn begin(&mut self, peer: &PeerId, incarnation: Incarnation) {
+    /// A peer says in which life it is; all of a new one is news. Where there is no
+    /// room, those go that are not among `peers` any more.
+    pub(crate) fn begin(
+        &mut self,
+        peer: &PeerId,
+        incarnation: Incarnation,
+        peers: impl FnOnce() -> Vec<PeerId>,
+    ) {
         let is_same = self
             .of(peer)
             .is_some_and(|place| place.incarnation == incarnation);
-        if is_same || (self.0.len() >= PEERS_MAX && !self.0.contains_key(peer)) {
+        if is_same {
             return;
+        }
+        if self.0.len() >= PEERS_MAX && !self.0.contains_key(peer) {
+            let peers = peers();
+            self.0.retain(|peer, _| peers.contains(peer));
         }
         let place = Place {
             incarnation,
@@ -97,15 +107,31 @@ mod tests {
         let [first, second] = [1, 2].map(Incarnation);
         let mut heard = Heard::default();
         assert!(!heard.admit(&m2, first, 1));
-        heard.begin(&m2, first);
+        heard.begin(&m2, first, Vec::new);
         assert!(!heard.admit(&m2, first, 0) && heard.admit(&m2, first, 4));
         assert!(heard.admit(&m2, first, 5) && !heard.admit(&m2, first, 5));
         // The same life goes on where it was.
-        heard.begin(&m2, first);
+        heard.begin(&m2, first, Vec::new);
         assert!(!heard.admit(&m2, first, 5) && heard.admit(&m2, first, 9));
         assert_eq!(Heard::unpack(&heard.pack()), heard);
-        heard.begin(&m2, second);
+        heard.begin(&m2, second, Vec::new);
         assert!(!heard.admit(&m2, first, 10) && heard.admit(&m2, second, 1));
+    }
+
+    #[test]
+    fn peers_that_are_gone_make_room() {
+        let life = Incarnation(1);
+        let peer = |n: usize| PeerId::parse(&format!("m{n}")).unwrap();
+        let mut heard = Heard::default();
+        for n in 0..PEERS_MAX {
+            heard.begin(&peer(n), life, Vec::new);
+        }
+        assert!(heard.admit(&peer(7), life, 5));
+        let new = peer(PEERS_MAX);
+        heard.begin(&new, life, || vec![peer(7), new.clone()]);
+        assert!(heard.admit(&new, life, 1));
+        assert!(!heard.admit(&peer(7), life, 5) && heard.admit(&peer(7), life, 6));
+        assert_eq!(heard.0.len(), 2);
     }
 
     #[test]

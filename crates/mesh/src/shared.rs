@@ -141,10 +141,26 @@ impl Shared {
     }
 
     fn learn(&self, state: &mut State, address: PeerAddress) {
-        let is_known = state.learnt.contains(&address) || self.addresses.contains(&address);
-        if !is_known && state.learnt.len() < PEERS_MAX {
-            state.learnt.push(address);
+        if state.learnt.contains(&address) || self.addresses.contains(&address) {
+            return;
         }
+        if state.learnt.len() >= PEERS_MAX {
+            // The oldest at which nobody is.
+            let is_linked = |address: &PeerAddress| {
+                let mut dialled = state.dialled.values();
+                dialled.any(|of| matches!(&of.way, Way::Direct(at) if at == address))
+            };
+            match state.learnt.iter().position(|known| !is_linked(known)) {
+                Some(at) => state.learnt.remove(at),
+                None => return,
+            };
+        }
+        state.learnt.push(address);
+    }
+
+    /// Whether a peer may be at an address.
+    fn is_address(&self, address: &PeerAddress) -> bool {
+        self.addresses.contains(address) || self.state().learnt.contains(address)
     }
 
     /// Whether there are as many links, both ways, as peers are configured.
@@ -235,7 +251,7 @@ impl Shared {
         listens: Option<PeerAddress>,
     ) -> u64 {
         let mut state = self.state();
-        state.heard.begin(peer, life);
+        state.heard.begin(peer, life, || self.pins.peers());
         state.is_written = false;
         let connections = state.heard_by.entry(peer.clone()).or_insert((life, 0));
         connections.0 = life;

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use halite_crypto::PrivateKey;
-use halite_mesh::limits::MESSAGE_BYTES_MAX;
+use halite_mesh::limits::{MESSAGE_BYTES_MAX, PEERS_MAX};
 use halite_mesh::{Incarnation, Listener, Mesh, MeshOptions, PeerAddress, PeerId, Pins, Receiver};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
@@ -238,6 +238,27 @@ async fn all_hear_all_in_order_and_once() {
             .all(|peer| peer.dialled.is_some() && peer.heard.is_some())
     );
     assert_eq!(status.len(), 2);
+}
+
+#[tokio::test]
+async fn addresses_at_which_nobody_is_keep_no_master_away() {
+    let (place, listeners) = Place::of(2);
+    let masters = listeners.into_iter().enumerate();
+    let mut masters: Vec<Master> = masters
+        .map(|(n, listener)| begin(n, listener, 1, "c", (&place.peers(), Vec::new())))
+        .collect();
+    for n in 0..PEERS_MAX {
+        let gone = format!("127.7.{}.{}:1", n / 200, n % 200 + 1);
+        masters[0]
+            .mesh
+            .also_dial(PeerAddress::parse(&gone, 1).unwrap());
+    }
+    let there = place.addresses[1].to_string();
+    masters[0]
+        .mesh
+        .also_dial(PeerAddress::parse(&there, 1).unwrap());
+    masters[1].wait_for(Heard::Up(name(0))).await;
+    masters[0].wait_for(Heard::Up(name(1))).await;
 }
 
 #[tokio::test]

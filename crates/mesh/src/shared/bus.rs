@@ -20,7 +20,7 @@ impl Shared {
     /// Whether a peer is still to be dialled so.
     pub(crate) fn is_wanted(&self, way: &Way) -> bool {
         match way {
-            Way::Direct(_) => true,
+            Way::Direct(address) => self.is_address(address),
             Way::Bus(peer) => self.pins.peers().contains(peer),
         }
     }

@@ -14,9 +14,11 @@ impl Shared {
         if told > 0 {
             state.skipped_count += number.saturating_sub(told);
         }
-        if state.skipped.len() < 2 * PEERS_MAX || state.skipped.contains_key(peer) {
-            state.skipped.insert(peer.clone(), number);
+        if state.skipped.len() >= 2 * PEERS_MAX {
+            let peers = self.pins.peers();
+            state.skipped.retain(|peer, _| peers.contains(peer));
         }
+        state.skipped.insert(peer.clone(), number);
     }
 
     /// Whether some linked peer has handled a message itself, and no gap in its place.

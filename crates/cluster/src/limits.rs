@@ -41,9 +41,9 @@ pub const TOLD_AT_ONCE_MAX: usize = 1000;
 /// at once.
 pub const DIGEST_EVERY: Duration = Duration::from_secs(5);
 
-/// Handshakes of joining masters that are under way at a time.
-pub const JOINS_AT_ONCE_MAX: usize = 16;
+/// Handshakes of joining masters from one address, or one /64 of IPv6, that fail in a
+/// minute before further ones from there are refused unread.
+pub const JOIN_FAILURES_PER_ORIGIN_MAX: u32 = 10;
 
-/// Handshakes that fail in a minute, of all addresses together, before further
-/// ones are refused unread.
-pub const JOIN_FAILURES_PER_MINUTE_MAX: u32 = 30;
+/// The same of all addresses together.
+pub const JOIN_FAILURES_MAX: u32 = 300;

@@ -1,45 +1,47 @@
-//! How many may try to join.
+//! How many of those who want to join may fail. How many are under way at a time is
+//! bounded by their connections.
+//!
+//! Invariant: who fails takes nothing from anybody else, until very many have failed.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::limits::{JOIN_FAILURES_PER_MINUTE_MAX, JOINS_AT_ONCE_MAX};
+use crate::limits::{JOIN_FAILURES_MAX, JOIN_FAILURES_PER_ORIGIN_MAX};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Bounds what joins cost a member, whoever tries.
+/// Bounds what joins cost a member, and how often its secret is guessed. `Origin` is
+/// whom a failure is reckoned to.
 #[derive(Debug)]
-pub struct Gate {
-    under_way: usize,
-    failures: u32,
+pub struct Gate<Origin> {
+    /// The failures of this minute.
+    failures: BTreeMap<Origin, u32>,
     since: Instant,
 }
 
-impl Gate {
+impl<Origin: Ord> Gate<Origin> {
     /// A gate at which nobody has tried yet.
     pub fn new(now: Instant) -> Self {
         Self {
-            under_way: 0,
-            failures: 0,
+            failures: BTreeMap::new(),
             since: now,
         }
     }
 
-    /// Whether another handshake may begin; it ends with [`end`](Self::end).
-    pub fn begin(&mut self, now: Instant) -> bool {
+    /// Whether a handshake with whoever is there may begin.
+    pub fn admits(&mut self, from: &Origin, now: Instant) -> bool {
         if now.saturating_duration_since(self.since) >= MINUTE {
             self.since = now;
-            self.failures = 0;
+            self.failures.clear();
         }
-        let may =
-            self.under_way < JOINS_AT_ONCE_MAX && self.failures < JOIN_FAILURES_PER_MINUTE_MAX;
-        self.under_way += usize::from(may);
-        may
+        let own = self.failures.get(from).copied().unwrap_or_default();
+        let all: u32 = self.failures.values().sum();
+        own < JOIN_FAILURES_PER_ORIGIN_MAX && all < JOIN_FAILURES_MAX
     }
 
-    /// A handshake has ended.
-    pub fn end(&mut self, has_joined: bool) {
-        self.under_way = self.under_way.saturating_sub(1);
-        self.failures = self.failures.saturating_add(u32::from(!has_joined));
+    /// A handshake has come to nothing.
+    pub fn failed(&mut self, from: Origin) {
+        *self.failures.entry(from).or_default() += 1;
     }
 }
 
@@ -48,24 +50,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_counted_by_the_minute() {
+    fn who_fails_keeps_nobody_else_away() {
         let now = Instant::now();
         let mut gate = Gate::new(now);
-        for _ in 0..JOIN_FAILURES_PER_MINUTE_MAX {
-            assert!(gate.begin(now));
-            gate.end(false);
+        for _ in 0..JOIN_FAILURES_PER_ORIGIN_MAX {
+            assert!(gate.admits(&1, now));
+            gate.failed(1);
         }
-        assert!(!gate.begin(now));
-        assert!(gate.begin(now + MINUTE));
+        assert!(!gate.admits(&1, now) && gate.admits(&2, now));
+        assert!(gate.admits(&1, now + MINUTE));
     }
 
     #[test]
-    fn so_many_are_under_way_at_a_time() {
+    fn very_many_failures_shut_it_for_all() {
         let now = Instant::now();
         let mut gate = Gate::new(now);
-        assert!((0..JOINS_AT_ONCE_MAX).all(|_| gate.begin(now)));
-        assert!(!gate.begin(now));
-        gate.end(true);
-        assert!(gate.begin(now));
+        for number in 0..JOIN_FAILURES_MAX {
+            assert!(gate.admits(&number, now));
+            gate.failed(number);
+        }
+        assert!(!gate.admits(&u32::MAX, now) && gate.admits(&u32::MAX, now + MINUTE));
     }
 }

@@ -29,8 +29,8 @@ pub enum Refusal {
     NoSecret,
     /// A member of that name has another key.
     NameTaken,
-    /// Too many have failed in the last minute or are under way, or the member has
-    /// not got itself what it would have to give.
+    /// Too many have failed in the last minute, or the member has not got itself what
+    /// it would have to give.
     Busy,
     /// There are as many members as there may be.
     Full,
@@ -64,8 +64,8 @@ const REFUSALS: [(u64, Refusal, &str); 8] = [
     (
         5,
         Refusal::Busy,
-        "too many joins have failed in the last minute or are under way, or it has not got the \
-         cluster's keys itself yet: it is asked again",
+        "too many joins have failed in the last minute, or it has not got the cluster's keys \
+         itself yet: it is asked again",
     ),
     (6, Refusal::Full, "it has as many members as it can have"),
     (

@@ -26,7 +26,9 @@ use tokio::time::sleep;
 use super::secret::ClusterSecret;
 use super::settings::ClusterSettings;
 use crate::error::{StartError, chain};
-use crate::limits::{FOUND_AFTER, JOIN_PAUSE_MAX, JOIN_PAUSE_MIN, JOIN_SAID_EVERY};
+use crate::limits::{
+    FOUND_AFTER, JOIN_PAUSE_MAX, JOIN_PAUSE_MIN, JOIN_PAUSE_REFUSED, JOIN_SAID_EVERY,
+};
 
 /// Directory below `cluster_pki_dir` with the registers.
 pub(crate) const REGISTERS_DIR: &str = "registers";
@@ -176,6 +178,10 @@ impl Asks<'_> {
                     tracing::warn!("could not join the cluster at {address}: {}", error.text());
                 }
             }
+            if refusals.iter().any(|(_, error)| error.lasts()) {
+                sleep(JOIN_PAUSE_REFUSED).await;
+                continue;
+            }
             sleep(pause).await;
             pause = (pause * 2).min(JOIN_PAUSE_MAX);
         }
@@ -230,6 +236,14 @@ impl Failed {
     /// connection and does not answer may be busy.
     fn is_nobody_there(&self) -> bool {
         matches!(self, Self::Link(error) if error.is_nobody_there())
+    }
+
+    /// Whether the same is said again until somebody changes an option.
+    fn lasts(&self) -> bool {
+        let Self::Join(JoinError::Refused(refusal)) = self else {
+            return false;
+        };
+        !matches!(refusal, Refusal::Busy | Refusal::Failed)
     }
 
     fn text(&self) -> String {

@@ -108,6 +108,10 @@ pub const JOIN_PAUSE_MIN: Duration = Duration::from_millis(100);
 /// See `JOIN_PAUSE_MIN`.
 pub const JOIN_PAUSE_MAX: Duration = Duration::from_secs(2);
 
+/// The same after a refusal that lasts until somebody changes an option. Shorter, and
+/// the members would count as many failures as they hear from one address.
+pub const JOIN_PAUSE_REFUSED: Duration = Duration::from_secs(10);
+
 /// How often it is logged why a master is not taken in.
 pub const JOIN_SAID_EVERY: Duration = Duration::from_secs(30);
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 use halite_cluster::join::{Asks, Gate, Heard, Link, Member, Refusal};
 use halite_mesh::{Conversation, JoinLink, Joins, Turn};
 use halite_proto::msgpack::unpack_modern;
+use halite_transport::fleet::Origin;
 
 use super::KeyRegisters;
 use crate::cluster::joining::packed;
@@ -15,7 +16,7 @@ use crate::error::chain;
 /// Hears those who want to join.
 pub(crate) struct JoinAcceptor {
     registers: Arc<KeyRegisters>,
-    gate: Arc<Mutex<Gate>>,
+    gate: Arc<Mutex<Gate<Origin>>>,
 }
 
 impl JoinAcceptor {
@@ -32,8 +33,8 @@ impl JoinAcceptor {
 
 impl Joins for JoinAcceptor {
     fn begin(&self, from: SocketAddr, link: JoinLink) -> Box<dyn Conversation> {
-        if !lock(&self.gate).begin(Instant::now()) {
-            tracing::debug!(%from, "too many masters want to join");
+        if !lock(&self.gate).admits(&Origin::of(Some(from.ip())), Instant::now()) {
+            tracing::debug!(%from, "too many joins have failed");
             return Box::new(Refused);
         }
         let cluster = &self.registers.parts.cluster;
@@ -78,7 +79,7 @@ struct Applicant {
     from: SocketAddr,
     member: Member,
     registers: Arc<KeyRegisters>,
-    gate: Arc<Mutex<Gate>>,
+    gate: Arc<Mutex<Gate<Origin>>>,
     has_joined: bool,
 }
 
@@ -132,11 +133,13 @@ impl Applicant {
 
 impl Drop for Applicant {
     fn drop(&mut self) {
-        lock(&self.gate).end(self.has_joined);
+        if !self.has_joined {
+            lock(&self.gate).failed(Origin::of(Some(self.from.ip())));
+        }
     }
 }
 
-fn lock(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
+fn lock(gate: &Mutex<Gate<Origin>>) -> MutexGuard<'_, Gate<Origin>> {
     gate.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

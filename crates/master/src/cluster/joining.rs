@@ -178,11 +178,8 @@ impl Asks<'_> {
                     tracing::warn!("could not join the cluster at {address}: {}", error.text());
                 }
             }
-            if refusals.iter().any(|(_, error)| error.lasts()) {
-                sleep(JOIN_PAUSE_REFUSED).await;
-                continue;
-            }
-            sleep(pause).await;
+            let lasts = refusals.iter().any(|(_, error)| error.lasts());
+            sleep(if lasts { JOIN_PAUSE_REFUSED } else { pause }).await;
             pause = (pause * 2).min(JOIN_PAUSE_MAX);
         }
     }
@@ -238,7 +235,7 @@ impl Failed {
         matches!(self, Self::Link(error) if error.is_nobody_there())
     }
 
-    /// Whether the same is said again until somebody changes an option.
+    /// Whether the same is said again until an administrator does something.
     fn lasts(&self) -> bool {
         let Self::Join(JoinError::Refused(refusal)) = self else {
             return false;

@@ -108,8 +108,8 @@ pub const JOIN_PAUSE_MIN: Duration = Duration::from_millis(100);
 /// See `JOIN_PAUSE_MIN`.
 pub const JOIN_PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// The same after a refusal that lasts until somebody changes an option. Shorter, and
-/// the members would count as many failures as they hear from one address.
+/// The same after a refusal that lasts until an administrator does something. With a
+/// shorter one a master with a wrong secret would use up what its address may fail.
 pub const JOIN_PAUSE_REFUSED: Duration = Duration::from_secs(10);
 
 /// How often it is logged why a master is not taken in.

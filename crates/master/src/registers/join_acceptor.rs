@@ -57,7 +57,7 @@ impl Joins for JoinAcceptor {
             member,
             registers: Arc::clone(&self.registers),
             gate: Arc::clone(&self.gate),
-            has_joined: false,
+            is_proven: false,
         })
     }
 }
@@ -80,7 +80,9 @@ struct Applicant {
     member: Member,
     registers: Arc<KeyRegisters>,
     gate: Arc<Mutex<Gate<Origin>>>,
-    has_joined: bool,
+    /// Who knows the secret has not failed: it may ask again at once, as while this
+    /// master has not got itself what it would give.
+    is_proven: bool,
 }
 
 impl Conversation for Applicant {
@@ -90,7 +92,10 @@ impl Conversation for Applicant {
         match self.member.heard(value) {
             Ok(Heard::Say(value)) => Turn::Say(packed(&value)),
             Ok(Heard::Refuse(refusal, value)) => self.refuse(refusal, &value),
-            Ok(Heard::Proven(asks)) => self.take_in(&asks),
+            Ok(Heard::Proven(asks)) => {
+                self.is_proven = true;
+                self.take_in(&asks)
+            }
             Err(error) => {
                 tracing::debug!(from = %self.from, "no join: {}", chain(&error));
                 Turn::End
@@ -100,14 +105,13 @@ impl Conversation for Applicant {
 }
 
 impl Applicant {
-    fn take_in(&mut self, asks: &Asks) -> Turn {
+    fn take_in(&self, asks: &Asks) -> Turn {
         let welcome = match self.registers.admit(asks) {
             Ok(admission) => self.member.welcome(&admission.to_value()),
             Err(refusal) => return self.refused(refusal),
         };
         match welcome {
             Ok(value) => {
-                self.has_joined = true;
                 tracing::info!(peer = %asks.id, from = %self.from, "took a master into the cluster");
                 Turn::Last(packed(&value))
             }
@@ -133,7 +137,7 @@ impl Applicant {
 
 impl Drop for Applicant {
     fn drop(&mut self) {
-        if !self.has_joined {
+        if !self.is_proven {
             lock(&self.gate).failed(Origin::of(Some(self.from.ip())));
         }
     }

@@ -95,6 +95,7 @@ impl Tree {
             ("grail/scene33", "Knight: They're nervous, sire.\n"),
             ("grail/swallow/african.sls", "speed: 24\n"),
             ("with space/päth ж.txt", "unicode\n"),
+            ("соль/foo.txt", "of a directory\n"),
             ("empty", ""),
         ])?;
         link("testfile", "link")?;
@@ -107,6 +108,7 @@ impl Tree {
         this.commit(&[("testfile", "of a branch\n"), ("grail/only", "here\n")])?;
         this.git(&["tag", "-m", "x", "annotated"])?;
         this.git(&["checkout", "-q", "main"])?;
+        this.git(&["branch", "соль"])?;
         this.commit(&[("after", "the tag\n")])?;
         Ok(this)
     }
@@ -232,6 +234,75 @@ fn cases(url: &str, other: &str, commit: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// What maps environments, with references that are nowhere, and older names.
+fn cases_of_environments(url: &str, other: &str) -> Vec<(&'static str, Value)> {
+    let one = |options: Value| json!({ "gitfs_remotes": [{ url: options }] });
+    let missing = |env: &str| json!([{ env: [{ "ref": "somebranch" }] }]);
+    vec![
+        (
+            "branches-of-all",
+            json!({ "gitfs_ref_types": ["branch"], "gitfs_remotes": [url] }),
+        ),
+        (
+            "no-base",
+            json!({ "gitfs_saltenv_blacklist": "base", "gitfs_remotes": [url] }),
+        ),
+        (
+            "base-alone",
+            json!({ "gitfs_saltenv_whitelist": "base", "gitfs_remotes": [url] }),
+        ),
+        (
+            "mapping-of-all-missing",
+            json!({
+                "gitfs_disable_saltenv_mapping": true, "gitfs_saltenv": missing("foo"),
+                "gitfs_remotes": [url],
+            }),
+        ),
+        (
+            "mapping-of-all-own-missing",
+            json!({
+                "gitfs_disable_saltenv_mapping": true,
+                "gitfs_remotes": [{ url: [{ "saltenv": missing("bar") }] }],
+            }),
+        ),
+        (
+            "mapping-own-all-missing",
+            json!({
+                "gitfs_saltenv": missing("hello"),
+                "gitfs_remotes": [{ url: [{ "disable_saltenv_mapping": true }] }],
+            }),
+        ),
+        (
+            "mapping-own-missing",
+            one(json!([{ "disable_saltenv_mapping": true }, { "saltenv": missing("world") }])),
+        ),
+        (
+            "per-saltenv-of-both",
+            json!({
+                "gitfs_root": "grail",
+                "gitfs_saltenv": [{ "baz": [
+                    { "mountpoint": "salt://baz_mount" }, { "ref": "mybranch" }, { "root": "grail/swallow" },
+                ]}],
+                "gitfs_remotes": [
+                    { url: [{ "saltenv": [{ "foo": [{ "ref": "v1" }, { "root": "соль" }] }] }] },
+                    { other: [{ "mountpoint": "repo2" }, { "saltenv": [{ "baz": [{ "mountpoint": "abc" }] }] }] },
+                ],
+            }),
+        ),
+        (
+            "one-twice",
+            json!({ "gitfs_remotes": [
+                { url: [{ "name": "name1" }, { "root": "grail" }] },
+                { url: [{ "name": "name2" }, { "mountpoint": "salt/m" }] },
+            ]}),
+        ),
+        (
+            "provider",
+            json!({ "gitfs_provider": "GitPython", "gitfs_remotes": [url] }),
+        ),
+    ]
+}
+
 /// Salt lists the files of an environment that `fallback` stands in for, and not
 /// its links. Ours go together.
 const LINKS_OF_FALLBACK: (&str, &str, &str) = ("fallback", "nowhere", "links");
@@ -246,10 +317,9 @@ fn remotes_are_served_as_salt_serves_them() -> Result<()> {
     other.git(&["branch", "own"])?;
     let commit = tree.git(&["rev-parse", "v1"])?;
     let mut unlike = Vec::new();
-    for (nth, (name, options)) in cases(&tree.url(), &other.url(), &commit)
-        .into_iter()
-        .enumerate()
-    {
+    let mut cases = cases(&tree.url(), &other.url(), &commit);
+    cases.extend(cases_of_environments(&tree.url(), &other.url()));
+    for (nth, (name, options)) in cases.into_iter().enumerate() {
         let mut plan = fleet
             .master(&format!("m{nth}"), Kind::Ours)
             .auto_accept()

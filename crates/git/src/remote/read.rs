@@ -118,6 +118,16 @@ pub(super) fn check_provider(role: Role, opts: &Map) -> Result<(), OptionsError>
     }
 }
 
+/// Options that one remote may have as well as all of them, and those that only
+/// one may have.
+pub(super) fn options_of(role: Role) -> (Vec<&'static str>, &'static [&'static str]) {
+    let (known, alone) = match role {
+        Role::Gitfs => (GITFS, ALONE_GITFS),
+        Role::GitPillar => (GIT_PILLAR, ALONE_GIT_PILLAR),
+    };
+    ([known, AUTH].concat(), alone)
+}
+
 /// The options of a single remote, which all have to be known.
 fn own_options(role: Role, value: &Value) -> Result<Map, OptionsError> {
     let own = repacked("remotes", value)?;
@@ -125,18 +135,11 @@ fn own_options(role: Role, value: &Value) -> Result<Map, OptionsError> {
         let why = "no options follow the colon behind the address";
         return Err(wrong("remotes", None, why));
     }
-    let (known, alone) = match role {
-        Role::Gitfs => (GITFS, ALONE_GITFS),
-        Role::GitPillar => (GIT_PILLAR, ALONE_GIT_PILLAR),
-    };
-    let lists = [known, AUTH, alone];
+    let (of_both, alone) = options_of(role);
     for name in own.keys() {
-        let is_known = |known: &str| name.as_str() == Some(known);
-        if !lists
-            .iter()
-            .any(|list| list.iter().any(|known| is_known(known)))
-        {
-            let mut all = lists.concat();
+        let is_known = |known: &&str| name.as_str() == Some(*known);
+        if !of_both.iter().chain(alone).any(is_known) {
+            let mut all = [of_both, alone.to_vec()].concat();
             all.sort_unstable();
             let why = format!("no remote has this option; it may have: {}", all.join(", "));
             return Err(wrong(&python::str(name), None, why));

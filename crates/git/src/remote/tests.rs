@@ -1,3 +1,5 @@
+mod options;
+
 use super::*;
 
 fn opts(yaml: &[(&str, Value)]) -> Map {

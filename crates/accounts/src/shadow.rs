@@ -2,6 +2,7 @@
 
 use halite_call::host::{Program, replace_file};
 use halite_call::{Call, CallError, CallResult, Function, Module, is_one_line, os_error, python};
+use halite_process::clock::unix_seconds;
 use halite_proto::{Map, Value};
 
 use super::hash;
@@ -190,10 +191,7 @@ pub(crate) fn set_password(call: &Call<'_>, name: &str, hash: &str) -> Result<bo
         return Ok(false);
     }
     let text = call.host().read_to_change("/etc/shadow")?;
-    let seconds = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
-    let today = (seconds / 86_400).to_string();
+    let today = (unix_seconds() / 86_400).to_string();
     let mut found = false;
     let mut new = String::new();
     for line in text.lines() {

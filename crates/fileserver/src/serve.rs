@@ -8,9 +8,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::SystemTime;
 
 use flate2::{Compression, GzBuilder};
+use halite_process::clock::unix_seconds;
 use halite_proto::SaltEnv;
 
 use crate::hash::Identity;
@@ -124,11 +124,8 @@ fn compress(data: &[u8], level: i64) -> io::Result<Vec<u8>> {
         // Python's -1.
         Err(_) => Compression::default(),
     };
-    let now = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
     let mut writer = GzBuilder::new()
-        .mtime(u32::try_from(now).unwrap_or_default())
+        .mtime(u32::try_from(unix_seconds()).unwrap_or_default())
         .write(Vec::with_capacity(data.len() / 2), level);
     writer.write_all(data)?;
     writer.finish()

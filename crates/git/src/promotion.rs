@@ -12,9 +12,10 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
 use std::thread;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use halite_crypto::files::{WriteOptions, read_limited, write_atomic};
+use halite_process::clock::unix_seconds;
 
 use crate::GitError;
 use crate::limits::{
@@ -55,7 +56,7 @@ impl Promotions {
             Err(error) => return Err(error.into()),
         };
         let text = String::from_utf8_lossy(&bytes);
-        Self::parse(&text, now_s()).map_err(|(line, why)| GitError::Promotions {
+        Self::parse(&text, unix_seconds()).map_err(|(line, why)| GitError::Promotions {
             file: path.to_owned(),
             line,
             why,
@@ -108,7 +109,7 @@ impl Promotions {
     /// # Errors
     /// When so many are held that there is no room for one more.
     pub(crate) fn set(&mut self, env: &str, commit: Option<Id>) -> Result<(), GitError> {
-        self.set_at(now_s(), env, commit)
+        self.set_at(unix_seconds(), env, commit)
     }
 
     fn set_at(&mut self, now_s: u64, env: &str, commit: Option<Id>) -> Result<(), GitError> {
@@ -209,11 +210,6 @@ impl Promoted {
     }
 }
 
-fn now_s() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.unwrap_or_default().as_secs()
-}
-
 /// Takes a lock that is released when the file is closed, also by a kill.
 fn lock(path: &Path) -> Result<File, GitError> {
     let disk = || GitError::disk("taking the lock of its held environments");
@@ -267,7 +263,7 @@ mod tests {
     #[test]
     fn what_an_earlier_version_has_written_counts() {
         let line = format!("prod {} {}\n", id('1'), id('2'));
-        let held = Promotions::parse(&line, now_s()).unwrap();
+        let held = Promotions::parse(&line, unix_seconds()).unwrap();
         assert_eq!(held.now("prod"), Some(id('1')));
     }
 
@@ -286,9 +282,9 @@ mod tests {
         assert!(matches!(error, GitError::HeldMany { .. }), "{error}");
         held.set("prod", Some(id('3'))).unwrap();
         let text = held.to_string();
-        assert_eq!(Promotions::parse(&text, now_s()).unwrap(), held);
+        assert_eq!(Promotions::parse(&text, unix_seconds()).unwrap(), held);
         let more = format!("{text}b {}\n", id('2'));
-        assert!(Promotions::parse(&more, now_s()).is_err());
+        assert!(Promotions::parse(&more, unix_seconds()).is_err());
     }
 
     #[test]

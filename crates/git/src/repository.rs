@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use halite_crypto::files::{WriteOptions, read_limited, write_atomic};
+use halite_process::clock::unix_seconds;
 use halite_proto::chain;
 
 use self::reach::Reached;
@@ -296,8 +297,7 @@ impl Repository {
             fs::remove_file(&self.places.failure).ok();
             return;
         };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let text = format!("{}\n{}", now.unwrap_or_default().as_secs(), chain(error));
+        let text = format!("{}\n{}", unix_seconds(), chain(error));
         // Whoever asked for the update gets the error itself.
         write_atomic(
             &self.places.failure,

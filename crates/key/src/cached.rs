@@ -10,9 +10,9 @@ mod record;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use halite_crypto::{HashType, hash_hex};
+use halite_process::clock::unix_timestamp;
 use halite_proto::{MinionId, Value};
 use halite_store::limits::{FETCHED_AT_ONCE_MAX, STAMP_SETTLED_S};
 use halite_store::{Cache, StoreError};
@@ -224,7 +224,7 @@ impl CachedKeys {
             KEYS
         };
         let mut stamps = self.0.cache.stamps(bank).ok()?;
-        let settled_s = now_s().saturating_sub(STAMP_SETTLED_S);
+        let settled_s = unix_timestamp().saturating_sub(STAMP_SETTLED_S);
         if stamps.iter().any(|(_, stamp)| *stamp > settled_s) {
             return None;
         }
@@ -261,7 +261,7 @@ impl CachedKeys {
         &self,
         state: KeyState,
     ) -> Result<Vec<(MinionId, Option<Digest>)>, KeyStoreError> {
-        let now_s = now_s();
+        let now_s = unix_timestamp();
         let changes = self.seen().changes;
         let stamps = self.0.cache.stamps(KEYS)?;
         let stamps = stamps
@@ -331,9 +331,4 @@ fn digest(bytes: &[u8]) -> Digest {
         *to = from;
     }
     digest
-}
-
-fn now_s() -> i64 {
-    let age = SystemTime::now().duration_since(UNIX_EPOCH);
-    age.map_or(0, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX))
 }

@@ -14,6 +14,11 @@ pub fn unix_seconds() -> u64 {
     since_1970().as_secs()
 }
 
+/// Seconds since 1970, as Salt's stamps are compared.
+pub fn unix_timestamp() -> i64 {
+    i64::try_from(unix_seconds()).unwrap_or(i64::MAX)
+}
+
 /// Seconds since 1970, with their fraction.
 pub fn unix_seconds_f64() -> f64 {
     since_1970().as_secs_f64()

@@ -18,6 +18,7 @@ mod returns;
 
 use std::time::Duration;
 
+use halite_process::clock::unix_timestamp as now_s;
 use halite_store_servers::Address;
 
 use crate::cache::{Banks, Cache, CacheNames, MinionData, Tokens};
@@ -68,10 +69,4 @@ impl Redis {
             tokens: Tokens::new(cache),
         }
     }
-}
-
-/// Seconds since 1970, as whole seconds.
-fn now_s() -> i64 {
-    let age = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    age.map_or(0, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX))
 }

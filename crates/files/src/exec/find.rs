@@ -3,9 +3,9 @@
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use halite_call::{Call, CallError, CallResult, python};
+use halite_process::clock::unix_timestamp;
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 
@@ -341,8 +341,7 @@ fn time_range(text: &str) -> Option<(i64, i64)> {
     if !number.is_empty() {
         seconds = seconds.checked_add(number.parse::<i64>().ok()?.checked_mul(86_400)?)?;
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
-    let then = i64::try_from(now).ok()? - seconds;
+    let then = unix_timestamp() - seconds;
     Some(match sign {
         Some('-') => (then, i64::MAX),
         _ => (0, then),

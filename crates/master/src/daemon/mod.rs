@@ -3,6 +3,7 @@
 
 mod agree;
 mod assemble;
+mod background;
 mod engines;
 mod event_database;
 mod event_returns;
@@ -21,35 +22,26 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use halite_config::MasterConfig;
-use halite_git::Fetching;
 use halite_metrics::pages::PagePort;
 use halite_store::{Places, StoreOptions, open_with_spool};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{LocalPublishSocket, PublishPort, RequestPort};
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use self::agree::{agree, channels};
 use self::assemble::{Opened, assemble, ext_jobs, local_keys, make_dirs, places};
-use self::event_returns::{Plan, return_events};
+use self::background::{Background, stop};
 use self::hand_over::HandOver;
 use self::maintenance::{Health, maintain};
-use self::scheduler::keep_schedule;
 use self::settings::{Settings, TaskSettings};
 use self::upkeep::Upkeep;
-use crate::batches::adopt;
 use crate::cluster::Cluster;
 use crate::error::StartError;
-use crate::files::remotes::FilesRemote;
 use crate::fleet::attendance::Attendance;
-use crate::fleet::presence_events::fire_presence;
 use crate::limits::{DRAIN_MAX, HAND_OVER_LOOK, TURN_AWAY_MAX};
 use crate::master::Master;
 use crate::publishing::pushed::publish_pushed;
-use crate::reactor::react;
-use crate::relay;
 use crate::serving::server::Server;
 use crate::serving::sockets::{Bound, Marks, listen_at};
 use crate::telemetry::meters::Meters;
@@ -217,7 +209,6 @@ impl Daemon {
         } = self;
         let upkeep = Upkeep::new(marks.up().to_owned());
         let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone(), upkeep));
-        let pillars_fetching = Fetching::start(master.pillars.git.all().cloned().collect());
         master.runners.registry.open(Handle::current());
         master.batches.open(Handle::current());
         let pages: Vec<_> = pages
@@ -236,27 +227,7 @@ impl Daemon {
         let draining = hand_over
             .clone()
             .map(|hand_over| tokio::spawn(async move { hand_over.when_asked().await }));
-        let presence = tasks.presence_events.then(|| {
-            let (fleet, bus) = (Arc::clone(&master.fleet), Arc::clone(&master.bus));
-            let every = master.general.loop_interval;
-            tokio::spawn(fire_presence(fleet, bus, every, master.cluster.clone()))
-        });
-        let registers = master.registers.clone().map(agree);
-        let relay = relay::start(&master, channels(&master));
-        let reactor = tokio::spawn(react(Arc::clone(&master.reactor)));
-        let returners = EventReturns::start(tasks.event_returns, &master);
-        let adopter = tokio::spawn(adopt(Arc::clone(&master.batches)));
-        let schedule = tokio::spawn(keep_schedule(
-            Arc::clone(&master.runners),
-            tasks.schedule,
-            master.cluster.clone(),
-        ));
-        let engines = engines::start(tasks.engines, &master);
-        let files_fetching = Fetching::start(FilesRemote::all(&master.files, &master.bus));
-        let mirror = &master.jobs.mirror;
-        if let Err(error) = mirror.start(&master.general.opts, &master.functions) {
-            tracing::error!("master_job_cache gets no jobs: {error}");
-        }
+        let background = Background::start(&master, tasks, maintenance);
         // Requests are served until the minions are with other masters.
         let shutdown = async {
             shutdown.await;
@@ -278,35 +249,11 @@ impl Daemon {
             stop(draining).await;
         }
         drop(hand_over);
-        pillars_fetching.stop();
-        files_fetching.stop();
-        // They wait for threads of theirs to end.
-        let _ = spawn_blocking(move || drop((pillars_fetching, files_fetching))).await;
-        if let Some(engines) = engines {
-            engines.stop().await;
-        }
-        stop(maintenance).await;
-        if let Some(presence) = presence {
-            stop(presence).await;
-        }
-        stop(reactor).await;
-        if let Some(registers) = registers {
-            stop(registers).await;
-        }
-        stop(schedule).await;
-        stop(adopter).await;
+        let telling = background.stop().await;
         master.runners.registry.close();
         master.batches.close();
         drain(server).await;
-        // What the last requests have changed is told to the peers.
-        if let Some(relay) = relay {
-            relay.stop().await;
-        }
-        if let Some(returners) = returners {
-            returners.finish().await;
-        }
-        let jobs = Arc::clone(&master.jobs);
-        let _ = spawn_blocking(move || jobs.mirror.finish(DRAIN_MAX)).await;
+        telling.finish().await;
         let deadline = Instant::now() + DRAIN_MAX;
         let left = || deadline.saturating_duration_since(Instant::now());
         let _ = timeout(left(), local_publish.close()).await;
@@ -320,57 +267,6 @@ impl Daemon {
         }
         drop(marks);
     }
-}
-
-/// The task that gives events to returners.
-struct EventReturns {
-    task: JoinHandle<()>,
-    end: oneshot::Sender<()>,
-}
-
-impl EventReturns {
-    /// Begins, if there is a returner.
-    fn start(plan: Plan, master: &Master) -> Option<Self> {
-        if plan.is_empty() {
-            return None;
-        }
-        let (end, ended) = oneshot::channel::<()>();
-        let (bus, functions) = (Arc::clone(&master.bus), Arc::clone(&master.functions));
-        let (jobs, general) = (Arc::clone(&master.jobs), Arc::clone(&master.general));
-        let task = tokio::spawn(async move {
-            let opened = spawn_blocking(move || {
-                let mut plan = plan;
-                let waiting = general.own_cachedir.join(WAITING_DIR);
-                for events in plan.open(&waiting, &general.id) {
-                    jobs.health.watch(events);
-                }
-                plan
-            });
-            let plan = match opened.await {
-                Ok(plan) => plan,
-                Err(error) => return tracing::error!("no events are stored: {error}"),
-            };
-            // Told so, or left alone: both are the end.
-            let shutdown = async {
-                let _ = ended.await;
-            };
-            return_events(plan, &bus, &functions, shutdown).await;
-        });
-        Some(Self { task, end })
-    }
-
-    /// Lets it give them what has happened until now.
-    async fn finish(self) {
-        let _ = self.end.send(());
-        if timeout(DRAIN_MAX, self.task).await.is_err() {
-            tracing::warn!("stopping before all events are stored");
-        }
-    }
-}
-
-async fn stop(task: JoinHandle<()>) {
-    task.abort();
-    let _ = task.await;
 }
 
 /// Answers what minions ask, and has each look for another master then: what is asked

@@ -86,50 +86,30 @@ impl Returns<'_> {
         }
         let kept = job.jid.jid().filter(|_| room != Room::None);
         let stored = kept.map(|jid| store(self, caller, id, jid, job));
-        let mut copied = None;
-        let stored = stored.map(|stored| {
-            stored.map(|stored| {
-                copied = stored.copied;
-                stored.is_new
-            })
-        });
-        if !matches!(stored, Some(Ok(true))) {
+        if !matches!(stored, Some(Ok(Stored { is_new: true, .. }))) {
             room.release(jobs, sender);
         }
         let meters = caller.telemetry.meters.as_ref();
         if let Some(meters) = meters {
-            meters.stored(match stored {
-                Some(Ok(true)) => "stored",
-                Some(Ok(false)) => "again",
-                Some(Err(_)) => "failed",
-                None => "no_room",
-            });
+            meters.stored(outcome(stored.as_ref()));
         }
-        let first_seen = match (&stored, job.jid.jid()) {
-            (Some(Ok(false)), _) => false,
-            (Some(stored), Some(jid)) => {
-                match stored {
-                    Ok(_) => jobs.first_seen_stored(jid, id),
-                    // It comes again until it can be stored.
-                    Err(_) => jobs.first_seen_unstored(jid, id),
-                }
-            }
-            _ => true,
-        };
-        if first_seen {
+        let is_first = kept
+            .zip(stored.as_ref())
+            .is_none_or(|(jid, stored)| is_first_seen(jobs, id, jid, stored));
+        if is_first {
             if let Some(meters) = meters {
                 meters.returned(id, job);
             }
             fire(bus, id, &request, is_own);
         }
-        match stored {
-            Some(Err(error)) => {
+        match stored.transpose() {
+            Ok(stored) => (Value::Nil.into(), stored.and_then(|stored| stored.copied)),
+            Err(error) => {
                 if caller.may_log("store") {
                     tracing::error!(minion = %id, "could not store a return: {}", chain(&error));
                 }
                 (Handled::failed(), None)
             }
-            _ => (Value::Nil.into(), copied),
         }
     }
 
@@ -273,6 +253,31 @@ struct Stored {
     is_new: bool,
     /// What its minion is to wait for.
     copied: Option<Copied>,
+}
+
+/// What became of a return, as it is counted; `None` is one without room.
+const fn outcome(stored: Option<&Result<Stored, StoreError>>) -> &'static str {
+    match stored {
+        Some(Ok(Stored { is_new: true, .. })) => "stored",
+        Some(Ok(_)) => "again",
+        Some(Err(_)) => "failed",
+        None => "no_room",
+    }
+}
+
+/// Whether nobody has heard of a return yet.
+fn is_first_seen(
+    jobs: &Jobs,
+    id: &MinionId,
+    jid: &Jid,
+    stored: &Result<Stored, StoreError>,
+) -> bool {
+    match stored {
+        Ok(Stored { is_new: false, .. }) => false,
+        Ok(_) => jobs.first_seen_stored(jid, id),
+        // It comes again until it can be stored.
+        Err(_) => jobs.first_seen_unstored(jid, id),
+    }
 }
 
 fn store(

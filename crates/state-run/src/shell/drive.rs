@@ -4,12 +4,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, scope};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use halite_call::{
     CallError, Cancel, Job, MinionContext, Refresh, StateScope, mask, run_state_function,
     within_call,
 };
+use halite_process::clock::unix_micros;
 use halite_proto::{Map, Value};
 use halite_state::run::{
     Effect, Fault, Gate, Moment, Renew, Reply, Returned, Run, StateCall, Step,
@@ -246,12 +247,9 @@ fn serve(stage: &Stage<'_>, fun: &str, args: Vec<Value>, low: Map) -> Result<Val
 
 /// The time of now.
 pub(super) fn moment() -> Moment {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
     let zone = jiff::tz::TimeZone::system();
     Moment {
-        unix_micros: u64::try_from(since.as_micros()).unwrap_or(u64::MAX),
+        unix_micros: unix_micros(),
         utc_offset_seconds: zone.to_offset(jiff::Timestamp::now()).seconds(),
     }
 }

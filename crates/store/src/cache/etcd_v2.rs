@@ -6,10 +6,10 @@
 //! not written at once.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use halite_process::clock::unix_seconds;
 use halite_store_servers::{
     Address, EtcdConnection, EtcdServer, Failure, Node, ServerError, etcd_v2_server, prefix_of,
 };
@@ -230,10 +230,8 @@ async fn get_if_readable(
 }
 
 async fn stamp(etcd: &mut EtcdConnection, place: &str, suffix: &str) -> Result<(), Failure> {
-    let age = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now_s = age.map_or(0, |age| age.as_secs());
     let place = format!("{place}{suffix}");
-    let done = etcd.set_v2(&place, &now_s.to_string()).await?;
+    let done = etcd.set_v2(&place, &unix_seconds().to_string()).await?;
     done.map(drop).map_err(|_| no_value())
 }
 

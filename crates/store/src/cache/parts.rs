@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use halite_process::clock::unix_timestamp;
 use halite_proto::msgpack::unpack_modern;
 use halite_proto::{Map, MinionId, Value};
 
@@ -56,8 +56,7 @@ impl Index {
         ids: &[MinionId],
         keys: &BTreeSet<String>,
     ) -> Result<Parts, StoreError> {
-        let now_s = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now_s = now_s.map_or(0, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
+        let now_s = unix_timestamp();
         let stamps = cache.stamps(bank);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let listed = match stamps {

@@ -5,8 +5,8 @@
 mod by_slot;
 
 use std::sync::{Arc, LazyLock};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use halite_process::clock::unix_timestamp;
 use halite_proto::Value;
 use halite_proto::msgpack::{pack_modern, unpack_modern};
 use halite_store_servers::{Address, RedisServer, redis_server};
@@ -272,7 +272,5 @@ fn below(names: &Names) -> redis::Cmd {
 
 /// The time, as Salt packs it.
 fn stamp() -> Vec<u8> {
-    let age = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now_s = age.map_or(0, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
-    pack_modern(&Value::from(now_s)).unwrap_or_default()
+    pack_modern(&Value::from(unix_timestamp())).unwrap_or_default()
 }

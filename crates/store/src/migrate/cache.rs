@@ -1,7 +1,6 @@
 //! Copying minion data, tokens and banks.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use halite_process::clock::unix_timestamp;
 use halite_proto::Value;
 
 use super::{Copied, Outcome};
@@ -52,8 +51,7 @@ pub fn copy_data(
 /// # Errors
 /// When one of the places cannot be used.
 pub fn copy_tokens(from: &Tokens, to: &Tokens, is_dry: bool) -> Result<Copied, StoreError> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = i64::try_from(now.unwrap_or_default().as_secs()).unwrap_or(i64::MAX);
+    let now = unix_timestamp();
     let mut copied = Copied::default();
     for token in from.list()? {
         let Some(data) = from.get(&token, now)? else {

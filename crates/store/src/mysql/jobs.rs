@@ -1,7 +1,8 @@
 //! Ids, loads and minions of jobs.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+pub(super) use halite_process::clock::unix_micros as now_micros;
 use halite_proto::{Jid, Map, MinionId, time};
 use halite_store_servers::{Failure, MysqlConnection, MysqlValue, mysql_server};
 
@@ -196,15 +197,6 @@ pub(super) async fn add_minions(
 
 pub(super) fn names(minions: &[MinionId]) -> Vec<String> {
     minions.iter().map(ToString::to_string).collect()
-}
-
-/// Now, in microseconds since 1970.
-pub(super) fn now_micros() -> u64 {
-    micros(
-        SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default(),
-    )
 }
 
 pub(super) fn micros(age: Duration) -> u64 {

@@ -9,6 +9,8 @@ use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{Fleet, Kind, Master};
 use serde_json::{Map, Value, json};
 
+use super::git_cases::all_cases;
+
 /// What Salt serves of the remotes in the master's file, with a cache beside
 /// that master's, or with the same one.
 const SERVE: &str = r#"
@@ -161,148 +163,6 @@ fn salts(master: &Master, script: &str, cache: &str) -> Result<Value> {
     serde_json::from_str(last).with_context(|| output.to_string())
 }
 
-/// The options of each case, of all remotes and of the one.
-fn cases(url: &str, other: &str, commit: &str) -> Vec<(&'static str, Value)> {
-    let one = |options: Value| json!({ "gitfs_remotes": [{ url: options }] });
-    vec![
-        ("plain", json!({ "gitfs_remotes": [url] })),
-        ("root", one(json!([{ "root": "grail" }]))),
-        (
-            "mountpoint",
-            one(json!([{ "mountpoint": "salt://mnt/sub" }])),
-        ),
-        (
-            "root-mounted",
-            one(json!([{ "root": "grail/swallow" }, { "mountpoint": "birds" }])),
-        ),
-        ("all_saltenvs", one(json!([{ "all_saltenvs": "mybranch" }]))),
-        ("fallback", one(json!([{ "fallback": "mybranch" }]))),
-        ("base-tag", one(json!([{ "base": "v1" }]))),
-        ("base-commit", one(json!([{ "base": commit }]))),
-        ("branches", one(json!([{ "ref_types": ["branch"] }]))),
-        (
-            "tags",
-            one(json!([{ "ref_types": ["tag"] }, { "base": "v1" }])),
-        ),
-        (
-            "refspecs",
-            one(json!([{ "refspecs": ["+refs/heads/my*:refs/remotes/origin/my*"] }])),
-        ),
-        (
-            "whitelist",
-            json!({
-                "gitfs_saltenv_whitelist": ["base", "my*"], "gitfs_remotes": [url],
-            }),
-        ),
-        (
-            "blacklist",
-            json!({
-                "gitfs_saltenv_blacklist": ["v\\d+", "annotated"], "gitfs_remotes": [url],
-            }),
-        ),
-        (
-            "whitelist-remote",
-            one(json!([{ "saltenv_whitelist": "v1" }])),
-        ),
-        (
-            "mapping",
-            json!({
-                "gitfs_disable_saltenv_mapping": true,
-                "gitfs_saltenv": [{ "qa": [{ "ref": "mybranch" }, { "mountpoint": "salt://qa" }] }],
-                "gitfs_remotes": [url],
-            }),
-        ),
-        (
-            "mapping-remote",
-            one(json!([
-                { "disable_saltenv_mapping": true },
-                { "saltenv": [
-                    { "base": [{ "ref": "v1" }] },
-                    { "dev": [{ "ref": "mybranch" }, { "root": "grail" }] },
-                ]},
-            ])),
-        ),
-        (
-            "per-saltenv",
-            json!({
-                "gitfs_root": "grail",
-                "gitfs_saltenv": [{ "mybranch": [{ "mountpoint": "over" }] }],
-                "gitfs_remotes": [url, { other: [{ "saltenv": [{ "mybranch": [{ "root": "" }] }] }] }],
-            }),
-        ),
-        ("two", json!({ "gitfs_remotes": [other, url] })),
-    ]
-}
-
-/// What maps environments, with references that are nowhere, and older names.
-fn cases_of_environments(url: &str, other: &str) -> Vec<(&'static str, Value)> {
-    let one = |options: Value| json!({ "gitfs_remotes": [{ url: options }] });
-    let missing = |env: &str| json!([{ env: [{ "ref": "somebranch" }] }]);
-    vec![
-        (
-            "branches-of-all",
-            json!({ "gitfs_ref_types": ["branch"], "gitfs_remotes": [url] }),
-        ),
-        (
-            "no-base",
-            json!({ "gitfs_saltenv_blacklist": "base", "gitfs_remotes": [url] }),
-        ),
-        (
-            "base-alone",
-            json!({ "gitfs_saltenv_whitelist": "base", "gitfs_remotes": [url] }),
-        ),
-        (
-            "mapping-of-all-missing",
-            json!({
-                "gitfs_disable_saltenv_mapping": true, "gitfs_saltenv": missing("foo"),
-                "gitfs_remotes": [url],
-            }),
-        ),
-        (
-            "mapping-of-all-own-missing",
-            json!({
-                "gitfs_disable_saltenv_mapping": true,
-                "gitfs_remotes": [{ url: [{ "saltenv": missing("bar") }] }],
-            }),
-        ),
-        (
-            "mapping-own-all-missing",
-            json!({
-                "gitfs_saltenv": missing("hello"),
-                "gitfs_remotes": [{ url: [{ "disable_saltenv_mapping": true }] }],
-            }),
-        ),
-        (
-            "mapping-own-missing",
-            one(json!([{ "disable_saltenv_mapping": true }, { "saltenv": missing("world") }])),
-        ),
-        (
-            "per-saltenv-of-both",
-            json!({
-                "gitfs_root": "grail",
-                "gitfs_saltenv": [{ "baz": [
-                    { "mountpoint": "salt://baz_mount" }, { "ref": "mybranch" }, { "root": "grail/swallow" },
-                ]}],
-                "gitfs_remotes": [
-                    { url: [{ "saltenv": [{ "foo": [{ "ref": "v1" }, { "root": "соль" }] }] }] },
-                    { other: [{ "mountpoint": "repo2" }, { "saltenv": [{ "baz": [{ "mountpoint": "abc" }] }] }] },
-                ],
-            }),
-        ),
-        (
-            "one-twice",
-            json!({ "gitfs_remotes": [
-                { url: [{ "name": "name1" }, { "root": "grail" }] },
-                { url: [{ "name": "name2" }, { "mountpoint": "salt/m" }] },
-            ]}),
-        ),
-        (
-            "provider",
-            json!({ "gitfs_provider": "GitPython", "gitfs_remotes": [url] }),
-        ),
-    ]
-}
-
 /// Salt lists the files of an environment that `fallback` stands in for, and not
 /// its links. Ours go together.
 const LINKS_OF_FALLBACK: (&str, &str, &str) = ("fallback", "nowhere", "links");
@@ -317,8 +177,7 @@ fn remotes_are_served_as_salt_serves_them() -> Result<()> {
     other.git(&["branch", "own"])?;
     let commit = tree.git(&["rev-parse", "v1"])?;
     let mut unlike = Vec::new();
-    let mut cases = cases(&tree.url(), &other.url(), &commit);
-    cases.extend(cases_of_environments(&tree.url(), &other.url()));
+    let cases = all_cases(&tree.url(), &other.url(), &commit);
     for (nth, (name, options)) in cases.into_iter().enumerate() {
         let mut plan = fleet
             .master(&format!("m{nth}"), Kind::Ours)

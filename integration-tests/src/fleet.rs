@@ -20,6 +20,9 @@ const DIR_LEN_MAX: usize = 50;
 /// How much of each log a failed test shows.
 const LOG_LINES_SHOWN: usize = 80;
 
+/// What a daemon says, and an API beside a master, in the directory of either.
+const CONSOLES: [&str; 3] = ["log", "console", "api-console"];
+
 /// The daemons of one test.
 #[derive(Debug)]
 pub struct Fleet {
@@ -128,7 +131,7 @@ fn print_logs(dir: &Path) {
     };
     let mut logs: Vec<PathBuf> = daemons
         .flatten()
-        .flat_map(|daemon| ["log", "console"].map(|name| daemon.path().join(name)))
+        .flat_map(|daemon| CONSOLES.map(|name| daemon.path().join(name)))
         .collect();
     logs.sort();
     for log in logs {

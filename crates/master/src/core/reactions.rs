@@ -27,24 +27,28 @@ pub fn line_of(text: &str, id: &str) -> Option<usize> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReactionKind {
     /// On minions.
-    Local {
-        /// Which.
-        tgt: Value,
-        /// How `tgt` is to be read.
-        tgt_type: String,
-        /// Returners.
-        ret: String,
-        /// The job id, if it is to have that one.
-        jid: Option<Jid>,
-        /// What goes with the command beside its arguments.
-        extra: Map,
-    },
+    Local(LocalCommand),
     /// On the master: a runner.
     Runner,
     /// On the master: a wheel function.
     Wheel,
     /// On the master: a function that minions have.
     Caller,
+}
+
+/// A command for minions: all but its function and arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LocalCommand {
+    /// Which minions.
+    pub tgt: Value,
+    /// How `tgt` is to be read.
+    pub tgt_type: String,
+    /// Returners.
+    pub ret: String,
+    /// The job id, if it is to have that one.
+    pub jid: Option<Jid>,
+    /// What goes with the command beside its arguments.
+    pub extra: Map,
 }
 
 /// Something to do.
@@ -137,7 +141,7 @@ fn reaction(id: &str, name: &str, chunk: &Value) -> Result<Reaction, String> {
         value.and_then(|value| value.as_str().map(str::to_owned))
     };
     let kind = match state {
-        "local" | "cmd" => ReactionKind::Local {
+        "local" | "cmd" => ReactionKind::Local(LocalCommand {
             tgt_type: text(&mut low, ["tgt_type", "expr_form"])
                 .unwrap_or_else(|| "glob".to_owned()),
             ret: text(&mut low, ["ret", "returner"]).unwrap_or_default(),
@@ -147,7 +151,7 @@ fn reaction(id: &str, name: &str, chunk: &Value) -> Result<Reaction, String> {
                 .filter_map(|name| Some((Value::from(*name), low.remove(name)?)))
                 .collect(),
             tgt: low.remove("tgt").ok_or_else(|| format!("{name}: no tgt"))?,
-        },
+        }),
         "runner" => ReactionKind::Runner,
         "wheel" => ReactionKind::Wheel,
         "caller" => ReactionKind::Caller,
@@ -276,10 +280,13 @@ mod tests {
         assert_eq!(reaction.fun, "cmd.run");
         assert_eq!(reaction.args, [Value::from(7)]);
         assert_eq!(reaction.kwargs, Map::from([("cmd", "id")]));
-        let ReactionKind::Local { tgt, tgt_type, .. } = reaction.kind else {
+        let ReactionKind::Local(command) = reaction.kind else {
             panic!("no command");
         };
-        assert_eq!((tgt, tgt_type.as_str()), ("web*".into(), "glob"));
+        assert_eq!(
+            (command.tgt, command.tgt_type.as_str()),
+            ("web*".into(), "glob")
+        );
         let old = read("x:\n  cmd.test.arg:\n    - tgt: a\n    - arg: [1]\n    - kwarg: {b: 2}\n");
         let reaction = old[0].clone().unwrap();
         assert_eq!(
@@ -348,12 +355,14 @@ mod tests {
     fn commands_carry_metadata_and_a_job_id() {
         let text = "x:\n  local.test.ping:\n    - tgt: a\n    - metadata: {b: 2}\n    - jid: ";
         let found = |jid: &str| read(&format!("{text}'{jid}'\n"))[0].clone();
-        let ReactionKind::Local { jid, extra, .. } = found("20200101010101010101").unwrap().kind
-        else {
+        let ReactionKind::Local(command) = found("20200101010101010101").unwrap().kind else {
             panic!("no command");
         };
-        assert_eq!(jid.unwrap().as_str(), "20200101010101010101");
-        assert_eq!(extra, Map::from([("metadata", Map::from([("b", 2)]))]));
+        assert_eq!(command.jid.unwrap().as_str(), "20200101010101010101");
+        assert_eq!(
+            command.extra,
+            Map::from([("metadata", Map::from([("b", 2)]))])
+        );
         assert!(found("x/../y").is_err() && found("").is_ok());
     }
 

@@ -23,7 +23,7 @@ use halite_render::{Renderer, SlsRequest};
 use files::ReactionFile;
 use tokio::time::sleep_until;
 
-use crate::core::reactions::{Reaction, ReactionKind, USER, line_of, reactions};
+use crate::core::reactions::{LocalCommand, Reaction, ReactionKind, USER, line_of, reactions};
 use crate::core::storms::Storms;
 use crate::error::chain;
 use crate::events::bus::{Bus, is_of_a_peer};
@@ -266,70 +266,74 @@ fn perform(reactor: &Reactor, reaction: Reaction, event: &Event, place: &str, jo
         kwargs,
     } = reaction;
     tracing::info!(%tag, id, "reacting with {fun}");
-    let failed = |why: String| {
-        tracing::error!(%tag, "reaction \"{place}\": {id}: {fun} failed: {why}");
+    let done = match kind {
+        ReactionKind::Local(command) => publish(reactor, &fun, with_marked(args, kwargs), command),
+        ReactionKind::Runner => run(reactor, &fun, args, kwargs),
+        ReactionKind::Caller => call(reactor, &fun, &with_marked(args, kwargs), job),
+        ReactionKind::Wheel => turn_wheel(reactor, &fun, args, kwargs),
     };
-    match kind {
-        ReactionKind::Local {
-            tgt,
-            tgt_type,
-            ret,
-            jid,
-            extra,
-        } => {
-            let arg = with_marked(args, kwargs);
-            let request = PublishRequest {
-                tgt,
-                tgt_type,
-                fun: FunSpec::One(fun.clone()),
-                arg,
-                credentials: Credentials::default(),
-                ret,
-                jid,
-                kwargs: extra,
-                // As with Salt: what comes of it may call for reactions again.
-                user: Some(reactor.general.running_user.clone()),
-                to: None,
-                extra: Map::new(),
-            };
-            let targets = reactor.fleet.targets_of(&request);
-            if targets.minions.is_empty() && !reactor.fleet.settings.order_masters {
-                return failed("no minion is meant".to_owned());
-            }
-            if let Err(why) = reactor.publishing.send(&request, &targets, false) {
-                failed(why);
-            }
+    if let Err(why) = done {
+        tracing::error!(%tag, "reaction \"{place}\": {id}: {fun} failed: {why}");
+    }
+}
+
+fn publish(
+    reactor: &Reactor,
+    fun: &str,
+    arg: Vec<Value>,
+    command: LocalCommand,
+) -> Result<(), String> {
+    let request = PublishRequest {
+        tgt: command.tgt,
+        tgt_type: command.tgt_type,
+        fun: FunSpec::One(fun.to_owned()),
+        arg,
+        credentials: Credentials::default(),
+        ret: command.ret,
+        jid: command.jid,
+        kwargs: command.extra,
+        // As with Salt: what comes of it may call for reactions again.
+        user: Some(reactor.general.running_user.clone()),
+        to: None,
+        extra: Map::new(),
+    };
+    let targets = reactor.fleet.targets_of(&request);
+    if targets.minions.is_empty() && !reactor.fleet.settings.order_masters {
+        return Err("no minion is meant".to_owned());
+    }
+    reactor.publishing.send(&request, &targets, false)?;
+    Ok(())
+}
+
+fn run(reactor: &Reactor, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<(), String> {
+    runner::is_there(&reactor.runners, fun)?;
+    let asked = runner::Asked {
+        args,
+        kwargs,
+        ..runner::Asked::new(fun, USER)
+    };
+    runner::start(&reactor.runners, asked).map_err(|error| chain(&error))?;
+    Ok(())
+}
+
+fn call(reactor: &Reactor, fun: &str, args: &[Value], job: &Job) -> Result<(), String> {
+    let outcome = run_function(reactor.functions.context(), fun, args, job);
+    match outcome.failure {
+        None => Ok(()),
+        Some(Failure::NotAvailable(_)) => Err(halite_proto::python::str(&outcome.ret)),
+        Some(Failure::Call { error, .. }) => Err(error.to_string()),
+    }
+}
+
+fn turn_wheel(reactor: &Reactor, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<(), String> {
+    let answer = wheel::run(&reactor.wheel, fun, args, kwargs, USER);
+    let data = answer.get("data");
+    match data.and_then(|data| data.get("success")) {
+        Some(Value::Bool(false)) => {
+            let text = data.and_then(|data| data.get("return"));
+            Err(text.map(halite_proto::python::str).unwrap_or_default())
         }
-        ReactionKind::Runner => {
-            if let Err(why) = runner::is_there(&reactor.runners, &fun) {
-                return failed(why);
-            }
-            let asked = runner::Asked {
-                args,
-                kwargs,
-                ..runner::Asked::new(&fun, USER)
-            };
-            if let Err(error) = runner::start(&reactor.runners, asked) {
-                failed(chain(&error));
-            }
-        }
-        ReactionKind::Caller => {
-            let context = reactor.functions.context();
-            let outcome = run_function(context, &fun, &with_marked(args, kwargs), job);
-            match outcome.failure {
-                None => {}
-                Some(Failure::NotAvailable(_)) => failed(halite_proto::python::str(&outcome.ret)),
-                Some(Failure::Call { error, .. }) => failed(error.to_string()),
-            }
-        }
-        ReactionKind::Wheel => {
-            let answer = wheel::run(&reactor.wheel, &fun, args, kwargs, USER);
-            let data = answer.get("data");
-            if data.and_then(|data| data.get("success")) == Some(&Value::Bool(false)) {
-                let text = data.and_then(|data| data.get("return"));
-                failed(text.map(halite_proto::python::str).unwrap_or_default());
-            }
-        }
+        _ => Ok(()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Requests: the sockets they come from, and the way to their handlers.
 
+pub(crate) mod clear_requests;
 pub(crate) mod old_versions;
 pub(crate) mod request_pipeline;
 pub(crate) mod server;

@@ -9,7 +9,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use halite_crypto::{Crypticle, Opened};
-use halite_proto::clear::ClearCommand;
 use halite_proto::envelope::{RequestEnvelope, large_head, sealed_head};
 use halite_proto::msgpack::{pack_wire, pack_wire_parts};
 use halite_proto::request::{MinionRequest, Request};
@@ -19,14 +18,13 @@ use halite_transport::fleet::{Incoming, Origin};
 use crate::clock::now_s;
 use crate::core::gate::{self, Cause, Denied};
 use crate::core::history::Change;
-use crate::core::lane::{Lane, lane_of_command, lane_of_envelope};
+use crate::core::lane::{Lane, lane_of_envelope};
 use crate::error::chain;
-use crate::handlers::{self, Caller, Handled, batch, comparison, low, publish};
+use crate::handlers::{self, Caller, Handled};
 use crate::keys::sessions::Session;
-use crate::limits::PING_BYTES_MAX;
 use crate::master::Master;
 use crate::serving::Serving;
-use crate::serving::old_versions;
+use crate::serving::{clear_requests, old_versions};
 
 /// The protocol version whose requests are sealed with a session key.
 const VERSION_SESSIONS: u32 = 3;
@@ -121,7 +119,7 @@ pub(crate) fn answer(serving: &Serving, incoming: &Incoming, lane: Lane) -> Answ
     }
     match envelope {
         RequestEnvelope::Clear { load, version } => {
-            answer_clear(master, load, version, lane, incoming)
+            clear_requests::answer(master, load, version, lane, incoming)
         }
         RequestEnvelope::Aes {
             load,
@@ -227,90 +225,6 @@ fn answer_admitted(master: &Arc<Master>, admitted: Admitted) -> Answer {
     }
 }
 
-fn answer_clear(
-    master: &Arc<Master>,
-    load: Map,
-    version: u32,
-    lane: Lane,
-    incoming: &Incoming,
-) -> Answer {
-    let command = match ClearCommand::from_map(load) {
-        Ok(command) => command,
-        Err(error) => {
-            if master.telemetry.may_log("", "unhandled") {
-                tracing::warn!(
-                    "a request in the clear cannot be handled: {}",
-                    chain(&error)
-                );
-            }
-            master.telemetry.count_refusal(Cause::Failed, None);
-            return Answer::Now(encode(&Refusal::HandlerFailed.to_value()));
-        }
-    };
-    match lane_of_command(&command) {
-        of if of == lane => {}
-        other => return Answer::Elsewhere(other),
-    }
-    let is_large = incoming.payload.len() > PING_BYTES_MAX;
-    let mut is_answered = true;
-    let mut is_slow = false;
-    let mut unhurried = |(value, slow)| {
-        is_slow = slow;
-        value
-    };
-    let name = match &command {
-        ClearCommand::Unknown { .. } => None,
-        known => master.telemetry.stats.name(known.cmd()),
-    };
-    let sign_ins = master.sign_ins(incoming.from);
-    let handle = || match command {
-        ClearCommand::Auth(request) => {
-            let answer = sign_ins.answer(&request, version);
-            is_answered = answer.is_some();
-            answer.map_or(Value::Nil, |answer| answer.to_value())
-        }
-        ClearCommand::AuthBadId(bad) => {
-            let answer = sign_ins.refuse_bad_id(bad, version);
-            is_answered = answer.is_some();
-            answer.map_or(Value::Nil, |answer| answer.to_value())
-        }
-        // Anybody may ask; a large one would only be told back.
-        ClearCommand::Ping(_) if is_large => Map::new().into(),
-        ClearCommand::Ping(load) => load.into(),
-        ClearCommand::Publish(mut request) => {
-            let published = publish::publish(&master.publishing, &master.bus, &mut request);
-            unhurried((published.reply.to_value(), published.is_slow))
-        }
-        ClearCommand::Batch(request) => {
-            let published = batch::start(&master.publishing, &master.batches, &request);
-            unhurried((published.reply.to_value(), published.is_slow))
-        }
-        ClearCommand::Runner(request) => {
-            unhurried(low::runner(&master.access, &master.runners, request))
-        }
-        ClearCommand::Wheel(request) => {
-            unhurried(low::wheel(&master.access, &master.wheel, request))
-        }
-        ClearCommand::MkToken(request) => unhurried(low::make_token(&master.access, &request)),
-        ClearCommand::GetToken { token } => low::get_token(&master.access, token.as_deref()),
-        ClearCommand::Standing(request) => unhurried(master.standings().answer(&request)),
-        ClearCommand::Compare(request) => {
-            comparison::compare(master.comparable(), &master.questions, &request)
-        }
-        ClearCommand::Unknown { .. } => Map::new().into(),
-    };
-    let value = master.telemetry.stats.measure(&master.bus, name, handle);
-    master.telemetry.counters.serve();
-    if !is_answered {
-        return Answer::Nothing;
-    }
-    let bytes = encode(&value);
-    match is_slow {
-        true => Answer::Slow(bytes),
-        false => Answer::Now(bytes),
-    }
-}
-
 fn refuse(master: &Master, id: Option<&MinionId>, denied: &Denied) -> Vec<u8> {
     master.telemetry.count_refusal(denied.cause, id);
     if let Some(id) = id {
@@ -320,7 +234,8 @@ fn refuse(master: &Master, id: Option<&MinionId>, denied: &Denied) -> Vec<u8> {
     encode(&denied.refusal.to_value())
 }
 
-fn encode(value: &Value) -> Vec<u8> {
+/// The bytes of an answer that is not sealed.
+pub(super) fn encode(value: &Value) -> Vec<u8> {
     pack_wire(value).unwrap_or_else(|error| cannot_pack(&error))
 }
 

@@ -93,17 +93,11 @@ impl Items {
     }
 
     pub(crate) fn minion(&mut self) -> Result<MinionId, DecodeError> {
-        let text = self.text("minion id", NAME_BYTES_MAX)?;
-        // No key store has a file for it: whoever has it in the registers could
-        // never show it.
-        if text.starts_with('.') {
-            return Err(DecodeError::Name(IdError {
-                what: "minion id",
-                text: text.chars().take(80).collect(),
-                why: "it begins with a dot",
-            }));
-        }
-        Ok(MinionId::parse(text)?)
+        minion_id(&self.text("minion id", NAME_BYTES_MAX)?)
+    }
+
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.0.as_slice().is_empty()
     }
 
     pub(crate) fn stamp(&mut self) -> Result<Stamp, DecodeError> {
@@ -122,6 +116,18 @@ impl Items {
 }
 
 const NAME_BYTES_MAX: usize = 255;
+
+pub(crate) fn minion_id(text: &str) -> Result<MinionId, DecodeError> {
+    // No key store has a file for it: whoever has it could never show it.
+    if text.starts_with('.') {
+        return Err(DecodeError::Name(IdError {
+            what: "minion id",
+            text: text.chars().take(80).collect(),
+            why: "it begins with a dot",
+        }));
+    }
+    Ok(MinionId::parse(text)?)
+}
 
 pub(crate) fn expected(expected: &'static str) -> DecodeError {
     DecodeError::Expected { expected }

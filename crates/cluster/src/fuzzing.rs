@@ -15,6 +15,16 @@ pub fn registers(bytes: &[u8]) {
     round(bytes, |value| Ok(Message::from_value(value)?.to_value()));
 }
 
+/// What a master that has proven itself says of what it knows of minions.
+///
+/// # Panics
+/// When what was read is not what is written of it.
+pub fn data(bytes: &[u8]) {
+    round(bytes, |value| {
+        Ok(crate::data::Message::from_value(value)?.to_value())
+    });
+}
+
 /// What a master says that wants to join, or is asked by.
 ///
 /// # Panics

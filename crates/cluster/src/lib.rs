@@ -4,14 +4,16 @@
 //! Masters keep the keys of minions, the members of the cluster and the publish
 //! key in [`Registers`]: each decision is stamped by a hybrid clock, and two
 //! states merge to the same third one in whatever order, and however often, they
-//! meet. [`Sync`] says what two masters send each other so that they do meet, and
-//! [`join`] is how a master becomes a member.
+//! meet. [`Sync`] says what two masters send each other so that they do meet,
+//! [`join`] is how a master becomes a member, and [`data`] how masters come to know
+//! the same about minions.
 //!
 //! Invariant: a master that has heard that a key was rejected or deleted does
 //! not take it for accepted again until somebody who had heard of it too accepts
 //! it. This holds whatever clocks say, and whatever is lost, repeated or late.
 
 pub mod clock;
+pub mod data;
 mod delta;
 mod encoding;
 mod entry;

@@ -41,6 +41,20 @@ pub const TOLD_AT_ONCE_MAX: usize = 1000;
 /// at once.
 pub const DIGEST_EVERY: Duration = Duration::from_secs(5);
 
+/// How often a master compares with each peer what it knows of minions. What has
+/// changed is named at once.
+pub const DATA_DIGEST_EVERY: Duration = Duration::from_secs(10);
+
+/// Names of what is known of minions in one message.
+pub const DATA_VERSIONS_TOLD_MAX: usize = 2000;
+
+/// Data that a master asks a peer for at once. More waits until these have come.
+pub const DATA_ASKED_AT_ONCE_MAX: usize = 32;
+
+/// How long a peer may take to give what it was asked for. It is asked again after
+/// the next comparison.
+pub const DATA_ANSWER_MAX: Duration = Duration::from_secs(20);
+
 /// Handshakes of joining masters from one address, or one /64 of IPv6, that fail in a
 /// minute before further ones from there are refused unread.
 pub const JOIN_FAILURES_PER_ORIGIN_MAX: u32 = 10;

@@ -3,16 +3,29 @@
 use std::collections::BTreeMap;
 
 use halite_crypto::{HashType, hash_hex};
+use halite_proto::Value;
 use halite_proto::msgpack::{Packing, pack_modern, packed_len};
 
 use crate::clock::Stamp;
 use crate::entry::Entry;
 use crate::limits::BUCKETS;
 
+/// What a table holds.
+pub(crate) trait TableEntry {
+    /// All that two masters compare of it; it can be packed.
+    fn compared(&self) -> Value;
+}
+
+impl TableEntry for Entry {
+    fn compared(&self) -> Value {
+        self.to_value()
+    }
+}
+
 /// Entries by name.
 #[derive(Clone, Debug)]
-pub(crate) struct Table<N> {
-    entries: BTreeMap<N, Held>,
+pub(crate) struct Table<N, E = Entry> {
+    entries: BTreeMap<N, Held<E>>,
     /// The digest of each group: the digests of its entries, combined in a way
     /// to which order does not matter.
     buckets: Vec<u64>,
@@ -21,12 +34,12 @@ pub(crate) struct Table<N> {
 }
 
 #[derive(Clone, Debug)]
-struct Held {
-    entry: Entry,
+struct Held<E> {
+    entry: E,
     digest: u64,
 }
 
-impl<N: Ord + Clone + AsRef<str>> Table<N> {
+impl<N: Ord + Clone + AsRef<str>, E: TableEntry> Table<N, E> {
     pub(crate) fn new() -> Self {
         Self {
             entries: BTreeMap::new(),
@@ -39,11 +52,11 @@ impl<N: Ord + Clone + AsRef<str>> Table<N> {
         self.entries.len()
     }
 
-    pub(crate) fn get(&self, name: &N) -> Option<&Entry> {
+    pub(crate) fn get(&self, name: &N) -> Option<&E> {
         self.entries.get(name).map(|held| &held.entry)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&N, &Entry)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&N, &E)> {
         self.entries.iter().map(|(name, held)| (name, &held.entry))
     }
 
@@ -52,7 +65,7 @@ impl<N: Ord + Clone + AsRef<str>> Table<N> {
     }
 
     /// The entries of a group.
-    pub(crate) fn in_bucket(&self, bucket: usize) -> impl Iterator<Item = (&N, &Entry)> {
+    pub(crate) fn in_bucket(&self, bucket: usize) -> impl Iterator<Item = (&N, &E)> {
         let names = self.names.get(bucket).map_or(&[][..], Vec::as_slice);
         names
             .iter()
@@ -61,7 +74,7 @@ impl<N: Ord + Clone + AsRef<str>> Table<N> {
     }
 
     /// Puts an entry in the place of the one that was there.
-    pub(crate) fn set(&mut self, name: &N, entry: Entry) {
+    pub(crate) fn set(&mut self, name: &N, entry: E) {
         let digest = digest_of(name.as_ref(), &entry);
         let bucket = bucket_of(name.as_ref());
         let before = self.entries.insert(name.clone(), Held { entry, digest });
@@ -79,7 +92,9 @@ impl<N: Ord + Clone + AsRef<str>> Table<N> {
         self.buckets[bucket] ^= held.digest;
         self.names[bucket].retain(|other| other != name);
     }
+}
 
+impl<N: Ord + Clone + AsRef<str>> Table<N> {
     /// Removes tombstones that are not younger than `floor`.
     pub(crate) fn forget(&mut self, floor: Stamp) {
         let is_done = |entry: &Entry| entry.is_tombstone() && entry.latest() <= floor;
@@ -101,15 +116,15 @@ pub(crate) fn weight(entry: &Entry) -> usize {
     packed_len(&entry.to_value(), Packing::Modern)
 }
 
-fn digest_of(name: &str, entry: &Entry) -> u64 {
+fn digest_of(name: &str, entry: &impl TableEntry) -> u64 {
     let mut bytes = name.as_bytes().to_vec();
     bytes.push(0);
-    // An entry holds nothing that cannot be packed.
-    bytes.extend(pack_modern(&entry.to_value()).unwrap_or_default());
+    bytes.extend(pack_modern(&entry.compared()).unwrap_or_default());
     hash(&bytes)
 }
 
-fn hash(bytes: &[u8]) -> u64 {
+/// The first eight bytes of a SHA-256.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let hex = hash_hex(HashType::Sha256, bytes);
     u64::from_str_radix(&hex[..16], 16).unwrap_or_default()
 }

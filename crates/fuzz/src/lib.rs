@@ -49,6 +49,7 @@ const OTHERS: &[(&str, Run)] = &[
     ("certificate", halite_certificates::fuzzing::certificate),
     ("claims", halite_minion::fuzzing::claims),
     ("cluster_joining", halite_cluster::fuzzing::joining),
+    ("cluster_data", halite_cluster::fuzzing::data),
     ("cluster_registers", halite_cluster::fuzzing::registers),
     ("crontab", halite_services::fuzzing::crontab),
     ("crypticle", keys::crypticle),

@@ -24,6 +24,8 @@
 //! - `tokens`, `access`: key files, logins and tokens of local users.
 //! - `publishing`: judges, stores, announces and sends jobs.
 //! - `registers`: what the masters of a cluster without shared files agree on.
+//! - `shared_data`: what these masters know of minions and tokens, where no place is
+//!   shared.
 //! - `files`: the files for minions, and those that they push.
 //! - `pillar`: pillars and master tops.
 //! - `comparison`: what masters are compared by.
@@ -70,6 +72,7 @@ mod relay;
 mod runner;
 mod serving;
 mod settings;
+mod shared_data;
 mod store_health;
 mod telemetry;
 mod tokens;

@@ -19,6 +19,7 @@ use crate::reactor::Reactor;
 use crate::registers::KeyRegisters;
 use crate::runner::Runners;
 use crate::settings::General;
+use crate::shared_data::SharedData;
 use crate::telemetry::Telemetry;
 use crate::wheel::Wheel;
 
@@ -34,6 +35,8 @@ pub(crate) struct Master {
     pub(crate) keys: Arc<Keys>,
     /// Of a cluster without shared files.
     pub(crate) registers: Option<Arc<KeyRegisters>>,
+    /// Of a cluster whose masters have no place in common for it.
+    pub(crate) shared_data: Option<Arc<SharedData>>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) access: Arc<Access>,

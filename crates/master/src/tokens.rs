@@ -1,7 +1,7 @@
 //! Tokens: who has logged in once can show one for some hours instead.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use halite_crypto::HashType;
 use halite_proto::{Map, Value};
@@ -20,9 +20,15 @@ pub(crate) struct LoggedIn<'a> {
     pub(crate) groups: &'a [String],
 }
 
+/// Hears of tokens that are made or taken back.
+pub(crate) trait TokenListener: Send + Sync {
+    /// What a token stands for now; nothing if it was taken back.
+    fn changed(&self, token: &TokenId, data: Option<&Map>);
+}
+
 /// The tokens of one master.
-#[derive(Debug)]
 pub(crate) struct Tokens {
+    listener: OnceLock<Arc<dyn TokenListener>>,
     store: halite_store::Tokens,
     hash_type: HashType,
     per_user_max: usize,
@@ -42,10 +48,27 @@ impl Tokens {
         per_user_max: usize,
     ) -> Self {
         Self {
+            listener: OnceLock::new(),
             store,
             hash_type,
             per_user_max,
             held: Mutex::default(),
+        }
+    }
+
+    /// Has somebody hear of every token from now on; only once.
+    pub(crate) fn listen(&self, listener: Arc<dyn TokenListener>) {
+        let _ = self.listener.set(listener);
+    }
+
+    /// The store. What is changed in it directly, nobody hears of.
+    pub(crate) fn store(&self) -> &halite_store::Tokens {
+        &self.store
+    }
+
+    fn tell(&self, token: &TokenId, data: Option<&Map>) {
+        if let Some(listener) = self.listener.get() {
+            listener.changed(token, data);
         }
     }
 
@@ -80,6 +103,7 @@ impl Tokens {
             data.insert("auth_list", auth_list);
         }
         self.store.put(&token, &data, expire)?;
+        self.tell(&token, Some(&data));
         self.make_room(who, expire, token)?;
         Ok(data)
     }
@@ -101,6 +125,7 @@ impl Tokens {
             };
             of_user.remove(&oldest);
             self.store.delete(&oldest.1)?;
+            self.tell(&oldest.1, None);
         }
         Ok(())
     }
@@ -151,10 +176,16 @@ impl Tokens {
                 of_user.retain(|(_, held)| *held != token);
             }
         }
-        self.store.delete(&token).unwrap_or_else(|error| {
-            tracing::error!("could not remove a token: {}", chain(&error));
-            false
-        })
+        match self.store.delete(&token) {
+            Ok(was_there) => {
+                self.tell(&token, None);
+                was_there
+            }
+            Err(error) => {
+                tracing::error!("could not remove a token: {}", chain(&error));
+                false
+            }
+        }
     }
 
     /// Removes those that have expired.

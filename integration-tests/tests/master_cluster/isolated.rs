@@ -60,7 +60,7 @@ impl SharedStore {
 }
 
 impl IsolatedCluster {
-    fn lay(count: usize) -> Result<Self> {
+    pub(crate) fn lay(count: usize) -> Result<Self> {
         Self::lay_with(count, None)
     }
 

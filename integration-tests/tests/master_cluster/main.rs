@@ -16,6 +16,7 @@ mod hot_list;
 mod isolated;
 mod lease;
 mod members;
+mod minion_data;
 mod monitored;
 mod once;
 mod python;

@@ -215,6 +215,11 @@ impl Cluster {
         shared.1
     }
 
+    /// A file of this master in its own directory.
+    pub(crate) fn own_file(&self, name: &str) -> PathBuf {
+        self.own_dir.join(name)
+    }
+
     /// Takes the address for peers, to be served.
     pub(crate) fn take_listener(&self) -> Option<Listener> {
         let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);

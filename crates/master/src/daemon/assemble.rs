@@ -38,6 +38,7 @@ use crate::registers::{KeyRegisters, RegisterParts};
 use crate::runner::{RunnerGroups, Runners, run_within_functions};
 use crate::serving::Serving;
 use crate::settings::General;
+use crate::shared_data::{SharedData, SharedPlaces};
 use crate::telemetry::Telemetry;
 use crate::telemetry::meters::Meters;
 use crate::wheel::Wheel;
@@ -223,6 +224,7 @@ pub(super) fn assemble(
     let publishing = Arc::new(publishing);
     let groups = RunnerGroups {
         registers: registers(&parts, &publishing)?,
+        shared_data: shared_data(&parts, &opened.places),
         functions,
         files,
         pillars: Arc::new(pillars),
@@ -334,6 +336,20 @@ fn registers(
         .map_err(|error| StartError::Registers(Box::new(error)))
 }
 
+/// What the masters of a cluster tell each other of minions and tokens, as far as it
+/// is on no server.
+fn shared_data(parts: &PublishingGroups, places: &Places) -> Option<Arc<SharedData>> {
+    let cluster = parts.cluster.as_ref()?;
+    let shares_data = places.store.data.cache().is_none() && parts.fleet.settings.keeps_data;
+    let shares_tokens = places.store.tokens.cache().is_none();
+    let places = SharedPlaces {
+        keys: Arc::clone(&parts.keys),
+        fleet: shares_data.then(|| Arc::clone(&parts.fleet)),
+        access: shares_tokens.then(|| Arc::clone(&parts.access)),
+    };
+    Some(SharedData::open(Arc::clone(cluster), places))
+}
+
 fn reactor(settings: ReactorSettings, groups: &RunnerGroups, runners: &Arc<Runners>) -> Reactor {
     Reactor {
         settings,
@@ -363,6 +379,7 @@ fn master(
         questions: Mutex::default(),
         cluster: groups.cluster,
         registers: groups.registers,
+        shared_data: groups.shared_data,
         general: groups.general,
         functions: groups.functions,
         bus: groups.bus,

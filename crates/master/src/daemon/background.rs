@@ -9,7 +9,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
 use super::WAITING_DIR;
-use super::agree::{agree, channels};
+use super::agree::{agree, channels, share};
 use super::engines::{self, Running};
 use super::event_returns::{Plan, return_events};
 use super::scheduler::keep_schedule;
@@ -22,6 +22,7 @@ use crate::limits::DRAIN_MAX;
 use crate::master::Master;
 use crate::reactor::react;
 use crate::relay::{self, Relay};
+use crate::shared_data::SharedData;
 
 /// The tasks.
 pub(super) struct Background {
@@ -38,6 +39,7 @@ pub(super) struct Telling {
     relay: Option<Relay>,
     returners: Option<EventReturns>,
     jobs: Arc<Jobs>,
+    shared_data: Option<Arc<SharedData>>,
 }
 
 impl Background {
@@ -54,6 +56,7 @@ impl Background {
             tokio::spawn(fire_presence(fleet, bus, every, master.cluster.clone()))
         });
         let registers = master.registers.clone().map(agree);
+        let sharing = master.shared_data.clone().map(share);
         let relay = relay::start(master, channels(master));
         let reactor = tokio::spawn(react(Arc::clone(&master.reactor)));
         let returners = EventReturns::start(tasks.event_returns, master);
@@ -73,6 +76,7 @@ impl Background {
         acting.extend(presence);
         acting.push(reactor);
         acting.extend(registers);
+        acting.extend(sharing);
         acting.extend([schedule, adopter]);
         Self {
             acting,
@@ -83,6 +87,7 @@ impl Background {
                 relay,
                 returners,
                 jobs: Arc::clone(&master.jobs),
+                shared_data: master.shared_data.clone(),
             },
         }
     }
@@ -121,7 +126,14 @@ impl Telling {
             returners.finish().await;
         }
         let jobs = self.jobs;
-        let _ = spawn_blocking(move || jobs.mirror.finish(DRAIN_MAX)).await;
+        let shared_data = self.shared_data;
+        let _ = spawn_blocking(move || {
+            if let Some(shared) = shared_data {
+                shared.write();
+            }
+            jobs.mirror.finish(DRAIN_MAX);
+        })
+        .await;
     }
 }
 

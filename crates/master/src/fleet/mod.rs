@@ -6,6 +6,7 @@ pub(crate) mod clones;
 pub(crate) mod connected;
 mod connection;
 pub(crate) mod history;
+pub(crate) mod known_data;
 pub(crate) mod presence_events;
 pub(crate) mod resources;
 pub(crate) mod settings;
@@ -22,6 +23,7 @@ use halite_transport::fleet::Origin;
 
 use self::attendance::Attendance;
 use self::connected::connected_ids;
+use self::known_data::KnownData;
 use self::resources::Resources;
 use self::settings::FleetSettings;
 use crate::clock::{now_micros, thread_time};
@@ -41,7 +43,7 @@ use crate::settings::General;
 pub(crate) struct Fleet {
     pub(crate) settings: FleetSettings,
     /// Grains, pillar and mine of minions.
-    pub(crate) data: MinionData,
+    pub(crate) data: KnownData,
     /// Which resources are whose.
     pub(crate) resources: Resources,
     /// Who is connected.
@@ -69,7 +71,7 @@ impl Fleet {
         attendance.believe(Arc::clone(&keys));
         Self {
             settings,
-            data,
+            data: KnownData::new(data),
             resources: Resources::new(banks, Arc::clone(&keys)),
             attendance,
             clones: Mutex::new(Clones::new(CLONES_MAX)),
@@ -83,7 +85,7 @@ impl Fleet {
 
     /// The accepted minions that are connected, in order.
     pub(crate) fn connected(&self) -> BTreeSet<MinionId> {
-        let estimated = connected_ids(&self.data, self.settings.publish_port);
+        let estimated = connected_ids(self.data.store(), self.settings.publish_port);
         let are_all_known = self.attendance.all_known_for().is_some();
         let accepted = self.keys.accepted.list().into_iter();
         accepted
@@ -167,7 +169,7 @@ impl Fleet {
     pub(crate) fn forget_minion_data(&self, id: &MinionId) {
         self.forget_clones(id);
         self.forget_pillars(id);
-        if let Err(error) = self.data.retain(|known| known != id) {
+        if let Err(error) = self.data.store().retain(|known| known != id) {
             tracing::error!(minion = %id, "could not drop its cached data: {}", chain(&error));
         }
     }

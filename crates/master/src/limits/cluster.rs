@@ -119,6 +119,18 @@ pub const JOIN_SAID_EVERY: Duration = Duration::from_secs(30);
 /// due.
 pub const REGISTERS_EVERY: Duration = Duration::from_millis(200);
 
+/// How often a master of a cluster names to the others what it has learnt of minions.
+pub const SHARED_DATA_EVERY: Duration = Duration::from_millis(100);
+
+/// Minions of which what is known may be changed at once, where others hear of it.
+pub const DATA_TURNS: usize = 64;
+
+/// How long it is remembered that a token was taken back, for masters that are away.
+pub const TOKEN_REMOVALS_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// How often it is written down which versions of that there are.
+pub const DATA_VERSIONS_WRITTEN_EVERY: Duration = Duration::from_secs(60);
+
 /// Looks at the key store in a row that go by the times of its directories alone.
 pub const REGISTERS_LOOKS_SKIPPED_MAX: u32 = 25;
 

@@ -157,6 +157,11 @@ fn status(call: &Call<'_>) -> Ran {
         });
         status.insert("secret", secret);
     }
+    if let Some(shared) = &call.runners.shared_data {
+        let (known, lacking) = shared.counts();
+        let data = Map::from([("known", Value::from(known)), ("lacking", lacking.into())]);
+        status.insert("minion_data", data);
+    }
     Ok(status.into())
 }
 

@@ -85,6 +85,7 @@ use crate::pillar::pillars::Pillars;
 use crate::publishing::Publishing;
 use crate::registers::KeyRegisters;
 use crate::settings::General;
+use crate::shared_data::SharedData;
 use crate::wheel::Wheel;
 use registry::Registry;
 
@@ -119,6 +120,8 @@ pub(crate) struct RunnerGroups {
     pub(crate) cluster: Option<Arc<Cluster>>,
     /// Of a cluster without shared files.
     pub(crate) registers: Option<Arc<KeyRegisters>>,
+    /// Of a cluster whose masters have no place in common for it.
+    pub(crate) shared_data: Option<Arc<SharedData>>,
 }
 
 impl Runners {

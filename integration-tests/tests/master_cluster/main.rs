@@ -20,5 +20,6 @@ mod minion_data;
 mod monitored;
 mod once;
 mod python;
+mod runner_jobs;
 mod support;
 mod takeover;

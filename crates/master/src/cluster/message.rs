@@ -23,6 +23,9 @@ pub(crate) enum Message {
     Publish(Box<Published>),
     /// A result, for a peer with a job cache of its own.
     Return(MinionId, Box<JobReturn>),
+    /// What a runner or a wheel function of this master has returned, with the load that
+    /// the job cache keeps of it.
+    RunnerReturn(MinionId, Map, Box<JobReturn>),
     /// A request with this nonce and time was let through.
     Nonce(MinionId, GrantId, Nonce, i64),
     /// A session of a minion is not given out any more.
@@ -86,6 +89,12 @@ impl Message {
                     .into(),
             ],
             Self::Return(id, job) => vec!["return".into(), id.into(), job.to_map().into()],
+            Self::RunnerReturn(id, load, job) => vec![
+                "runner_return".into(),
+                id.into(),
+                load.clone().into(),
+                job.to_map().into(),
+            ],
             Self::Nonce(id, grant, nonce, ts) => vec![
                 "nonce".into(),
                 id.into(),
@@ -161,6 +170,11 @@ impl Message {
                 let id = minion(&next()?)?;
                 let job = JobReturn::from_map(map(next()?)?).ok()?;
                 Self::Return(id, Box::new(job))
+            }
+            "runner_return" => {
+                let (id, load) = (minion(&next()?)?, map(next()?)?);
+                let job = JobReturn::from_map(map(next()?)?).ok()?;
+                Self::RunnerReturn(id, load, Box::new(job))
             }
             "nonce" => {
                 let (id, grant) = (minion(&next()?)?, grant_of(&next()?)?);
@@ -313,7 +327,9 @@ mod tests {
             true.into(),
             0,
         );
-        check_round_trip(Message::Return(web1.clone(), Box::new(job)));
+        check_round_trip(Message::Return(web1.clone(), Box::new(job.clone())));
+        let load = Map::from([("fun", "runner.state.orchestrate")]);
+        check_round_trip(Message::RunnerReturn(web1.clone(), load, Box::new(job)));
         check_round_trip(Message::Nonce(web1.clone(), grant.clone(), nonce, 5));
         check_round_trip(Message::Retired(web1.clone(), grant.clone()));
         let grant = Grant {

@@ -192,7 +192,7 @@ pub(super) fn assemble(
         (&opened.places, store.jobs),
         opened.ext_jobs,
         Arc::clone(&telemetry),
-        cluster.as_deref(),
+        cluster.clone(),
     )?);
     let fleet = Arc::new(Fleet::new(
         Arc::clone(&general),

@@ -51,6 +51,8 @@ pub(crate) struct Jobs {
     /// Who this master is among all of its minions, until it ends: masters that
     /// share keys, names or a store differ in it.
     pub(crate) publisher: PublisherId,
+    /// The masters that hear of what runners return.
+    cluster: Option<Arc<Cluster>>,
     /// Gives job ids.
     ids: Mutex<JidClock>,
     /// Results of this master's jobs that other masters have.
@@ -76,13 +78,13 @@ impl Jobs {
         (places, cache): (&Places, halite_store::Jobs),
         ext: Option<halite_store::Jobs>,
         telemetry: Arc<Telemetry>,
-        cluster: Option<&Cluster>,
+        cluster: Option<Arc<Cluster>>,
     ) -> Result<Self, StartError> {
         let replay_dir = general.own_cachedir.join("replay");
         let missed = MissedJobs::open(&replay_dir, settings.replay_window_s, &cache)
             .map_err(StartError::Replay)?;
         let random = || PublisherId::new(u64::from_le_bytes(random_bytes()));
-        let publisher = cluster.map_or_else(random, Cluster::publisher);
+        let publisher = cluster.as_deref().map_or_else(random, Cluster::publisher);
         Ok(Self {
             general,
             health: StoreHealth::new(places, cache.clone()),
@@ -98,6 +100,7 @@ impl Jobs {
             unfinished: Arc::new(Mutex::new(UnfinishedReturns::new(Limits::OF_A_MASTER))),
             own: Mutex::new(OwnJobs::new(settings.own_jobs_bytes_max, settings.keep)),
             meant: Mutex::new(Meant::new(MEANT_IDS_MAX)),
+            cluster,
             settings,
         })
     }

@@ -5,6 +5,7 @@ use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, Value};
 
 use super::Jobs;
+use crate::cluster::message::Message;
 use crate::error::chain;
 
 impl Jobs {
@@ -39,19 +40,35 @@ impl Jobs {
             data.into(),
             retcode,
         );
-        let stored = self
-            .cache
-            .save_load(jid, &load, Some(std::slice::from_ref(&id)))
-            .and_then(|()| self.cache.save_return(jid, &id, &ret));
         self.mirror
             .load(jid, &load, Some(std::slice::from_ref(&id)));
         self.mirror.returned(jid, &id, &ret);
-        if let Err(error) = stored {
-            tracing::error!(%jid, "could not keep what a runner returned: {}", chain(&error));
-        }
-        match ret.ret {
+        self.keep_runner_return(jid, &id, &load, &ret);
+        let ret = match &self.cluster {
+            Some(cluster) if !cluster.shares_cache() => {
+                let message = Message::RunnerReturn(id, load, Box::new(ret));
+                cluster.tell(&message);
+                match message {
+                    Message::RunnerReturn(_, _, ret) => ret.ret,
+                    _ => Value::Nil,
+                }
+            }
+            _ => ret.ret,
+        };
+        match ret {
             Value::Map(data) => data,
             _ => Map::new(),
+        }
+    }
+
+    /// Keeps what a runner of this master or of a peer has returned.
+    pub(crate) fn keep_runner_return(&self, jid: &Jid, id: &MinionId, load: &Map, ret: &JobReturn) {
+        let stored = self
+            .cache
+            .save_load(jid, load, Some(std::slice::from_ref(id)))
+            .and_then(|()| self.cache.save_return(jid, id, ret));
+        if let Err(error) = stored {
+            tracing::error!(%jid, "could not keep what a runner returned: {}", chain(&error));
         }
     }
 }

@@ -128,6 +128,19 @@ impl PeerReceiver {
         self.jobs.cache.save_load(jid, kept, Some(minions))
     }
 
+    /// Keeps what a runner of a peer has returned: lists of jobs show it here too.
+    pub(super) fn keep_runner_return(&self, id: &MinionId, load: &Map, job: &JobReturn) {
+        let settings = &self.jobs.settings;
+        let is_kept = settings.stores_runner_returns && settings.stores_returns;
+        let Some(jid) = job.jid.jid().filter(|_| is_kept) else {
+            return;
+        };
+        if let Err(error) = self.jobs.cache.prepare(jid, false) {
+            tracing::error!(%jid, "could not begin the job of a runner: {}", chain(&error));
+        }
+        self.jobs.keep_runner_return(jid, id, load, job);
+    }
+
     /// Keeps a result that a peer has taken.
     pub(super) fn keep_return(&self, id: &MinionId, job: &JobReturn) {
         let Some(jid) = job.jid.jid() else {

@@ -177,6 +177,7 @@ impl Receiver for PeerReceiver {
             Message::Event(packed) => self.event(peer, &packed),
             Message::Publish(published) => self.publish(peer, age, *published),
             Message::Return(id, job) => self.keep_return(&id, &job),
+            Message::RunnerReturn(id, load, job) => self.keep_runner_return(&id, &load, &job),
             Message::Nonce(minion, grant, nonce, ts) => self.used(EarlyUse {
                 minion,
                 grant,

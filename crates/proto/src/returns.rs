@@ -9,6 +9,7 @@
 
 use crate::commits::COMMITS;
 use crate::fields::{Fields, MessageError, Put};
+use crate::msgpack::{Packing, packed_len};
 use crate::publish::FunSpec;
 use crate::{Jid, Map, Value};
 
@@ -208,6 +209,23 @@ impl JobReturn {
         map.extend(self.extra.clone());
     }
 
+    /// About how many bytes all that is said takes when packed, whichever field it
+    /// is in.
+    pub fn packed_len(&self) -> usize {
+        // What names the fields, and numbers.
+        const AROUND_BYTES: usize = 64;
+        let of = |value: &Value| packed_len(value, Packing::Modern);
+        let fun = self.fun.to_value();
+        let several = self.several.iter();
+        let several = several.flat_map(|several| [&several.retcodes, &several.successes]);
+        let values = self.fun_args.iter().chain(&self.metadata).chain(several);
+        let values = values.chain([&self.ret, &fun]).map(of);
+        let extra = self.extra.iter().map(|(name, value)| of(name) + of(value));
+        let texts = [&self.user, &self.master_id, &self.out, &self.schedule];
+        let texts = texts.into_iter().flatten().map(String::len);
+        values.chain(extra).chain(texts).sum::<usize>() + AROUND_BYTES
+    }
+
     /// The fields of the return, without `cmd` and `id`.
     pub fn to_map(&self) -> Map {
         let mut map = Map::with_capacity(12 + self.extra.len());
@@ -263,6 +281,41 @@ mod tests {
         let mut sent = JobReturn::new(jid(), "test.ping".into(), Vec::new(), true.into(), 0);
         sent.extra.insert("_stamp", "2024-02-29T12:34:56");
         assert_eq!(JobReturn::from_map(sent.to_map()), Ok(sent));
+    }
+
+    #[test]
+    fn what_is_said_counts_whichever_field_it_is_in() {
+        let plain = JobReturn::new(jid(), "test.ping".into(), Vec::new(), true.into(), 0);
+        let large = "x".repeat(10_000);
+        let spoil: [fn(&mut JobReturn, String); 9] = [
+            |job, text| job.ret = text.into(),
+            |job, text| job.fun = text.as_str().into(),
+            |job, text| job.fun_args = vec![text.into()],
+            |job, text| job.metadata = Some(text.into()),
+            |job, text| job.out = Some(text),
+            |job, text| job.user = Some(text),
+            |job, text| {
+                job.several = Some(Several {
+                    retcodes: text.into(),
+                    successes: Value::Nil,
+                });
+            },
+            |job, text| {
+                job.several = Some(Several {
+                    retcodes: Value::Nil,
+                    successes: text.into(),
+                });
+            },
+            |job, text| job.extra = Map::from([(text, 1)]),
+        ];
+        assert!(plain.packed_len() < 200);
+        for (n, spoil) in spoil.into_iter().enumerate() {
+            let mut job = plain.clone();
+            spoil(&mut job, large.clone());
+            let packed = packed_len(&job.to_map().into(), Packing::Modern);
+            let len = job.packed_len();
+            assert!(len.abs_diff(packed) < 200, "{n}: {len} for {packed}");
+        }
     }
 
     #[test]

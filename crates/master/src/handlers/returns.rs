@@ -1,6 +1,5 @@
 //! Results of jobs.
 
-use halite_proto::msgpack::{Packing, packed_len};
 use halite_proto::request::{MinionRequest, Request, RequestSignature};
 use halite_proto::returns::{JobReturn, OWN_JOB, PUBLISHER, ReturnJid, TOLD_BESIDE};
 use halite_proto::shown::quoted;
@@ -68,7 +67,7 @@ impl Returns<'_> {
             return (Value::Nil.into(), None);
         };
         let id = &id;
-        let room = room_for(jobs, sender, job);
+        let room = room_for(jobs, sender, id == sender, job);
         if job.jid == ReturnJid::Req {
             match own_job(jobs, id, job, mark, room != Room::None) {
                 Ok(jid) => job.jid = ReturnJid::Jid(jid),
@@ -193,18 +192,19 @@ impl Room {
     }
 }
 
-/// Finds room for a return: that of a job of this master which was meant for
-/// the minion has it up to a size, of others each minion may have so many.
-fn room_for(jobs: &Jobs, id: &MinionId, job: &JobReturn) -> Room {
+/// Finds room for a return: the minion's own of a job of this master which was
+/// meant for it has it up to a size, and there is one of those; of all others,
+/// those of its resources too, each minion may have so many.
+fn room_for(jobs: &Jobs, id: &MinionId, is_its_own: bool, job: &JobReturn) -> Room {
     let free = match &job.jid {
         ReturnJid::NoCache => return Room::OfMaster,
         ReturnJid::Jid(_) if !jobs.settings.stores_returns => return Room::OfMaster,
-        ReturnJid::Jid(jid) if jobs.standing(jid, id) == Standing::Meant => MEANT_RETURN_BYTES_MAX,
+        ReturnJid::Jid(jid) if is_its_own && jobs.standing(jid, id) == Standing::Meant => {
+            MEANT_RETURN_BYTES_MAX
+        }
         ReturnJid::Jid(_) | ReturnJid::Req => 0,
     };
-    let values = [&job.ret, &job.fun.to_value()];
-    let beside = job.fun_args.iter().chain(&job.metadata).chain(values);
-    let bytes: usize = beside.map(|value| packed_len(value, Packing::Modern)).sum();
+    let bytes = job.packed_len();
     if bytes < free {
         return Room::OfMaster;
     }

@@ -20,6 +20,7 @@ mod pillar;
 mod presence;
 mod requests;
 mod return_pieces;
+mod room;
 mod shared_store;
 mod sign_in;
 mod store_runners;

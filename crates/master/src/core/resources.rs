@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use halite_proto::{Map, MinionId, Value};
+use halite_proto::{Map, MinionId, NewIds, Value};
 
 /// Resources of one minion. Further ones are left out.
 pub const RESOURCES_PER_MINION_MAX: usize = 10_000;
@@ -63,12 +63,13 @@ impl Owners {
     }
 }
 
-/// The names in what a minion registers: lists of them by type.
-pub fn names(resources: &Map) -> impl Iterator<Item = MinionId> {
+/// The names in what a minion registers: lists of them by type. They end up where
+/// ids of minions do, so that the same ones are let through.
+pub fn names(resources: &Map, allowed: NewIds) -> impl Iterator<Item = MinionId> {
     let lists = resources.values().filter_map(Value::as_list);
-    lists
-        .flatten()
-        .filter_map(|name| MinionId::parse(name.as_str()?).ok())
+    let names = lists.flatten();
+    let names = names.filter_map(|name| MinionId::parse(name.as_str()?).ok());
+    names.filter(move |name| allowed.check(name).is_ok())
 }
 
 #[cfg(test)]
@@ -104,6 +105,16 @@ mod tests {
         owners.register(&id("b"), ids(&["r1"]), |owner| *owner != id("a"));
         assert!(owners.is_of(&id("b"), &id("r1")));
         assert_eq!(owners.of(&id("a")).count(), 0);
+    }
+
+    #[test]
+    fn names_are_such_as_new_minions_may_have() {
+        let named = ["r1", "*", "a b", "-A", "E@.*", "../x", "r2@site"];
+        let named: Vec<Value> = named.iter().map(|name| (*name).into()).collect();
+        let named = Map::from([("dummy", named)]);
+        let taken = |rule| names(&named, rule).collect::<Vec<_>>();
+        assert_eq!(taken(NewIds::HostNames), ids(&["r1"]));
+        assert_eq!(taken(NewIds::Wide), ids(&["r1", "r2@site"]));
     }
 
     #[test]

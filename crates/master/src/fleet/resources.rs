@@ -36,7 +36,11 @@ impl Resources {
         let mut kept = self.lock();
         let owners = kept.get_or_insert_with(|| self.read());
         let is_accepted = |owner: &MinionId| self.keys.accepted.get(owner).is_some();
-        if !owners.register(id, names(resources), is_accepted) {
+        if !owners.register(
+            id,
+            names(resources, self.keys.settings.new_ids),
+            is_accepted,
+        ) {
             return;
         }
         let named: Vec<Value> = owners.of(id).map(Value::from).collect();
@@ -77,7 +81,8 @@ impl Resources {
             }
             let named = self.banks.fetch(BANK, &name)?.unwrap_or_default();
             let named = Map::from([("", named)]);
-            owners.register(&id, names(&named), |_| true);
+            let names = names(&named, self.keys.settings.new_ids);
+            owners.register(&id, names, |_| true);
         }
         Ok(())
     }

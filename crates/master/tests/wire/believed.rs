@@ -147,6 +147,60 @@ async fn resources_return_under_their_own_name_if_they_are_the_senders() {
     master.stop().await;
 }
 
+/// The name of a resource ends up in events, and from there in targets of
+/// reactors and on command lines: it is one word, as the id of a new minion.
+#[tokio::test]
+async fn a_resource_has_a_name_that_is_one_word_everywhere() {
+    let odd = ["*", "web[0-9]*", "-A", "E@.*", "a,b", "x;id>F;", "$(id)"];
+    let named = || odd.iter().chain(&["router1"]).map(|id| Value::from(*id));
+    let register = || {
+        let named: Vec<Value> = named().collect();
+        MinionRequest::RegisterResources(RegisterResources {
+            resources: Map::from([("dummy", named)]),
+            resource_grains: Map::new(),
+        })
+    };
+    let mut master = Master::start("");
+    // First as they are registered, then as an older master has kept them.
+    for is_read_back in [false, true] {
+        let evil = Minion::signed_in(&master, "evil").await;
+        if !is_read_back {
+            assert_eq!(evil.ask(register()).await, true.into());
+        }
+        let mut events = master.events().await;
+        let jid = job_for(&master, "*", "glob").await;
+        for (id, value) in odd
+            .iter()
+            .map(|id| (*id, "forged"))
+            .chain([("router1", "own")])
+        {
+            for jid in [ReturnJid::Jid(jid.clone()), ReturnJid::Req] {
+                let fun = FunSpec::from("test.ping");
+                let mut job = JobReturn::new(jid, fun, Vec::new(), value.into(), 0);
+                job.extra = Map::from([("resource_id", id)]);
+                evil.ask(MinionRequest::Return(Box::new(job))).await;
+            }
+        }
+        evil.ask(ret(&jid, "itself", Map::new())).await;
+        let seen = events_until(&mut events, &format!("salt/job/{jid}/ret/evil")).await;
+        let told = |value: &str| {
+            let is_it = |(_, data): &&(String, Map)| data.get("return") == Some(&value.into());
+            seen.iter().filter(is_it).count()
+        };
+        assert_eq!((told("forged"), told("own")), (0, 2), "{seen:?}");
+        if is_read_back {
+            break;
+        }
+        let named: Vec<Value> = named().collect();
+        let banks = master.store().banks;
+        banks
+            .store("resource_owners", "evil", &named.into())
+            .unwrap();
+        master = Master::start_in(master.stop().await, "");
+    }
+    master.stop().await;
+}
+
 #[tokio::test]
 async fn a_minion_fires_nothing_that_reactors_take_for_anothers() {
     let master = Master::start("");

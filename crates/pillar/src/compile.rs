@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use halite_call::dicts::update;
 use halite_proto::{Map, Value};
 use halite_target::Subject;
 
@@ -222,7 +221,9 @@ impl<'a> Compilation<'a> {
             self.external(&mut laid, &mut errors);
         }
         errors.extend(top_errors);
-        let pillar = laid.finish(|pillar, is_own| {
+        let paths = settings.decrypt.paths.as_ref();
+        let decrypts = paths.is_none_or(|paths| !paths.is_empty());
+        let pillar = laid.finish(decrypts, |pillar, is_own| {
             if settings.with_opts {
                 pillar.insert("master", self.shown_opts());
             }
@@ -330,8 +331,9 @@ impl<'a> Compilation<'a> {
         for (at, external) in all.enumerate() {
             match externals.get(external, laid.seen(), errors) {
                 Ok(data) if data.is_empty() => {}
-                Ok(data) if at < settings.externals.len() => laid.add(&data),
-                Ok(data) => laid.add_asked(data),
+                Ok(data) if at >= settings.externals.len() => laid.add_asked(data),
+                Ok(data) if external.is_minions() => laid.add_said(data),
+                Ok(data) => laid.add(&data),
                 Err(error) => {
                     let name = external.name();
                     tracing::error!(name, minion = self.request.id, "an external pillar failed");
@@ -405,20 +407,3 @@ const MASTERS_OWN: &[&str] = &[
 
 /// The Salt that this pillar compiler equals.
 const SALT_VERSION: &str = "3008.5";
-
-/// Lays `data` over what `pass_to_ext_pillars` collects of a minion's options.
-pub fn extra_minion_data(opts: &Map) -> Map {
-    let mut extra = Map::new();
-    for path in crate::settings::texts(opts.get("pass_to_ext_pillars")) {
-        let Some(value) = halite_target::data::traverse(opts, &path, ":") else {
-            continue;
-        };
-        let inner = path.split(':').rev().fold(value.clone(), |inner, part| {
-            Map::from([(part, inner)]).into()
-        });
-        if let Value::Map(inner) = inner {
-            update(&mut extra, &inner, true);
-        }
-    }
-    extra
-}

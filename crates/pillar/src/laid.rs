@@ -17,6 +17,8 @@ pub(crate) struct Laid<'a> {
     own: Map,
     /// What the external pillars have given that the minion has asked for.
     asked: Vec<Map>,
+    /// What was asked for is not on top of all else.
+    is_between: bool,
     /// All of it upon the overrides, where that is not the same as `own`.
     seen: Option<Map>,
 }
@@ -29,6 +31,7 @@ impl<'a> Laid<'a> {
             overrides,
             own: Map::new(),
             asked: Vec::new(),
+            is_between: false,
             seen: (!overrides.is_empty()).then(|| overrides.clone()),
         }
     }
@@ -48,6 +51,12 @@ impl<'a> Laid<'a> {
         self.asked.push(data);
     }
 
+    /// Lays what the minion has said over it, where the configuration has that.
+    pub(crate) fn add_said(&mut self, data: Map) {
+        self.is_between = true;
+        self.add_asked(data);
+    }
+
     /// Lays another one over it.
     pub(crate) fn join(&mut self, other: Self) {
         if self.seen.is_some() || other.seen.is_some() {
@@ -58,6 +67,7 @@ impl<'a> Laid<'a> {
             .merging
             .merge(std::mem::take(&mut self.own), &other.own);
         self.asked.extend(other.asked);
+        self.is_between |= other.is_between || !self.asked.is_empty();
     }
 
     /// Lays the overrides over what is seen.
@@ -75,12 +85,16 @@ impl<'a> Laid<'a> {
     /// The pillar, after `complete` was done to what is the master's own. The
     /// overrides are under and over it. Of the strategy `list` nothing is: it
     /// makes pairs of both, and `decrypt` is left out.
-    pub(crate) fn finish(self, complete: impl FnOnce(&mut Map, bool)) -> Map {
+    ///
+    /// What the minion has said is laid over what is decrypted; where nothing is
+    /// (`decrypts`), it keeps its place among the external pillars.
+    pub(crate) fn finish(self, decrypts: bool, complete: impl FnOnce(&mut Map, bool)) -> Map {
         let Self {
             merging,
             overrides,
             mut own,
             asked,
+            is_between,
             seen,
         } = self;
         match seen {
@@ -88,9 +102,9 @@ impl<'a> Laid<'a> {
                 complete(&mut own, true);
                 own
             }
-            Some(mut pairs) if merging.strategy == Strategy::Pairs => {
-                complete(&mut pairs, false);
-                merging.merge(pairs, overrides)
+            Some(mut seen) if merging.strategy == Strategy::Pairs || is_between && !decrypts => {
+                complete(&mut seen, false);
+                merging.merge(seen, overrides)
             }
             Some(_) => {
                 complete(&mut own, true);

@@ -1,6 +1,7 @@
 //! The pillar of a minion: compiled on threads of its own, signed, sealed and
 //! kept.
 
+use std::borrow::Cow;
 use std::future::ready;
 use std::sync::Arc;
 
@@ -100,20 +101,13 @@ fn answer(
         ext: request.ext.take(),
         ..Request::default()
     };
-    // What is kept decides about targets and rights: it is what the master makes
-    // of the minion, without what the minion adds to it.
-    let is_kept = wanted.overrides.is_empty() && wanted.ext.is_none();
     let clean_cache = request.clean_cache == Some(true);
     let key = parts.keys.accepted.get(&caller.id).map(|key| key.mark);
     let key = key.as_ref().map(KeyMark::as_str);
     let pillar = parts.pillars.pillar(&wanted, key, clean_cache);
-    keep(
-        parts,
-        caller,
-        &grains,
-        request.pillarenv.as_deref(),
-        is_kept.then_some(&pillar),
-    );
+    let env = parts.pillars.env_of(&wanted);
+    let kept = kept_of(parts, wanted, key, &pillar);
+    keep(parts, caller, &grains, env.as_deref(), kept.as_deref());
     let data = PillarData {
         key: Vec::new(),
         pillar,
@@ -126,6 +120,29 @@ fn answer(
             PillarAnswer::Error(BAD_LOAD.to_owned())
         }
     }
+}
+
+/// What is kept of a pillar. It decides about targets and rights: it is what the
+/// master makes of the minion, without what the minion adds to it.
+fn kept_of<'a>(
+    parts: &PillarRequests,
+    wanted: Request,
+    key: Option<&str>,
+    pillar: &'a Map,
+) -> Option<Cow<'a, Map>> {
+    let is_on = parts.fleet.settings.keeps_data;
+    if !is_on || !wanted.overrides.is_empty() || wanted.ext.is_some() {
+        return None;
+    }
+    if !parts.pillars.takes_minion_data(&wanted) {
+        return Some(Cow::Borrowed(pillar));
+    }
+    // The minion says it each time: what is kept would never be new.
+    let plain = Request {
+        extra_minion_data: Map::new(),
+        ..wanted
+    };
+    Some(Cow::Owned(parts.pillars.pillar(&plain, key, false)))
 }
 
 fn seal(keys: &Keys, caller: &Caller, mut data: PillarData) -> Result<PillarReply, PillarError> {

@@ -140,11 +140,13 @@ impl Pillars {
     /// The pillar of a minion, from the cache if that is on and has it for the
     /// minion's `key`; without a key it is compiled.
     pub(crate) fn pillar(&self, request: &Request, key: Option<&str>, clean_cache: bool) -> Map {
-        let cache = self.cache.as_ref().filter(|_| request.ext.is_none());
+        let is_masters = request.ext.is_none() && !self.takes_minion_data(request);
+        let cache = self.cache.as_ref().filter(|_| is_masters);
         let Some((cache, key)) = cache.zip(key) else {
             return self.compile(request);
         };
-        let (id, env) = (request.id.as_str(), request.pillarenv.as_deref());
+        let env = self.env_of(request);
+        let (id, env) = (request.id.as_str(), env.as_deref());
         if clean_cache {
             cache.remove(id, env);
         }
@@ -158,6 +160,16 @@ impl Pillars {
             pillar
         });
         self.compiler.lay_over(pillar, &request.overrides)
+    }
+
+    /// Whether what the minion says of itself may be a part of its pillar.
+    pub(crate) fn takes_minion_data(&self, request: &Request) -> bool {
+        self.compiler.takes_minion_data(request)
+    }
+
+    /// The environment of a pillar that is another one than the minion's usual.
+    pub(crate) fn env_of(&self, request: &Request) -> Option<String> {
+        self.compiler.env_of(request)
     }
 
     /// The pillar of a minion, compiled now.

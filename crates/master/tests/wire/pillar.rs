@@ -178,17 +178,78 @@ async fn a_minion_does_not_choose_the_pillar_that_targets_match() {
     };
     let own = pillar(&minion, on_demand).await;
     assert_eq!(own, Map::from([("role", "db")]));
-    for (tgt, matches) in [("role:db", false), ("role:web", true)] {
-        let reply = master.ask_clear(publish(&master, tgt, "pillar")).await;
-        let minions = reply.get("load").and_then(|load| load.get("minions"));
-        let minions = minions.and_then(Value::as_list).unwrap_or_default();
-        assert_eq!(
-            minions.contains(&"web1".into()),
-            matches,
-            "{tgt}: {reply:?}"
-        );
+    for (tgt, is_matched) in [("role:db", false), ("role:web", true)] {
+        assert_eq!(matches(&master, tgt).await, is_matched, "{tgt}");
     }
     master.stop().await;
+}
+
+/// Whether a target on pillar means web1.
+async fn matches(master: &Master, tgt: &str) -> bool {
+    let reply = master.ask_clear(publish(master, tgt, "pillar")).await;
+    let minions = reply.get("load").and_then(|load| load.get("minions"));
+    let minions = minions.and_then(Value::as_list).unwrap_or_default();
+    minions.contains(&"web1".into())
+}
+
+/// What a minion says of itself becomes a part of the pillar that it gets, and
+/// of no pillar that is kept: neither for targets nor by `pillar_cache`.
+#[tokio::test]
+async fn what_a_minion_says_of_itself_is_in_no_pillar_that_is_kept() {
+    for more in ["", "pillar_cache: true\n"] {
+        let more = format!("{more}ext_pillar: [extra_minion_data_in_pillar: '*']");
+        let master = with_pillar("site: one\n", &more);
+        let minion = Minion::signed_in(&master, "web1").await;
+        let of_itself = PillarRequest {
+            extra_minion_data: Map::from([("role", "db"), ("site", "two")]),
+            ..request()
+        };
+        let wanted = Map::from([("site", "two"), ("role", "db")]);
+        assert_eq!(pillar(&minion, of_itself).await, wanted);
+        for (tgt, is_matched) in [("role:db", false), ("site:two", false), ("site:one", true)] {
+            assert_eq!(matches(&master, tgt).await, is_matched, "{more}: {tgt}");
+        }
+        let plain = pillar(&minion, request()).await;
+        assert_eq!(plain, Map::from([("site", "one")]), "{more}");
+        master.stop().await;
+    }
+}
+
+/// The environment of a minion's states is the minion's choice, so that the
+/// pillar of one is kept beside its main one, as with Salt.
+#[tokio::test]
+async fn the_environment_of_states_does_not_choose_the_pillar_that_targets_match() {
+    for more in ["", "pillar_cache: true\n"] {
+        let dir = tempfile::TempDir::new().unwrap();
+        let root = |env: &str| dir.path().join(env).display().to_string();
+        for env in ["base", "dev"] {
+            fs::create_dir_all(root(env)).unwrap();
+            let top = format!("{env}: {{'*': [one]}}\n");
+            fs::write(dir.path().join(env).join("top.sls"), top).unwrap();
+            let one = format!("of_{env}: yes\n");
+            fs::write(dir.path().join(env).join("one.sls"), one).unwrap();
+        }
+        let options = format!(
+            "{more}pillarenv_from_saltenv: true\npillar_roots: {{base: ['{}'], dev: ['{}']}}",
+            root("base"),
+            root("dev")
+        );
+        let master = Master::start_in(dir, &options);
+        let minion = Minion::signed_in(&master, "web1").await;
+        let of = |env: &str| PillarRequest {
+            saltenv: Some(env.to_owned()),
+            ..request()
+        };
+        let plain = pillar(&minion, request()).await;
+        assert_eq!(plain, Map::from([("of_base", true), ("of_dev", true)]));
+        let dev = pillar(&minion, of("dev")).await;
+        assert_eq!(dev, Map::from([("of_dev", true)]), "{more}");
+        for tgt in ["of_base:True", "of_dev:True"] {
+            assert!(matches(&master, tgt).await, "{more}: {tgt}");
+        }
+        assert_eq!(pillar(&minion, request()).await, plain, "{more}");
+        master.stop().await;
+    }
 }
 
 /// What a minion sends is never decrypted for it: neither its overrides, nor what
@@ -197,6 +258,7 @@ async fn a_minion_does_not_choose_the_pillar_that_targets_match() {
 async fn the_master_decrypts_its_own_pillar_only() {
     let sls = "cipher: '{{ \"{{\" }} 40 + 2 {{ \"}}\" }}'\nmap: {own: '{{ \"{{\" }} 1 + 1 {{ \"}}\" }}'}\n";
     let more = "on_demand_ext_pillar: [cmd_json]\n\
+                ext_pillar: [extra_minion_data_in_pillar: '*']\n\
                 decrypt_pillar: [{'cipher': 'jinja'}, {'other': 'jinja'}, {'map': 'jinja'}]\n\
                 decrypt_pillar_renderers: [jinja]\n";
     let master = with_pillar(sls, more);
@@ -225,6 +287,12 @@ async fn the_master_decrypts_its_own_pillar_only() {
         ..request()
     };
     let own = pillar(&minion, on_demand).await;
+    assert_eq!(own.get("other"), Some(&theirs.into()), "an oracle");
+    let of_itself = PillarRequest {
+        extra_minion_data: Map::from([("other", theirs)]),
+        ..request()
+    };
+    let own = pillar(&minion, of_itself).await;
     assert_eq!(own.get("other"), Some(&theirs.into()), "an oracle");
     let cipher = plain.get("cipher");
     assert_ne!(

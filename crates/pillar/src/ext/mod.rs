@@ -118,6 +118,11 @@ impl External {
         }
     }
 
+    /// Whether all that it gives is what the minion has said.
+    pub(crate) fn is_minions(&self) -> bool {
+        matches!(self, Self::MinionData(_))
+    }
+
     /// The name in the options.
     pub(crate) fn name(&self) -> &str {
         match self {

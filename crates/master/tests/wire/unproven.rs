@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use halite_master::limits::SHOWN_CHARS_MAX;
+use halite_proto::auth::AuthRequest;
 use halite_proto::{Map, Value};
 
 use crate::jobs::publish;
@@ -109,8 +110,19 @@ async fn a_stranger_writes_little_into_the_log() {
         load.insert("password", "wrong");
         master.ask_clear(load.clone()).await;
     }
+    // Who knows the public key of a minion, and not its private one.
+    let known = Minion::signed_in(&master, "web1").await;
+    let algorithms: [fn(&mut AuthRequest, String); 2] = [
+        |request, text| request.enc_algo = text,
+        |request, text| request.sig_algo = text,
+    ];
+    for choose in algorithms {
+        let mut request = known.auth_request();
+        choose(&mut request, text(0));
+        known.send_auth(&request, 3).await;
+    }
     let lines = logged::with(mark);
-    assert!(!lines.is_empty() && lines.len() <= 6, "{}", lines.len());
+    assert!(!lines.is_empty() && lines.len() <= 8, "{}", lines.len());
     for line in &lines {
         assert!(!line.contains(['\n', '\x1b']), "{line:?}");
         assert!(line.len() < 4 * SHOWN_CHARS_MAX + 200, "{}", line.len());

@@ -1,9 +1,13 @@
 //! What is said in the log about sign-ins.
 //!
-//! Invariant: what anybody can cause has a budget for each address.
+//! Invariant: what anybody can cause has a budget for each address, and of what
+//! anybody can say a few characters stand there.
+
+use halite_proto::shown::quoted;
 
 use super::{Filing, KnownKey, SignIn, Verdict};
 use crate::core::history::Change;
+use crate::limits::SHOWN_CHARS_MAX;
 
 impl SignIn<'_> {
     pub(super) fn log(&self, verdict: Verdict, filing: Option<Filing>, known: KnownKey) {
@@ -72,8 +76,8 @@ impl SignIn<'_> {
             "full" => tracing::warn!(minion = %id, "refused: max_minions is reached"),
             _ => tracing::warn!(
                 minion = %id,
-                enc_algo = self.request.enc_algo,
-                sig_algo = self.request.sig_algo,
+                enc_algo = quoted(&self.request.enc_algo, SHOWN_CHARS_MAX),
+                sig_algo = quoted(&self.request.sig_algo, SHOWN_CHARS_MAX),
                 "refused: it asks for an algorithm that does not exist"
             ),
         }

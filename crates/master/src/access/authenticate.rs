@@ -13,6 +13,7 @@ use crate::clock::now_s;
 use crate::core::acl::{Rights, SUDO};
 use crate::core::eauth::{Office, may_run};
 use crate::core::gate::Cause;
+use crate::core::owner::ProvenBy;
 use crate::core::perms::Perm;
 use crate::error::chain;
 use crate::tokens::LoggedIn;
@@ -24,6 +25,8 @@ pub(crate) struct LocalUser {
     pub(crate) rights: Rights,
     /// The name they have proven; `None` where it is what they say.
     pub(crate) name: Option<String>,
+    /// How they have proven it.
+    pub(crate) proven_by: ProvenBy,
     /// Whose key file they have shown.
     pub(crate) key_owner: Option<String>,
     /// The groups that the way to log in says they are in.
@@ -114,6 +117,7 @@ impl Access {
         Some(LocalUser {
             rights,
             name: None,
+            proven_by: ProvenBy::Key,
             key_owner: owner.map(str::to_owned),
             groups: Vec::new(),
             only_now: false,
@@ -140,6 +144,7 @@ impl Access {
         Some(LocalUser {
             rights: Rights::Listed(perms),
             name: Some(name.to_owned()),
+            proven_by: ProvenBy::Login(eauth.to_owned()),
             key_owner: None,
             groups,
             only_now: false,
@@ -171,6 +176,7 @@ impl Access {
         Some(LocalUser {
             rights: Rights::Listed(perms),
             name: Some(name.to_owned()),
+            proven_by: ProvenBy::Login(eauth.to_owned()),
             key_owner: None,
             groups: login.groups,
             only_now,

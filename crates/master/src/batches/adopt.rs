@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep};
 
 use super::record::MASTER;
 use super::{Batches, Begun, Plan, seconds_now, start};
+use crate::core::owner::PROVEN_BY;
 use crate::error::chain;
 
 /// A state older than this is history.
@@ -183,6 +184,7 @@ fn plan(jid: &Jid, state: Map, age_s_max: f64) -> Option<Plan> {
         .unwrap_or(0.0);
     let load = ["tgt", "tgt_type", "fun", "arg", "ret", "user", "kwargs"]
         .into_iter()
+        .chain([PROVEN_BY])
         .filter_map(|name| Some((Value::from(name), state.get(name)?.clone())))
         .collect();
     let mut request = PublishRequest::from_map(load).ok()?;

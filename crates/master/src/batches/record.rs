@@ -4,6 +4,7 @@
 use halite_proto::{Jid, Map, Value};
 
 use super::{Batches, Job, Plan, count};
+use crate::core::owner::PROVEN_BY;
 use crate::error::chain;
 
 /// Which master drives a job: several may share a store.
@@ -21,6 +22,9 @@ impl Record {
         let (request, general) = (&job.request, &batches.general);
         let mut state = job.about();
         state.insert("user", job.user());
+        if let Some(by) = request.extra.get(PROVEN_BY) {
+            state.insert(PROVEN_BY, by.clone());
+        }
         for (name, value) in [
             ("all_minions", list(minions)),
             ("arg", Value::List(request.arg.clone())),

@@ -12,16 +12,11 @@ use halite_proto::{Map, Value};
 use super::patterns::NamePattern;
 use super::perms::{Asked, Perm, Rule};
 
-/// The function that everyone who authenticates may call: how the waiting
-/// client learns whether its job still runs. No minion may, unless `peer` says
-/// so: the answer tells of others' jobs.
-pub const ALWAYS_ALLOWED: &str = "saltutil.find_job";
-
 /// What the name of a user behind sudo begins with.
 pub const SUDO: &str = "sudo_";
 
 /// The target of a rule that is about all minions.
-const EVERY_MINION: &str = "*";
+pub(super) const EVERY_MINION: &str = "*";
 
 /// `publisher_acl`.
 #[derive(Clone, Debug, Default)]
@@ -168,21 +163,6 @@ pub fn authorise<'a>(
     (!job.is_empty()).then_some(verdict)
 }
 
-/// As [`authorise`], for a local user: what everyone who authenticates may call
-/// need not be listed, unless nothing is.
-pub fn authorise_user(
-    perms: &[Perm],
-    job: &[Asked<'_>],
-    within: &mut dyn FnMut(&str) -> bool,
-) -> Option<Allowed> {
-    let is_listed = |asked: &Asked<'_>| asked.fun != ALWAYS_ALLOWED;
-    let listed: Vec<Asked<'_>> = job.iter().copied().filter(is_listed).collect();
-    match listed.is_empty() {
-        true => (!perms.is_empty() && !job.is_empty()).then_some(Allowed::Anywhere),
-        false => authorise(perms, &listed, within),
-    }
-}
-
 fn allowed<'a>(
     perms: &'a [Perm],
     asked: Asked<'_>,
@@ -287,17 +267,6 @@ mod tests {
         check(&perms, &[("test.ping", &[]), ("cmd.run", &[])], None);
         check(&perms, &[("saltutil.find_job", &[])], None);
         check(&[], &[], None);
-    }
-
-    #[test]
-    fn only_users_with_rights_may_ask_for_jobs_without_an_entry() {
-        let find_job = |perms: &[Value]| {
-            let fun = ALWAYS_ALLOWED;
-            let job = [Asked { fun, args: None }];
-            authorise_user(&self::perms(perms), &job, &mut |_| false)
-        };
-        assert_eq!(find_job(&["x.y".into()]), Some(Allowed::Anywhere));
-        assert_eq!(find_job(&[]), None);
     }
 
     #[test]

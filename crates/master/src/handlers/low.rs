@@ -17,6 +17,7 @@ use crate::access::authenticate::{LocalUser, Unproven};
 use crate::clock::now_s;
 use crate::core::acl::Rights;
 use crate::core::eauth::Office;
+use crate::core::owner::ProvenBy;
 use crate::error::chain;
 use crate::limits::SHOWN_CHARS_MAX;
 use crate::runner::{self, Runners};
@@ -35,7 +36,10 @@ pub(crate) fn runner(access: &Access, runners: &Arc<Runners>, request: LowReques
         Ok(admitted) => admitted,
         Err(refused) => return refused,
     };
-    let is_taken = |jid: &Jid| !runners.jobs.may_begin(jid, Some(&admitted.user));
+    let is_taken = |jid: &Jid| {
+        let (user, by) = (&admitted.user, &admitted.proven_by);
+        !runners.jobs.may_begin(jid, Some(user), Some(by))
+    };
     if !admitted.is_full && admitted.jid.as_ref().is_some_and(is_taken) {
         if access.may_log(&admitted.user, "jid") {
             tracing::warn!(
@@ -51,6 +55,7 @@ pub(crate) fn runner(access: &Access, runners: &Arc<Runners>, request: LowReques
         jid: admitted.jid,
         timeout: admitted.timeout,
         is_owner: admitted.is_owner,
+        proven_by: Some(admitted.proven_by),
         ..runner::Asked::new(&admitted.fun, &admitted.user)
     };
     match runner::start(runners, asked) {
@@ -75,7 +80,7 @@ pub(crate) fn wheel(access: &Access, wheel: &Wheel, request: LowRequest) -> Answ
                 &admitted.fun,
                 admitted.args,
                 admitted.kwargs,
-                &admitted.user,
+                (&admitted.user, Some(&admitted.proven_by)),
             );
             (answer, false)
         }
@@ -89,6 +94,8 @@ struct Admitted {
     args: Vec<Value>,
     kwargs: Map,
     user: String,
+    /// How they have proven that.
+    proven_by: ProvenBy,
     jid: Option<Jid>,
     timeout: Option<Duration>,
     /// They may do everything.
@@ -149,6 +156,7 @@ fn admit(access: &Access, request: LowRequest, office: Office) -> Result<Admitte
     Ok(Admitted {
         is_full,
         is_owner: is_full && caller.name.is_none(),
+        proven_by: caller.proven_by,
         user: caller
             .name
             .or_else(|| user.map(str::to_owned))

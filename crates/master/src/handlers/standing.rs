@@ -10,6 +10,7 @@ use halite_transport::fleet::Origin;
 use crate::access::Access;
 use crate::access::authenticate::LocalUser;
 use crate::core::acl::Rights;
+use crate::core::owner::is_of;
 use crate::fleet::Fleet;
 use crate::jobs::Jobs;
 use crate::keys::Keys;
@@ -113,7 +114,7 @@ fn returns(jobs: &Jobs, caller: &LocalUser, name: Option<&str>, jid: &Jid) -> Op
 /// What was published as a job, if it is the caller's.
 fn load_of(jobs: &Jobs, caller: &LocalUser, name: Option<&str>, jid: &Jid) -> Option<Map> {
     let load = jobs.cache.load(jid).ok()??;
-    let is_theirs = name.is_some() && load.get("user").and_then(Value::as_str) == name;
+    let is_theirs = is_of(&load, name, Some(&caller.proven_by));
     (caller.rights == Rights::Full || is_theirs).then_some(load)
 }
 

@@ -24,6 +24,7 @@ use crate::cluster::Cluster;
 use crate::core::held_by_others::HeldByOthers;
 use crate::core::meant::Meant;
 use crate::core::own_jobs::{self, OwnJobs};
+use crate::core::owner::{ProvenBy, is_of};
 use crate::core::unfinished_returns::{Limits, UnfinishedReturns};
 use crate::core::unstored::UnstoredReturns;
 use crate::error::{StartError, chain};
@@ -144,11 +145,10 @@ impl Jobs {
     /// Whether a user may begin a job under an id that was chosen: a new one, or
     /// that of a job of the same user, which is added to. What cannot be looked
     /// up may be somebody's.
-    pub(crate) fn may_begin(&self, jid: &Jid, user: Option<&str>) -> bool {
+    pub(crate) fn may_begin(&self, jid: &Jid, user: Option<&str>, by: Option<&ProvenBy>) -> bool {
         let is_own = || {
             let load = self.cache.load(jid).ok().flatten();
-            let owner = load.as_ref().and_then(|load| load.get("user")?.as_str());
-            owner.is_some() && owner == user
+            load.is_some_and(|load| is_of(&load, user, by))
         };
         !self.cache.knows(jid).unwrap_or(true) || is_own()
     }

@@ -6,12 +6,13 @@ use halite_proto::{Jid, Map, MinionId, Value};
 
 use super::Jobs;
 use crate::cluster::message::Message;
+use crate::core::owner::{ProvenBy, note_proof};
 use crate::error::chain;
 
 impl Jobs {
     /// Stores what a runner or a wheel function has returned, as the return of a
     /// minion with the master's name, and gives it back: it may be large.
-    pub(crate) fn store_runner_return(&self, jid: &Jid, data: Map) -> Map {
+    pub(crate) fn store_runner_return(&self, jid: &Jid, by: Option<&ProvenBy>, data: Map) -> Map {
         let settings = &self.settings;
         if !(settings.stores_runner_returns && settings.stores_returns) {
             return data;
@@ -24,7 +25,7 @@ impl Jobs {
         let fun = data.get("fun").and_then(Value::as_str).unwrap_or_default();
         let fun = fun.to_owned();
         let retcode = data.get("retcode").and_then(Value::as_i64).unwrap_or(0);
-        let load = Map::from([
+        let mut load = Map::from([
             ("fun", Value::from(fun.as_str())),
             ("arg", Value::List(Vec::new())),
             ("tgt", (&id).into()),
@@ -33,6 +34,7 @@ impl Jobs {
             ("user", data.get("user").cloned().unwrap_or_default()),
             ("id", (&id).into()),
         ]);
+        note_proof(&mut load, by);
         let ret = JobReturn::new(
             ReturnJid::Jid(jid.clone()),
             FunSpec::One(fun),

@@ -3,6 +3,8 @@
 //!
 //! Invariant: only what was judged here for a local program is sent for it.
 
+use std::collections::HashSet;
+
 use halite_proto::Jid;
 use halite_proto::Value;
 use halite_proto::clear::{ErrorReply, PublishReply, PublishRequest};
@@ -10,8 +12,11 @@ use halite_proto::shown::quoted;
 
 use super::Publishing;
 use crate::access::authenticate::{LocalUser, Unproven};
-use crate::core::acl::{Allowed, Rights, authorise_user};
+use crate::core::acl::{Allowed, Rights};
+use crate::core::find_job::{ALWAYS_ALLOWED, Whom, authorise_user};
 use crate::core::jobs;
+use crate::core::meant::is_by_ids;
+use crate::core::owner::{ProvenBy, is_of, note_proof};
 use crate::core::perms::Perm;
 use crate::core::targets::Resolved;
 use crate::limits::SHOWN_CHARS_MAX;
@@ -61,8 +66,9 @@ impl Publishing {
         if caller.name.is_some() {
             request.user = caller.name;
         }
+        note_proof(&mut request.extra, Some(&caller.proven_by));
         if let Rights::Listed(_) = caller.rights {
-            if self.takes_over(&request) {
+            if self.takes_over(&request, &caller.proven_by) {
                 // Nor is anything told in its name.
                 request.jid = None;
                 return Err(self.refuse(&request, "the id of another job is"));
@@ -71,14 +77,18 @@ impl Publishing {
                 return Err(self.refuse(&request, &format!("{what} is")));
             }
         }
+        let whom = match &caller.rights {
+            Rights::Full => Whom::default(),
+            Rights::Listed(_) => self.whom(&request, &caller.proven_by),
+        };
         // Before its target costs anything.
-        if allowed(&request, &caller.rights, &mut |_| true).is_none() {
+        if allowed(&request, &caller.rights, whom, &mut |_| true).is_none() {
             return Err(self.refuse_functions(&request));
         }
         let fleet = &self.groups.fleet;
         let resolved = fleet.targets_of(&request);
         let mut within = |target: &str| fleet.are_within(&resolved.minions, target);
-        let restricted = match allowed(&request, &caller.rights, &mut within) {
+        let restricted = match allowed(&request, &caller.rights, whom, &mut within) {
             Some(Allowed::Anywhere) => false,
             Some(Allowed::OnlyResolved) => true,
             None => return Err(self.refuse_functions(&request)),
@@ -152,13 +162,34 @@ impl Publishing {
 
     /// Whether it names the job of somebody else. One may add to one's own:
     /// batches of Salt's programs publish each of their parts under one id.
-    fn takes_over(&self, request: &PublishRequest) -> bool {
+    fn takes_over(&self, request: &PublishRequest, by: &ProvenBy) -> bool {
         let jobs = &self.groups.jobs;
         let user = request.user.as_deref();
         request
             .jid
             .as_ref()
-            .is_some_and(|jid| !jobs.may_begin(jid, user))
+            .is_some_and(|jid| !jobs.may_begin(jid, user, Some(by)))
+    }
+
+    /// What the target says of whom it asks. Programs that wait for a job ask its
+    /// minions whether they still work on it.
+    fn whom(&self, request: &PublishRequest, by: &ProvenBy) -> Whom {
+        let of_own_job = || {
+            let asked = request.arg.first()?.as_str()?;
+            let load = self.groups.jobs.cache.load(&Jid::parse(asked).ok()?);
+            let load = load.ok()??;
+            let meant = load.get("Minions").and_then(Value::as_list)?;
+            let asked = request.tgt.as_list().filter(|ids| !ids.is_empty())?;
+            let is_own = is_of(&load, request.user.as_deref(), Some(by));
+            let meant: HashSet<&str> = meant.iter().filter_map(Value::as_str).collect();
+            let is_meant = |id: &Value| id.as_str().is_some_and(|id| meant.contains(id));
+            Some(is_own && asked.iter().all(is_meant))
+        };
+        let is_waiting = request.tgt_type == "list" && request.fun.names() == [ALWAYS_ALLOWED];
+        Whom {
+            by_ids: is_by_ids(&request.tgt_type),
+            of_own_job: is_waiting && of_own_job().unwrap_or(false),
+        }
     }
 
     fn refuse_functions(&self, request: &PublishRequest) -> Published {
@@ -185,13 +216,14 @@ impl Publishing {
 fn allowed(
     request: &PublishRequest,
     rights: &Rights,
+    whom: Whom,
     within: &mut dyn FnMut(&str) -> bool,
 ) -> Option<Allowed> {
     match rights {
         Rights::Full => Some(Allowed::Anywhere),
         Rights::Listed(perms) => {
             let arguments = jobs::arguments(request);
-            authorise_user(perms, &jobs::functions(request, &arguments), within)
+            authorise_user(perms, &jobs::functions(request, &arguments), whom, within)
         }
     }
 }

@@ -326,7 +326,7 @@ fn call(reactor: &Reactor, fun: &str, args: &[Value], job: &Job) -> Result<(), S
 }
 
 fn turn_wheel(reactor: &Reactor, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<(), String> {
-    let answer = wheel::run(&reactor.wheel, fun, args, kwargs, USER);
+    let answer = wheel::run(&reactor.wheel, fun, args, kwargs, (USER, None));
     let data = answer.get("data");
     match data.and_then(|data| data.get("success")) {
         Some(Value::Bool(false)) => {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use halite_proto::{Jid, Map, Value};
 
+use crate::core::owner::ProvenBy;
 use crate::limits::RUNNERS_MAX;
 
 /// A runner that is asked for.
@@ -17,6 +18,9 @@ pub(crate) struct Asked {
     pub(crate) kwargs: Map,
     /// Who asks.
     pub(crate) user: String,
+    /// How they have proven who they are; nobody has for what the master runs by
+    /// itself, or for a minion.
+    pub(crate) proven_by: Option<ProvenBy>,
     /// What its events have among the arguments by name besides.
     pub(crate) told: Map,
     /// The job id to use instead of a new one.
@@ -38,6 +42,7 @@ impl Asked {
             args: Vec::new(),
             kwargs: Map::new(),
             user: user.to_owned(),
+            proven_by: None,
             told: Map::new(),
             jid: None,
             timeout: None,

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use super::table::Found;
 use super::{Run, RunnerError, Runners};
 use crate::core::jobs::DELIMITER_DEFAULT;
+use crate::core::owner::ProvenBy;
 use crate::core::targets::{Asked, resolve};
 use crate::jobs::stop::Stop;
 
@@ -27,6 +28,7 @@ pub(super) struct Around {
     pub(super) jid: Jid,
     pub(super) tag: String,
     pub(super) user: String,
+    pub(super) proven_by: Option<ProvenBy>,
     pub(super) stop: Stop,
     /// How long commands wait for minions.
     pub(super) timeout: Duration,
@@ -42,6 +44,8 @@ pub(crate) struct Call<'a> {
     pub(crate) jid: &'a Jid,
     /// Who asks.
     pub(crate) user: &'a str,
+    /// How they have proven it.
+    pub(super) proven_by: Option<&'a ProvenBy>,
     /// Whether that is the master's own user, at this machine and without a login,
     /// and this is what they have asked for themselves.
     pub(super) is_owner: bool,
@@ -80,6 +84,7 @@ impl<'a> Call<'a> {
             bound: bound(found, asked.args.clone(), kwargs)?,
             jid: &run.jid,
             user: &asked.user,
+            proven_by: asked.proven_by.as_ref(),
             is_owner: asked.is_owner,
             runtime,
             stop: &run.stop,
@@ -97,6 +102,7 @@ impl<'a> Call<'a> {
             bound: Bound::default(),
             jid: &around.jid,
             user: &around.user,
+            proven_by: around.proven_by.as_ref(),
             is_owner: false,
             runtime: &around.runtime,
             stop: &around.stop,
@@ -139,6 +145,7 @@ impl<'a> Call<'a> {
             jid: self.jid.clone(),
             tag: self.tag.to_owned(),
             user: self.user.to_owned(),
+            proven_by: self.proven_by.cloned(),
             stop: self.stop.clone(),
             timeout: self.timeout,
         }

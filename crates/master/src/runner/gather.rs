@@ -11,6 +11,7 @@ use halite_transport::ipc::LocalEvents;
 use tokio::time::sleep_until;
 
 use super::{Call, RunnerError};
+use crate::core::owner::note_proof;
 use crate::error::chain;
 use crate::limits::{AWAY_CHECK, AWAY_GRACE};
 
@@ -116,6 +117,8 @@ impl Call<'_> {
     }
 
     fn request(&self, command: &Command<'_>) -> PublishRequest {
+        let mut extra = Map::new();
+        note_proof(&mut extra, self.proven_by);
         PublishRequest {
             tgt: command.tgt.clone(),
             tgt_type: command.tgt_type.to_owned(),
@@ -127,7 +130,7 @@ impl Call<'_> {
             kwargs: Map::new(),
             user: Some(self.user.to_owned()),
             to: None,
-            extra: Map::new(),
+            extra,
         }
     }
 }

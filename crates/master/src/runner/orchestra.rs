@@ -81,6 +81,7 @@ impl Orchestra {
             args,
             kwargs,
             told: Map::from([("__pub_user", self.around.user.as_str())]),
+            proven_by: self.around.proven_by.clone(),
             ..Asked::new(fun, &self.around.user)
         }
     }
@@ -91,7 +92,7 @@ impl Orchestra {
             fun,
             args,
             kwargs,
-            &self.around.user,
+            (&self.around.user, self.around.proven_by.as_ref()),
         );
         let data = answer.get("data").and_then(Value::as_map);
         let of = |name: &str| data.and_then(|data| data.get(name)).cloned();

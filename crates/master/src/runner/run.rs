@@ -139,7 +139,8 @@ impl Run {
             return data;
         }
         if self.asked.is_kept {
-            data = runners.jobs.store_runner_return(&self.jid, data);
+            let by = self.asked.proven_by.as_ref();
+            data = runners.jobs.store_runner_return(&self.jid, by, data);
         }
         runners.bus.fire(&format!("{}/ret", self.tag), data.clone());
         data

@@ -66,7 +66,10 @@ fn execute(call: &Call<'_>) -> Ran {
         arg.push(marked.into());
     }
     let jid = call.jid_arg("jid");
-    let is_taken = |jid: &Jid| !call.runners.jobs.may_begin(jid, Some(call.user));
+    let is_taken = |jid: &Jid| {
+        let jobs = &call.runners.jobs;
+        !jobs.may_begin(jid, Some(call.user), call.proven_by)
+    };
     if jid.as_ref().is_some_and(is_taken) {
         return Err(RunnerError::Failed(
             "the job id belongs to another job".to_owned(),

@@ -17,6 +17,7 @@ use halite_proto::{Map, Value};
 use thiserror::Error;
 
 use crate::clock::now_micros;
+use crate::core::owner::ProvenBy;
 use crate::error::chain;
 use crate::events::bus::Bus;
 use crate::fleet::Fleet;
@@ -92,7 +93,13 @@ pub(crate) fn docs(wheel: &Wheel) -> Map {
 }
 
 /// Runs one of them and tells of it; the answer to who asked.
-pub(crate) fn run(wheel: &Wheel, fun: &str, args: Vec<Value>, kwargs: Map, user: &str) -> Value {
+pub(crate) fn run(
+    wheel: &Wheel,
+    fun: &str,
+    args: Vec<Value>,
+    kwargs: Map,
+    (user, proven_by): (&str, Option<&ProvenBy>),
+) -> Value {
     let jid = match wheel.jobs.allocate(false) {
         Ok(jid) => jid,
         Err(error) => {
@@ -134,7 +141,7 @@ pub(crate) fn run(wheel: &Wheel, fun: &str, args: Vec<Value>, kwargs: Map, user:
     data.insert("return", value);
     data.insert("success", success);
     let told = without_secrets(&data);
-    let told = wheel.jobs.store_runner_return(&jid, told);
+    let told = wheel.jobs.store_runner_return(&jid, proven_by, told);
     wheel.bus.fire(&format!("{tag}/ret"), told);
     let stamp = (!is_known).then(now_micros);
     let data = answer(&data, &tag, stamp);

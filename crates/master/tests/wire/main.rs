@@ -21,6 +21,7 @@ mod presence;
 mod requests;
 mod return_pieces;
 mod room;
+mod same_names;
 mod shared_store;
 mod sign_in;
 mod store_runners;

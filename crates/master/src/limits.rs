@@ -132,6 +132,14 @@ pub const MINION_TARGET_BYTES_MAX: usize = 16 * 1024;
 /// out.
 pub const MINE_FUNCTIONS_ASKED_MAX: usize = 1_000;
 
+/// Parts about pillar in the targets by which one minion asks for the mine, in
+/// `MINE_PILLAR_PARTS_INTERVAL_S`. What asks for more fails: who matches is an
+/// answer about the pillars of others, and values could be guessed one by one.
+pub const MINE_PILLAR_PARTS_MAX: usize = 2_000;
+
+/// See `MINE_PILLAR_PARTS_MAX`, in seconds.
+pub const MINE_PILLAR_PARTS_INTERVAL_S: i64 = 60 * 60;
+
 /// How much of a text that a minion wants in the log stands there, in
 /// characters.
 pub const REPORTED_CHARS_MAX: usize = 2_000;

@@ -58,6 +58,20 @@ impl Target {
         needed
     }
 
+    /// How many of its parts ask about pillar: each is a question about what
+    /// minions other than the one that asks may hold in secret.
+    pub fn parts_about_pillar(&self) -> usize {
+        match self.kind() {
+            TargetKind::Pillar(_) => 1,
+            TargetKind::Compound(expression) => {
+                let mut parts = 0;
+                expression.visit(&mut |target, _| parts += target.parts_about_pillar());
+                parts
+            }
+            _ => 0,
+        }
+    }
+
     fn add_to(&self, wanted: &mut DataNeeded) {
         match self.kind() {
             TargetKind::Glob(_) | TargetKind::Pcre(_) | TargetKind::List(_) => {}
@@ -78,6 +92,17 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_part_about_pillar_is_a_question() {
+        let parts = |tgt: &str, tgt_type: &str| {
+            let target = Target::parse(&tgt.into(), tgt_type, ":").unwrap();
+            target.parts_about_pillar()
+        };
+        assert_eq!(parts("pass:x", "pillar_exact"), 1);
+        assert_eq!(parts("pass:x", "grain"), 0);
+        assert_eq!(parts("web* and not I@a:1 or J@b:2", "compound"), 2);
+    }
 
     fn wanted(compound: &str) -> DataNeeded {
         Target::parse(&compound.into(), "compound", ":")

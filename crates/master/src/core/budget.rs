@@ -32,20 +32,25 @@ impl<K: Eq + Hash> Budget<K> {
 
     /// Takes one; false if there is none left.
     pub fn take(&mut self, of: K, now: i64) -> bool {
+        self.take_some(of, 1, now)
+    }
+
+    /// Takes so many at once, or none of them.
+    pub fn take_some(&mut self, of: K, some: usize, now: i64) -> bool {
         if !(0..self.interval_s).contains(&now.saturating_sub(self.since)) {
             self.since = now;
             self.used.clear();
             self.used_by_all = 0;
         }
-        if self.used_by_all >= self.all_max {
+        if self.used_by_all.saturating_add(some) > self.all_max {
             return false;
         }
         let used = self.used.entry(of).or_default();
-        if *used >= self.each_max {
+        if used.saturating_add(some) > self.each_max {
             return false;
         }
-        *used += 1;
-        self.used_by_all += 1;
+        *used += some;
+        self.used_by_all += some;
         true
     }
 }
@@ -65,6 +70,7 @@ mod tests {
         assert_eq!(taken(&mut budget, 'c', 1059), 1);
         assert_eq!(taken(&mut budget, 'a', 1059), 0);
         assert_eq!(taken(&mut budget, 'a', 1060), 2);
+        assert!(!budget.take_some('c', 3, 1060) && budget.take_some('c', 2, 1060));
         // A clock that goes back begins anew.
         assert_eq!(taken(&mut budget, 'a', 10), 2);
     }

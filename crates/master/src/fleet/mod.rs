@@ -26,8 +26,9 @@ use self::connected::connected_ids;
 use self::known_data::KnownData;
 use self::resources::Resources;
 use self::settings::FleetSettings;
-use crate::clock::{now_micros, thread_time};
+use crate::clock::{now_micros, now_s, thread_time};
 use crate::core::auth::Room;
+use crate::core::budget::Budget;
 use crate::core::cached_ids::CachedIds;
 use crate::core::clones::Clones;
 use crate::core::jobs::{self, DELIMITER_DEFAULT};
@@ -35,7 +36,7 @@ use crate::core::roster::{Presence, is_gone};
 use crate::core::targets::{Asked, Minions, Resolved, resolve};
 use crate::error::chain;
 use crate::keys::Keys;
-use crate::limits::CLONES_MAX;
+use crate::limits::{CLONES_MAX, MINE_PILLAR_PARTS_INTERVAL_S, MINE_PILLAR_PARTS_MAX};
 use crate::pillar_cache::PillarCache;
 use crate::settings::General;
 
@@ -51,6 +52,8 @@ pub(crate) struct Fleet {
     /// `range_server`.
     pub(crate) range_server: RangeServer,
     clones: Mutex<Clones<Origin>>,
+    /// What minions ask about the pillars of others, by the mine.
+    pillar_questions: Mutex<Budget<MinionId>>,
     /// Who has cached grains.
     with_grains: Mutex<CachedIds>,
     general: Arc<General>,
@@ -75,12 +78,24 @@ impl Fleet {
             resources: Resources::new(banks, Arc::clone(&keys)),
             attendance,
             clones: Mutex::new(Clones::new(CLONES_MAX)),
+            pillar_questions: Mutex::new(Budget::new(
+                MINE_PILLAR_PARTS_MAX,
+                usize::MAX,
+                MINE_PILLAR_PARTS_INTERVAL_S,
+            )),
             with_grains: Mutex::default(),
             range_server: RangeServer::from_opts(&general.opts),
             general,
             keys,
             pillar_cache,
         }
+    }
+
+    /// Whether a minion may ask so much more about the pillars of others.
+    pub(crate) fn may_ask_about_pillar(&self, id: &MinionId, parts: usize) -> bool {
+        let asked = self.pillar_questions.lock();
+        let mut asked = asked.unwrap_or_else(PoisonError::into_inner);
+        parts == 0 || asked.take_some(id.clone(), parts, now_s())
     }
 
     /// The accepted minions that are connected, in order.

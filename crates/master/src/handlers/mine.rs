@@ -9,13 +9,16 @@ use std::time::Duration;
 use halite_proto::request::{MineDelete, MineGet, MineStore};
 use halite_proto::{Map, MinionId, Value};
 use halite_store::{Bank, Parts, StoreError};
+use halite_target::{Reading, Target};
 
 use super::{Caller, Handled};
 use crate::core::targets::{Asked, Minions, Resolved, resolve};
 use crate::core::{jobs, mine};
 use crate::error::chain;
 use crate::fleet::Fleet;
-use crate::limits::{MINE_FUNCTIONS_ASKED_MAX, MINION_TARGET_BYTES_MAX, TARGET_TIME_MAX};
+use crate::limits::{
+    MINE_FUNCTIONS_ASKED_MAX, MINE_PILLAR_PARTS_MAX, MINION_TARGET_BYTES_MAX, TARGET_TIME_MAX,
+};
 
 /// Keeps what the minion publishes about itself.
 pub(super) fn store(fleet: &Fleet, caller: &Caller, store: MineStore) -> Handled {
@@ -56,6 +59,18 @@ pub(super) fn get(fleet: &Fleet, caller: &Caller, get: &MineGet) -> Handled {
         return Handled::nothing();
     }
     let tgt_type = mine::exact_type(get.tgt_type.as_deref().unwrap_or("glob"));
+    let parts = parts_about_pillar(fleet, &get.tgt, tgt_type);
+    if !fleet.may_ask_about_pillar(&caller.id, parts) {
+        if caller.may_log("mine by pillar") {
+            tracing::error!(
+                minion = %caller.id,
+                "refused to look into the mine: it asks too often whose pillar holds what \
+                 ({MINE_PILLAR_PARTS_MAX} times an hour)"
+            );
+        }
+        // Nothing would look like a fleet without minions.
+        return Handled::failed();
+    }
     let mut answer = Map::new();
     let asker = Asker {
         fleet,
@@ -128,11 +143,30 @@ impl Minions for Asker<'_> {
     }
 }
 
+/// How much a target of the mine asks about pillar; what cannot be read means
+/// nobody and asks nothing.
+fn parts_about_pillar(minions: &dyn Minions, tgt: &Value, tgt_type: &str) -> usize {
+    if is_long(tgt, tgt_type) {
+        return 0;
+    }
+    let reading = Reading {
+        delimiter: jobs::DELIMITER_DEFAULT,
+        nodegroups: minions.nodegroups(),
+        ranges: None,
+    };
+    let target = Target::parse_with(tgt, tgt_type, &reading);
+    target.map_or(0, |target| target.parts_about_pillar())
+}
+
+fn is_long(tgt: &Value, tgt_type: &str) -> bool {
+    let is_long = |text: &str| tgt_type != "list" && text.len() > MINION_TARGET_BYTES_MAX;
+    tgt.as_str().is_some_and(is_long)
+}
+
 /// Whom a target of the mine means; one that cannot be understood, or that
 /// nothing is known for, nobody.
 fn matching(minions: &dyn Minions, tgt: &Value, tgt_type: &str) -> Resolved {
-    let is_long = |text: &str| tgt_type != "list" && text.len() > MINION_TARGET_BYTES_MAX;
-    if tgt.as_str().is_some_and(is_long) {
+    if is_long(tgt, tgt_type) {
         tracing::debug!("a target of the mine has more than {MINION_TARGET_BYTES_MAX} bytes");
         return Resolved::default();
     }

@@ -191,6 +191,35 @@ async fn a_question_to_the_mine_costs_little() {
     master.stop().await;
 }
 
+/// By whom a target of the mine matches, a minion learns about the pillars of
+/// others: it does so a bounded number of times, and others go on.
+#[tokio::test]
+async fn what_others_have_in_their_pillar_is_not_guessed_without_an_end() {
+    let master = Master::start("");
+    let evil = Minion::signed_in(&master, "evil").await;
+    let good = Minion::signed_in(&master, "web1").await;
+    let guesses = |from: usize| {
+        let parts: Vec<String> = (from..from + 1_200).map(|n| format!("I@p:{n}")).collect();
+        MinionRequest::MineGet(MineGet {
+            tgt: parts.join(" or ").into(),
+            fun: "test.ping".into(),
+            tgt_type: Some("compound".to_owned()),
+        })
+    };
+    let (nothing, refused) = (Value::from(Map::new()), Value::from(""));
+    assert_eq!(evil.ask(guesses(1_000)).await, nothing);
+    assert_eq!(evil.ask(guesses(3_000)).await, refused);
+    assert_eq!(good.ask(guesses(1_000)).await, nothing);
+    // What is not about pillar is answered.
+    let by_id = MinionRequest::MineGet(MineGet {
+        tgt: "*".into(),
+        fun: "test.ping".into(),
+        tgt_type: None,
+    });
+    assert_eq!(evil.ask(by_id).await, nothing);
+    master.stop().await;
+}
+
 /// Runners that minions may have run leave room for those of the admin.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_minion_does_not_take_all_runners() {

@@ -4,7 +4,7 @@
 //! the master makes of it without these.
 
 use halite_call::dicts::update;
-use halite_proto::Map;
+use halite_proto::{Map, Value};
 
 use crate::compile::{Compiler, Request};
 use crate::ext::External;

@@ -106,7 +106,7 @@ fn answer(
     let key = key.as_ref().map(KeyMark::as_str);
     let pillar = parts.pillars.pillar(&wanted, key, clean_cache);
     let env = parts.pillars.env_of(&wanted);
-    let kept = kept_of(parts, wanted, key, &pillar);
+    let kept = kept_of(parts, wanted, (key, clean_cache), &pillar);
     keep(parts, caller, &grains, env.as_deref(), kept.as_deref());
     let data = PillarData {
         key: Vec::new(),
@@ -127,7 +127,7 @@ fn answer(
 fn kept_of<'a>(
     parts: &PillarRequests,
     wanted: Request,
-    key: Option<&str>,
+    (key, clean_cache): (Option<&str>, bool),
     pillar: &'a Map,
 ) -> Option<Cow<'a, Map>> {
     let is_on = parts.fleet.settings.keeps_data;
@@ -142,7 +142,7 @@ fn kept_of<'a>(
         extra_minion_data: Map::new(),
         ..wanted
     };
-    Some(Cow::Owned(parts.pillars.pillar(&plain, key, false)))
+    Some(Cow::Owned(parts.pillars.pillar(&plain, key, clean_cache)))
 }
 
 fn seal(keys: &Keys, caller: &Caller, mut data: PillarData) -> Result<PillarReply, PillarError> {

@@ -66,7 +66,6 @@ impl Publishing {
         if caller.name.is_some() {
             request.user = caller.name;
         }
-        note_proof(&mut request.extra, Some(&caller.proven_by));
         if let Rights::Listed(_) = caller.rights {
             if self.takes_over(&request, &caller.proven_by) {
                 // Nor is anything told in its name.
@@ -97,6 +96,8 @@ impl Publishing {
             let error = no_minions(&request);
             return Err(PublishReply::NoMinions { error }.into());
         }
+        // Whose the job is, wherever it is kept.
+        note_proof(&mut request.extra, Some(&caller.proven_by));
         Ok(Box::new(Judged {
             request,
             resolved,

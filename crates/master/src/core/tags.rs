@@ -6,6 +6,9 @@
 //! results of runners), nor fire what a reactor's pattern takes for another
 //! minion's. Other names, below `salt/` too, are the users' own.
 
+#[cfg(test)]
+mod fired;
+
 use halite_proto::shown::is_harmful;
 use halite_proto::{Jid, Map, MinionId, Value};
 
@@ -32,6 +35,9 @@ const SALTS_OWN: [&str; 19] = [
     "wheel",
 ];
 
+/// How a master tells of what its own schedule has run.
+const OF_SCHEDULE: &str = "__schedule_return";
+
 /// What reactors accept keys by. Their patterns may end with a star.
 const OF_KEYS: [&str; 2] = ["auth", "key"];
 
@@ -48,7 +54,8 @@ pub fn minion_may_fire(id: &MinionId, tag: &str, is_minion: impl Fn(&str) -> boo
     let parts: Vec<&str> = tag.split('/').collect();
     match parts.as_slice() {
         ["salt", rest @ ..] => may_say_as_salt(id, rest, is_minion),
-        ["syndic", ..] | ["minion" | "resource", "refresh", ..] | ["key"] => false,
+        ["syndic", ..] | ["minion" | "resource", "refresh", ..] => false,
+        ["key" | OF_SCHEDULE] => false,
         [first, ..] => !begins_with_a_job(first),
         [] => false,
     }

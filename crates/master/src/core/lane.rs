@@ -59,6 +59,7 @@ pub fn lane_of_command(command: &ClearCommand) -> Lane {
 mod tests {
     use halite_proto::msgpack::pack_wire;
     use halite_proto::{Map, Value};
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -83,6 +84,139 @@ mod tests {
             b"\xdf\xff\xff\xff\xff",
         ] {
             assert_eq!(lane_of_packed(junk), Lane::General);
+        }
+    }
+
+    /// How a text, a list or a map may begin: the shortest form, or one with a
+    /// length of one, two or four bytes.
+    type Form = usize;
+
+    fn write_length(out: &mut Vec<u8>, length: usize, form: Form, marks: (u8, u8, [u8; 3])) {
+        let (short, short_max, long) = marks;
+        let length = u32::try_from(length).unwrap();
+        let [.., high, low] = length.to_be_bytes();
+        match form % 4 {
+            0 if length <= u32::from(short_max) => out.push(short | low),
+            0 | 1 if length <= 255 && long[0] != 0 => out.extend([long[0], low]),
+            0..3 => out.extend([long[1], high, low]),
+            _ => {
+                out.push(long[2]);
+                out.extend(length.to_be_bytes());
+            }
+        }
+    }
+
+    fn write_text(out: &mut Vec<u8>, text: &str, form: Form) {
+        // Texts as bytes, too: what Python writes without `use_bin_type` is read so.
+        let marks = match form / 4 % 3 {
+            0 | 1 => (0xa0, 31, [0xd9, 0xda, 0xdb]),
+            _ => (0, 0, [0xc4, 0xc5, 0xc6]),
+        };
+        let form = if marks.1 == 0 { form % 3 + 1 } else { form };
+        write_length(out, text.len(), form, marks);
+        out.extend(text.bytes());
+    }
+
+    /// Packs a map of texts, the one map in it included, in forms that are drawn.
+    fn write(entries: &[(String, Entry)], forms: &mut dyn Iterator<Item = Form>) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut next = || forms.next().unwrap();
+        write_length(&mut out, entries.len(), next(), (0x80, 15, [0, 0xde, 0xdf]));
+        for (name, entry) in entries {
+            write_text(&mut out, name, next());
+            match entry {
+                Entry::Text(text) => write_text(&mut out, text, next()),
+                Entry::Inner(inner) => out.extend(write(inner, &mut next_of(&mut next))),
+            }
+        }
+        out
+    }
+
+    fn next_of<'a>(next: &'a mut dyn FnMut() -> Form) -> impl Iterator<Item = Form> + 'a {
+        std::iter::from_fn(move || Some(next()))
+    }
+
+    #[derive(Clone, Debug)]
+    enum Entry {
+        Text(String),
+        Inner(Vec<(String, Entry)>),
+    }
+
+    /// Entries in any order, beside others that mean nothing; of two with one
+    /// name either may be the one that counts.
+    fn shuffled(known: Vec<(String, Entry)>) -> impl Strategy<Value = Vec<(String, Entry)>> {
+        let name = prop_oneof![3 => "[a-z]{0,40}", 1 => "(enc|cmd|load|id|pub)"];
+        let value = prop_oneof![
+            "[a-z_]{0,300}",
+            Just("_auth".to_owned()),
+            Just("clear".to_owned())
+        ];
+        let other = (name, value).prop_map(|(name, text)| (name, Entry::Text(text)));
+        prop::collection::vec(other, 0..20).prop_flat_map(move |mut all| {
+            all.extend(known.clone());
+            Just(all).prop_shuffle()
+        })
+    }
+
+    fn texts(pairs: &[(&str, &str)]) -> Vec<(String, Entry)> {
+        let entry = |&(name, text): &(&str, &str)| (name.to_owned(), Entry::Text(text.to_owned()));
+        pairs.iter().map(entry).collect()
+    }
+
+    fn requests() -> impl Strategy<Value = Vec<(String, Entry)>> {
+        let cmd = prop_oneof![4 => Just("_auth"), 1 => Just("ping"), 1 => Just("publish")];
+        let load = cmd.prop_flat_map(|cmd| {
+            shuffled(texts(&[
+                ("cmd", cmd),
+                ("id", "web1"),
+                ("pub", "x"),
+                ("nonce", "n"),
+            ]))
+        });
+        load.prop_flat_map(|load| {
+            let mut known = texts(&[("enc", "clear")]);
+            known.push(("load".to_owned(), Entry::Inner(load)));
+            shuffled(known)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        /// However a request is written: who decodes it first hands it on to its
+        /// lane, or it is there; and what has no name twice is there at once.
+        #[test]
+        fn a_sign_in_ends_in_its_lane_however_it_is_packed(
+            request in requests(),
+            forms in prop::collection::vec(0..24_usize, 1..40),
+        ) {
+            let packed = write(&request, &mut forms.iter().copied().cycle());
+            let Ok(envelope) = RequestEnvelope::decode(&packed) else {
+                return Ok(());
+            };
+            let lane = lane_of_envelope(&envelope).or_else(|| match envelope {
+                RequestEnvelope::Clear { load, .. } => {
+                    let is_sign_in = load.get("cmd") == Some(&"_auth".into());
+                    let lane = lane_of_command(&ClearCommand::from_map(load).ok()?);
+                    assert_eq!(lane == Lane::SignIn, is_sign_in);
+                    Some(lane)
+                }
+                RequestEnvelope::Aes { .. } => None,
+            });
+            let names = |entries: &[(String, Entry)]| {
+                let mut names: Vec<String> = entries.iter().map(|(name, _)| name.clone()).collect();
+                names.sort_unstable();
+                names.windows(2).all(|pair| pair[0] != pair[1])
+            };
+            let inner = request.iter().find_map(|(_, entry)| match entry {
+                Entry::Inner(inner) => Some(inner),
+                Entry::Text(_) => None,
+            });
+            let is_plain = names(&request) && inner.is_some_and(|inner| names(inner));
+            if is_plain && let Some(lane) = lane {
+                let expected = if lane == Lane::SignIn { lane } else { Lane::General };
+                prop_assert_eq!(lane_of_packed(&packed), expected);
+            }
         }
     }
 

@@ -16,6 +16,7 @@ mod late;
 mod logged;
 mod modules;
 mod options;
+mod others;
 mod pillar;
 mod presence;
 mod requests;

@@ -6,12 +6,15 @@
 //! or the environment, and the helper ends in time.
 
 use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use thiserror::Error;
 
 use crate::limits::{PASSWORD_CHECK_TIME_MAX, PASSWORD_CHECKS_MAX};
@@ -54,11 +57,12 @@ pub enum PasswordError {
 /// When PAM cannot be asked.
 pub fn is_right(service: &str, user: &str, password: &str) -> Result<bool, PasswordError> {
     // The program that runs, also when its file was replaced meanwhile.
-    ask(Path::new("/proc/self/exe"), service, user, password)
+    let program = Path::new("/proc/self/exe");
+    ask(program, [service, user, password], PASSWORD_CHECK_TIME_MAX)
 }
 
-fn ask(program: &Path, service: &str, user: &str, password: &str) -> Result<bool, PasswordError> {
-    let parts = [service, user, password];
+fn ask(program: &Path, parts: [&str; 3], time_max: Duration) -> Result<bool, PasswordError> {
+    let [_, user, _] = parts;
     // A pipe takes the whole question, so that nothing waits for a helper that
     // does not read it.
     let bytes: usize = parts.iter().map(|part| part.len()).sum();
@@ -71,6 +75,8 @@ fn ask(program: &Path, service: &str, user: &str, password: &str) -> Result<bool
         .arg(FLAG)
         .env_clear()
         .current_dir("/")
+        // What modules start ends with it.
+        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -80,7 +86,7 @@ fn ask(program: &Path, service: &str, user: &str, password: &str) -> Result<bool
         Some(mut input) => input.write_all(parts.join("\0").as_bytes()),
         None => Ok(()),
     };
-    let code = wait(&mut child)?;
+    let code = wait(&mut child, time_max)?;
     asked.map_err(PasswordError::Helper)?;
     match code.and_then(|code| u8::try_from(code).ok()) {
         Some(RIGHT) => Ok(true),
@@ -102,15 +108,19 @@ fn ask(program: &Path, service: &str, user: &str, password: &str) -> Result<bool
     }
 }
 
-/// Waits for the helper; one that takes too long is ended.
-fn wait(child: &mut Child) -> Result<Option<i32>, PasswordError> {
+/// Waits for the helper; one that takes too long is ended, with what a module of
+/// PAM has started in it.
+fn wait(child: &mut Child, time_max: Duration) -> Result<Option<i32>, PasswordError> {
     const STEP: Duration = Duration::from_millis(5);
-    let until = Instant::now() + PASSWORD_CHECK_TIME_MAX;
+    let until = Instant::now() + time_max;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status.code()),
             Ok(None) if Instant::now() < until => thread::sleep(STEP),
             Ok(None) => {
+                if let Ok(group) = i32::try_from(child.id()) {
+                    let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+                }
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(PasswordError::Time);
@@ -183,12 +193,16 @@ mod tests {
     use super::*;
 
     fn asked(script: &str) -> Result<bool, PasswordError> {
+        asked_within(script, PASSWORD_CHECK_TIME_MAX)
+    }
+
+    fn asked_within(script: &str, time_max: Duration) -> Result<bool, PasswordError> {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("helper");
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
         loop {
-            match ask(&program, "login", "ali", "open sesame") {
+            match ask(&program, ["login", "ali", "open sesame"], time_max) {
                 // Another test's child still holds the script open for writing.
                 Err(PasswordError::Helper(error))
                     if error.kind() == io::ErrorKind::ExecutableFileBusy => {}
@@ -207,8 +221,31 @@ mod tests {
         assert_eq!(error.to_string(), "PAM cannot be used: no libpam");
         let error = asked("cat > /dev/null; kill -9 $$").unwrap_err();
         assert_eq!(error.to_string(), "PAM cannot be used: the helper died");
-        let nul = ask(Path::new("/bin/true"), "login", "a\0b", "x");
+        let true_ = Path::new("/bin/true");
+        let nul = ask(true_, ["login", "a\0b", "x"], PASSWORD_CHECK_TIME_MAX);
         assert!(matches!(nul, Err(PasswordError::Question)));
+    }
+
+    /// A module of PAM that hangs, perhaps in a program that it has started, lets
+    /// nobody in, and nothing of it is left.
+    #[test]
+    fn what_hangs_is_ended_with_all_that_it_has_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let pid = dir.path().join("pid");
+        let script = format!(
+            "sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait",
+            pid.display()
+        );
+        let asked = asked_within(&script, Duration::from_secs(2));
+        assert!(matches!(asked, Err(PasswordError::Time)), "{asked:?}");
+        let started = std::fs::read_to_string(&pid).unwrap();
+        let stat = format!("/proc/{}/stat", started.trim());
+        let until = Instant::now() + Duration::from_secs(30);
+        // One that nobody has waited for yet is over, too.
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            assert!(Instant::now() < until, "it goes on");
+            thread::yield_now();
+        }
     }
 
     /// As a directory that ignores case has them.
@@ -228,7 +265,8 @@ mod tests {
     fn what_a_pipe_does_not_take_is_not_asked() {
         let begun = Instant::now();
         let long = "x".repeat(100_000);
-        let asked = ask(Path::new("/bin/cat"), "login", "ali", &long);
+        let cat = Path::new("/bin/cat");
+        let asked = ask(cat, ["login", "ali", &long], PASSWORD_CHECK_TIME_MAX);
         assert!(matches!(asked, Err(PasswordError::Question)), "{asked:?}");
         assert!(begun.elapsed() < Duration::from_secs(10));
     }

@@ -79,7 +79,9 @@ fn has_pam() -> bool {
 /// other, for what the rules give; a locked account lets nobody in.
 #[test]
 fn a_user_of_the_machine_logs_in_with_pam() -> Result<()> {
-    if !have_root() || !have_programs(&["useradd", "userdel", "chpasswd", "usermod"]) || !has_pam()
+    if !have_root()
+        || !have_programs(&["useradd", "userdel", "chpasswd", "usermod", "passwd"])
+        || !has_pam()
     {
         return Ok(());
     }
@@ -110,6 +112,16 @@ fn a_user_of_the_machine_logs_in_with_pam() -> Result<()> {
     run("usermod", &["--lock", user], "")?;
     let refused = salt(user, PASSWORD, &["web1", "test.ping"])?.exit(1)?;
     assert_eq!(refused.stdout, "Authentication error occurred.\n");
+    // An account without a password lets nobody in with any, also where the service
+    // would (`nullok`).
+    run("usermod", &["--unlock", user], "")?;
+    run("passwd", &["--delete", user], "")?;
+    let rules = format!("auth required {MODULE} nullok\naccount required {MODULE}\n");
+    fs::write(&account.service, rules)?;
+    for password in [PASSWORD, "x", ""] {
+        let refused = salt(user, password, &["web1", "test.ping"])?.exit(1)?;
+        assert_eq!(refused.stdout, "Authentication error occurred.\n");
+    }
     let log = fs::read_to_string(master.dir().join("log"))?;
     ensure!(!log.contains(PASSWORD), "a password is in the log");
     Ok(())

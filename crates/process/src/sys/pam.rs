@@ -293,4 +293,41 @@ mod tests {
         assert!(!ask(&rules, "nobody", "wrong"));
         assert!(check("a\0b", "nobody", "x", None).is_err());
     }
+
+    /// A module may let in somebody else than the one who was asked for, as those
+    /// do that look names up in a directory: rights are those of the typed name.
+    #[test]
+    fn a_module_that_changes_the_name_lets_nobody_in() {
+        if !have_pam() || !halite_test_support::have_programs(&["cc"]) {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let (source, module) = (dir.path().join("rename.c"), dir.path().join("rename.so"));
+        let text = "int pam_set_item(void *, int, const void *);\n\
+                    int pam_sm_authenticate(void *pam, int flags, int count, const char **args)\n\
+                    { return pam_set_item(pam, 2, args[0]); }\n\
+                    int pam_sm_setcred(void *pam, int flags, int count, const char **args)\n\
+                    { return 0; }\n";
+        std::fs::write(&source, text).unwrap();
+        let mut compiler = crate::child::command("cc");
+        let compiler = compiler.args(["-shared", "-fPIC", "-o"]).arg(&module);
+        let done = compiler
+            .arg(&source)
+            .arg("-l:libpam.so.0")
+            .output()
+            .unwrap();
+        if !done.status.success() {
+            halite_test_support::not_run("cc builds no module of PAM");
+            return;
+        }
+        let rules = |name: &str| {
+            format!(
+                "auth required {} {name}\naccount required pam_permit.so\n",
+                module.display()
+            )
+        };
+        assert!(ask(&rules("nobody"), "nobody", "x"));
+        assert!(!ask(&rules("root"), "nobody", "x"));
+        assert!(!ask(&rules("NOBODY"), "nobody", "x"));
+    }
 }

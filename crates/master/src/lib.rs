@@ -17,6 +17,7 @@
 //! - `telemetry`: counts and statistics of requests, and what may be logged.
 //! - `functions`: the functions that the master runs itself.
 //! - `cluster`: the cluster that the master belongs to: files, links, grants.
+//! - `fuzzing`: what fuzzing does with what masters of a cluster tell each other.
 //! - `keys`: keys and sessions of minions, the master's own keys.
 //! - `jobs`: job ids, the job cache, and what is remembered of jobs.
 //! - `pillar_cache`: compiled pillars that are given again.
@@ -55,6 +56,8 @@ mod events;
 mod files;
 mod fleet;
 mod functions;
+#[doc(hidden)]
+pub mod fuzzing;
 mod handlers;
 mod jobs;
 mod keys;

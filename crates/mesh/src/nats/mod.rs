@@ -10,7 +10,7 @@
 //!
 //! No module here knows of the links.
 
-mod batch;
+pub(crate) mod batch;
 mod book;
 mod bus;
 mod connection;

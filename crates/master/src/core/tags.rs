@@ -6,9 +6,6 @@
 //! results of runners), nor fire what a reactor's pattern takes for another
 //! minion's. Other names, below `salt/` too, are the users' own.
 
-#[cfg(test)]
-mod fired;
-
 use halite_proto::shown::is_harmful;
 use halite_proto::{Jid, Map, MinionId, Value};
 

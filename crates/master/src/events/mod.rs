@@ -2,5 +2,7 @@
 //! for reactions.
 
 pub(crate) mod bus;
+#[cfg(test)]
+mod fired;
 pub(crate) mod minion_events;
 pub(crate) mod reactor_rules;

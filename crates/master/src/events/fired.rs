@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use halite_proto::MinionId;
 
-use super::minion_may_fire;
+use crate::core::tags::minion_may_fire;
 
 /// The programs that fire events on a master's bus.
 const PROGRAMS: [&str; 4] = ["master", "api", "cli", "client"];
@@ -30,7 +30,7 @@ fn sources(dir: &Path) -> Vec<PathBuf> {
         path.extension().is_some_and(|ext| ext == "rs")
             && !path.ends_with("tests.rs")
             && !path.ends_with("core/tags.rs")
-            && !path.ends_with("tags/fired.rs")
+            && !path.ends_with("events/fired.rs")
     };
     paths.flat_map(of).filter(is_one).collect()
 }

@@ -47,6 +47,9 @@ async fn job_for_all(master: &Master) -> ReturnJid {
     ReturnJid::Jid(Jid::parse(jid.and_then(Value::as_str).unwrap()).unwrap())
 }
 
+/// What makes one field of a return large.
+type Spoil = Box<dyn Fn(&mut JobReturn)>;
+
 /// Every field of a return that is kept counts, not its value alone.
 #[tokio::test]
 async fn every_field_of_a_return_takes_of_the_room_of_its_minion() {
@@ -59,7 +62,7 @@ async fn every_field_of_a_return_takes_of_the_room_of_its_minion() {
             successes,
         })
     };
-    let spoilt: [(&str, Box<dyn Fn(&mut JobReturn)>); 6] = [
+    let spoilt: [(&str, Spoil); 6] = [
         ("out", Box::new(|job| job.out = Some(large()))),
         ("user", Box::new(|job| job.user = Some(large()))),
         (

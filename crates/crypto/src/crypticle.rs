@@ -17,12 +17,14 @@ use crate::large;
 use crate::presence;
 use crate::random::{constant_time_eq, must, random_bytes};
 use crate::secret::Secret;
+use crate::stamp;
 
 const PREFIX: &[u8] = b"pickle::";
 const AES_KEY_BYTES: usize = 24;
 const HMAC_KEY_BYTES: usize = 32;
 const KEY_BYTES: usize = AES_KEY_BYTES + HMAC_KEY_BYTES;
-const BLOCK_BYTES: usize = 16;
+/// Bytes of a block, and of an IV.
+pub(crate) const BLOCK_BYTES: usize = 16;
 
 /// What is encrypted is hashed while the processor still has it at hand.
 const CACHED_BYTES: usize = 16 * 1024;
@@ -122,6 +124,8 @@ pub struct Crypticle {
     pub(crate) large_root: Secret<[u8; HMAC_BYTES]>,
     /// The key of proofs of presence.
     pub(crate) presence_root: Secret<[u8; HMAC_BYTES]>,
+    /// The key of stamps.
+    pub(crate) stamp_root: Secret<[u8; HMAC_BYTES]>,
 }
 
 impl Crypticle {
@@ -140,6 +144,7 @@ impl Crypticle {
             hmac: must(Hmac::new(hmac_key.expose())),
             large_root: large::root(bytes.expose()),
             presence_root: presence::root(bytes.expose()),
+            stamp_root: stamp::root(bytes.expose()),
         }
     }
 
@@ -161,7 +166,7 @@ impl Crypticle {
         BLOCK_BYTES + (plain / BLOCK_BYTES + 1) * BLOCK_BYTES + HMAC_BYTES
     }
 
-    fn seal_with_iv(
+    pub(crate) fn seal_with_iv(
         &self,
         head: &[u8],
         parts: &[&[u8]],

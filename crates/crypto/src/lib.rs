@@ -31,6 +31,7 @@ pub mod rsa;
 pub mod secret;
 pub mod serial;
 mod shared_secret;
+mod stamp;
 
 pub use algorithm::{EncAlgo, SigAlgo, UnknownAlgorithm};
 pub use broadcast::{BroadcastKey, BroadcastOpener, SHARED_KEY_BYTES};
@@ -45,3 +46,4 @@ pub use rsa::{PrivateKey, PublicKey};
 pub use secret::Secret;
 pub use serial::SerialGate;
 pub use shared_secret::SharedSecret;
+pub use stamp::Stamp;

@@ -21,6 +21,7 @@ use crate::link::ping;
 use crate::link::status::reports;
 use crate::link::task::{LinkInput, LinkOutput, LinkSettings, LinkTask};
 use crate::minion::{Master, Minion};
+use crate::records::gates::KeptGates;
 
 /// How long a master whose link is down may take to answer a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
@@ -36,10 +37,11 @@ pub struct Fleet {
 
 impl Fleet {
     /// Makes a link to each of the named masters; all are down.
-    pub fn new(
+    pub(crate) fn new(
         links: Vec<(String, LinkSettings)>,
         identity: &Arc<Identity>,
         trust: &Arc<TrustStore>,
+        gates: &Arc<KeptGates>,
     ) -> (Self, Vec<Master>) {
         let (to_minion, outputs) = mpsc::channel(LINK_INPUTS_MAX);
         let mut fleet = Self {
@@ -68,6 +70,7 @@ impl Fleet {
                 output,
                 session,
                 reporter,
+                Arc::clone(gates),
                 seed,
             );
             fleet.tasks.spawn(task.run().instrument(span));

@@ -5,8 +5,9 @@
 //!
 //! - `limits`: the bounds of everything that could grow.
 //! - `core`: decisions, without sockets, files or clocks.
+//! - `records`: what is on disk of the jobs that have begun, and of the
+//!   publications that have arrived.
 //! - `link`: the link to one master: its task, and sealed requests over it.
-//! - `records`: what is on disk of the jobs that have begun.
 //! - `minion`: what exists once per minion, and once per master.
 //! - `context`: the minion as the functions of a job see it.
 //! - `returners`: where returns go besides the masters.

@@ -24,9 +24,15 @@ pub const JOBS_WAITING_MAX: usize = 10_000;
 /// Functions of one job. One with more is answered with an error return.
 pub const FUNCTIONS_PER_JOB_MAX: usize = 256;
 
-/// Publish keys of one master whose numbers are remembered. The oldest is
-/// forgotten: what was published under it no longer opens.
-pub const PUBLISH_KEYS_MAX: usize = 16;
+/// Publish keys of one master whose numbers are remembered, and masters of a cluster
+/// with one key. What was used last is kept: what was published under a key of long
+/// ago no longer opens.
+pub const PUBLISH_KEYS_MAX: usize = 64;
+
+/// How far the clocks of a cluster's masters may differ; its masters refuse what is
+/// further ahead. What another one than that of the sign-in has published longer
+/// before it is not taken from the wire.
+pub const CLUSTER_CLOCKS_APART_MAX: Duration = Duration::from_secs(60);
 
 /// Publications of one link that wait for new credentials because they did not
 /// open with the present ones. The oldest is dropped.

@@ -34,6 +34,7 @@ use crate::minion::OwnFiles;
 use crate::minion::pace::Pace;
 use crate::minion::{CollectGrains, Minion};
 use crate::records::claims::Claims;
+use crate::records::gates::KeptGates;
 use crate::records::proc_files::ProcDir;
 
 /// Everything a minion needs to know to start; Salt's options where the names
@@ -211,7 +212,8 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
         .iter()
         .map(|(name, uri)| (name.clone(), link_settings(&setup, uri, &grains)))
         .collect();
-    let (fleet, masters) = Fleet::new(links, &identity, &trust);
+    let gates = Arc::new(KeptGates::open(&setup.cachedir));
+    let (fleet, masters) = Fleet::new(links, &identity, &trust, &gates);
     let seed = u64::from_le_bytes(random_bytes());
     let conductor = Conductor::new(masters.len(), setup.mode, seed);
     let own_files = OwnFiles::of(&setup.opts).map_err(StartError::Option)?;

@@ -10,8 +10,8 @@
 use std::sync::LazyLock;
 
 use halite_crypto::{
-    Crypticle, EncAlgo, HashType, PrivateKey, PublicKey, SigAlgo, SymmetricKey, fingerprint_path,
-    master_sign,
+    Crypticle, EncAlgo, HashType, PrivateKey, PublicKey, SigAlgo, Stamp, SymmetricKey,
+    fingerprint_path, master_sign,
 };
 use halite_minion::core::link::SignInFailure;
 use halite_minion::core::publication::{Gates, Opener, PublicationError};
@@ -19,6 +19,7 @@ use halite_minion::core::sign_in::{Attempt, Credentials, Identity, SignInError, 
 use halite_proto::auth::{AuthGrant, AuthRefusal, AuthReply, AuthRequest, SignedAuthReply};
 use halite_proto::key_changes::{self, KeyChange};
 use halite_proto::publish::{Publication, PublishLoad};
+use halite_proto::publisher::PublishedBefore;
 use halite_proto::{Jid, Map, MinionId, Nonce};
 
 static MINION: LazyLock<PrivateKey> = LazyLock::new(|| PrivateKey::generate(2048).unwrap());
@@ -389,11 +390,64 @@ fn a_recorded_publication_does_not_become_a_job_after_a_new_sign_in() {
     assert!(!is_replayed(&new, "new", 1, &mut gates));
     assert!(is_replayed(&old, "old", 4, &mut gates));
     // A Halite master says what it has published so far.
-    gates.raise("old", 9);
+    gates.raise("old", PublishedBefore::Serial(9), true);
     assert!(is_replayed(&old, "old", 9, &mut gates));
     assert!(!is_replayed(&old, "old", 10, &mut gates));
-    gates.raise("old", 3);
+    gates.raise("old", PublishedBefore::Serial(3), true);
     assert!(is_replayed(&old, "old", 7, &mut gates));
+}
+
+/// The masters of a cluster publish with one key, each by its own clock.
+#[test]
+fn what_a_cluster_published_before_a_sign_in_does_not_become_a_job() {
+    const SECOND: u64 = 1_000_000;
+    const SIGN_IN: u64 = 1_800_000_000 * SECOND;
+    let key = Crypticle::new(&SymmetricKey::generate());
+    let opener = Opener::new(&credentials(&key, "key"), false);
+    let recorded = |sealer, moment| {
+        let jid = Jid::parse("20261120141841939742").unwrap();
+        let load = PublishLoad::new("test.ping".into(), Vec::new(), "*".into(), "glob", jid);
+        let load = key.seal_stamped(&load.encode().unwrap(), Stamp { sealer, moment });
+        let (sig_algo, sig) = (None, None);
+        let publication = Publication {
+            load,
+            sig_algo,
+            sig,
+        };
+        publication.encode().unwrap()
+    };
+    let runs = |gates: &mut Gates, sealer, moment| {
+        let opened = opener.open(&recorded(sealer, moment), gates);
+        assert!(matches!(opened, Ok(_) | Err(PublicationError::Replayed)));
+        opened.is_ok()
+    };
+    let [of_sign_in, other] = [7, 8];
+    let before = PublishedBefore::Stamp {
+        sealer: of_sign_in,
+        moment: SIGN_IN,
+    };
+    // The master of the sign-in has said it, to the microsecond; the clock of another
+    // one may be behind.
+    let mut gates = Gates::default();
+    gates.raise("key", before, true);
+    assert!(!runs(&mut gates, of_sign_in, SIGN_IN));
+    assert!(runs(&mut gates, of_sign_in, SIGN_IN + 1));
+    assert!(!runs(&mut gates, other, SIGN_IN - 60 * SECOND));
+    assert!(runs(&mut gates, other, SIGN_IN - 59 * SECOND));
+    // What has passed of one says nothing of the others, and passes once.
+    assert!(!runs(&mut gates, other, SIGN_IN - 59 * SECOND));
+    assert!(runs(&mut gates, 9, SIGN_IN - 59 * SECOND));
+    // Many masters that come and go take no gate away that is used.
+    for sealer in 100..300 {
+        assert!(runs(&mut gates, sealer, SIGN_IN));
+        assert!(!runs(&mut gates, 99, SIGN_IN - 61 * SECOND));
+        assert!(!runs(&mut gates, of_sign_in, SIGN_IN));
+    }
+    // Who cannot ask for what it has missed takes it from other masters.
+    let mut gates = Gates::default();
+    gates.raise("key", before, false);
+    assert!(!runs(&mut gates, of_sign_in, SIGN_IN));
+    assert!(runs(&mut gates, other, SIGN_IN - 600 * SECOND));
 }
 
 #[test]

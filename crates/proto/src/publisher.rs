@@ -15,18 +15,71 @@ const NAME: &str = "publisher";
 /// The name of the number of the last publication.
 const SERIAL: &str = "serial";
 
-/// The number of the last publication under the publish key that the sign-in
-/// hands over, if the master says it: what has such a number, or a smaller one,
-/// was published before.
-pub fn published_before(extra: &Map) -> Option<u64> {
-    let serial = extra.get(FIELD)?.get(SERIAL)?.as_i64()?;
-    u64::try_from(serial).ok()
+/// The names of a master of a cluster among those that publish with its key, and of
+/// the moment of the sign-in.
+const SEALER: &str = "sealer";
+const MOMENT: &str = "moment";
+
+/// The name of the word that this master offers no missed jobs.
+const KEEPS_NO_JOBS: &str = "keeps_no_jobs";
+
+/// What was published under the publish key of a sign-in before it, as far as the
+/// master says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PublishedBefore {
+    /// What has this number or a smaller one.
+    Serial(u64),
+    /// In a cluster, whose masters publish with one key: what this one has stamped
+    /// until this moment, and what others have stamped long before it.
+    Stamp {
+        /// The master, among those with this key.
+        sealer: u32,
+        /// The moment, in microseconds by its clock.
+        moment: u64,
+    },
+}
+
+impl PublishedBefore {
+    /// What a master says in the sign-in.
+    pub fn of(extra: &Map) -> Option<Self> {
+        let field = extra.get(FIELD)?;
+        let number = |name| field.get(name).and_then(Value::as_i64);
+        let serial = number(SERIAL).and_then(|serial| u64::try_from(serial).ok());
+        serial.map(Self::Serial).or_else(|| {
+            Some(Self::Stamp {
+                sealer: u32::try_from(number(SEALER)?).ok()?,
+                moment: u64::try_from(number(MOMENT)?).ok()?,
+            })
+        })
+    }
+
+    /// Says so, beside the capabilities.
+    pub fn add_to(self, extra: &mut Map) {
+        let Some(Value::Map(field)) = extra.get_mut(FIELD) else {
+            return;
+        };
+        match self {
+            Self::Serial(serial) => {
+                field.insert(SERIAL, serial);
+            }
+            Self::Stamp { sealer, moment } => {
+                field.insert(SEALER, u64::from(sealer));
+                field.insert(MOMENT, moment);
+            }
+        }
+    }
+}
+
+/// Whether a master has said that whoever misses a job cannot ask for it.
+pub fn keeps_no_jobs(extra: &Map) -> bool {
+    let said = extra.get(FIELD).and_then(|field| field.get(KEEPS_NO_JOBS));
+    said.is_some_and(Value::is_true)
 }
 
 /// Says so, beside the capabilities.
-pub fn add_published_before(extra: &mut Map, serial: u64) {
+pub fn add_keeps_no_jobs(extra: &mut Map) {
     if let Some(Value::Map(field)) = extra.get_mut(FIELD) {
-        field.insert(SERIAL, serial);
+        field.insert(KEEPS_NO_JOBS, true);
     }
 }
 
@@ -102,14 +155,32 @@ mod tests {
         id.add_to(&mut extra);
         assert_eq!(PublisherId::of(&extra), Some(id));
         assert_eq!(Capabilities::of(&extra), Capabilities::OURS);
-        assert_eq!(published_before(&extra), None);
-        add_published_before(&mut extra, 7);
-        assert_eq!(published_before(&extra), Some(7));
         let mut salt = Map::new();
         id.add_to(&mut salt);
         assert!(salt.is_empty());
         for rubbish in ["", "12", "+000000000123456", "00000000000000zz"] {
             assert_eq!(PublisherId::parse(rubbish), None, "{rubbish}");
+        }
+    }
+
+    #[test]
+    fn a_master_says_what_was_published_before() {
+        let stamp = PublishedBefore::Stamp {
+            sealer: u32::MAX,
+            moment: 1_800_000_000_123_456,
+        };
+        for before in [PublishedBefore::Serial(7), stamp] {
+            let mut extra = Capabilities::OURS.to_extra();
+            assert_eq!(PublishedBefore::of(&extra), None);
+            before.add_to(&mut extra);
+            assert_eq!(PublishedBefore::of(&extra), Some(before));
+            assert_eq!(Capabilities::of(&extra), Capabilities::OURS);
+            assert!(!keeps_no_jobs(&extra));
+            add_keeps_no_jobs(&mut extra);
+            assert!(keeps_no_jobs(&extra));
+            let mut salt = Map::new();
+            before.add_to(&mut salt);
+            assert!(salt.is_empty());
         }
     }
 

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use halite_crypto::{Crypticle, EncAlgo, Opened, PrivateKey, PublicKey, SigAlgo, SymmetricKey};
+use halite_crypto::{
+    Crypticle, EncAlgo, Opened, PrivateKey, PublicKey, SigAlgo, Stamp, SymmetricKey,
+};
 
 use crate::net::Address;
 use crate::wait::{START, until};
@@ -41,6 +43,8 @@ impl std::fmt::Debug for Shared {
 
 #[derive(Default)]
 struct State {
+    /// What a grant says beside what Salt's do.
+    said: Option<Item>,
     minions: HashMap<String, Known>,
     subscribers: Vec<Connection>,
     requests: Vec<Item>,
@@ -96,6 +100,11 @@ impl StandInMaster {
         Ok(Self { shared, address })
     }
 
+    /// From now on grants say this beside what Salt's do, as those of Halite's masters.
+    pub fn say(&self, said: Item) {
+        self.shared.lock().said = Some(said);
+    }
+
     /// Where requests come in: what a minion has as its master.
     pub fn address(&self) -> SocketAddr {
         self.address.request()
@@ -129,6 +138,12 @@ impl StandInMaster {
         Crypticle::new(&self.shared.publish_key).seal(&load.pack(), None)
     }
 
+    /// The same as the masters of a cluster do: `sealer` is one of them.
+    pub fn seal_stamped(&self, load: &Item, sealer: u32, moment: u64) -> Vec<u8> {
+        let stamp = Stamp { sealer, moment };
+        Crypticle::new(&self.shared.publish_key).seal_stamped(&load.pack(), stamp)
+    }
+
     /// The publication that carries sealed bytes, signed with `key` or with
     /// the master's.
     pub fn publication(&self, sealed: &[u8], key: Option<&PrivateKey>) -> Result<Item> {
@@ -155,6 +170,11 @@ impl StandInMaster {
     /// Cuts the connections of all subscribers.
     pub fn cut_off(&self) {
         self.shared.lock().subscribers.clear();
+    }
+
+    /// Forgets the requests that have come so far.
+    pub fn forget_requests(&self) {
+        self.shared.lock().requests.clear();
     }
 
     /// Waits until a minion has subscribed again.
@@ -258,6 +278,8 @@ impl Shared {
                 load.get("nonce").cloned().unwrap_or(Item::Nil),
             ),
         ]);
+        let said = self.lock().said.clone();
+        entries.extend(said.map(|said| (Item::from("halite"), said)));
         let packed = Item::Map(entries).pack();
         let sig = self.key.sign(SigAlgo::Pkcs1v15Sha1, &packed)?;
         let known = Known {

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, ensure};
 use halite_crypto::PrivateKey;
@@ -42,6 +43,15 @@ impl Target {
         })
     }
 
+    /// Another process of the minion.
+    fn restart(&mut self) -> Result<()> {
+        self.minion.stop()?;
+        self.master.cut_off();
+        self.master.forget_requests();
+        self.minion.start()?;
+        self.master.wait_ready()
+    }
+
     /// A command that leaves a line with `word`.
     fn load(&mut self, word: &str) -> Item {
         self.serial += 1;
@@ -59,6 +69,13 @@ impl Target {
             ("user", Item::from("root")),
             ("serial", Item::from(self.serial)),
         ])
+    }
+
+    /// The frame of a command that a master of a cluster has published.
+    fn stamped(&mut self, word: &str, sealer: u32, moment: u64) -> Result<Vec<u8>> {
+        let load = without(&self.load(word), "serial");
+        let sealed = self.master.seal_stamped(&load, sealer, moment);
+        Ok(self.master.publication(&sealed, None)?.pack())
     }
 
     /// The next good publication runs, and nothing else has run meanwhile.
@@ -113,6 +130,77 @@ fn what_was_recorded_before_a_reconnect_is_not_run_after_it() -> Result<()> {
     target.check_only_runs(&[])?;
     target.master.cut_off();
     target.master.wait_subscriber()?;
+    target.master.publish_raw(&recorded);
+    target.check_only_runs(&[])
+}
+
+/// What was published last while the minion was cut off has a larger number than
+/// anything that has come. A master of Halite says in the sign-in what it has
+/// published, also one that keeps no jobs for those that missed them.
+#[test]
+fn what_was_published_last_before_a_sign_in_is_not_run_after_it() -> Result<()> {
+    for keeps_no_jobs in [false, true] {
+        let mut target = Target::start(&[])?;
+        target.check_only_runs(&[])?;
+        let recorded = target.load("recorded");
+        let recorded = target.master.seal(&recorded);
+        let recorded = target.master.publication(&recorded, None)?.pack();
+        target.master.say(Item::map([
+            ("serial", Item::from(target.serial)),
+            ("keeps_no_jobs", Item::Bool(keeps_no_jobs)),
+        ]));
+        target.master.cut_off();
+        target.master.wait_subscriber()?;
+        target.master.publish_raw(&recorded);
+        target.check_only_runs(&[])?;
+    }
+    Ok(())
+}
+
+/// The masters of a cluster publish with one key and no numbers: the seal says which
+/// of them has published, and when.
+#[test]
+fn what_a_cluster_published_before_a_sign_in_is_not_run_after_it() -> Result<()> {
+    const SECOND: u64 = 1_000_000;
+    let mut target = Target::start(&[])?;
+    target.check_only_runs(&[])?;
+    let sign_in = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let sign_in = u64::try_from(sign_in.as_micros())?;
+    let [of_sign_in, other] = [1, 2];
+    target.master.say(Item::map([
+        ("sealer", Item::from(i64::from(of_sign_in))),
+        ("moment", Item::from(i64::try_from(sign_in)?)),
+    ]));
+    let recorded = [
+        target.stamped("recorded", of_sign_in, sign_in)?,
+        target.stamped("recorded", other, sign_in - 61 * SECOND)?,
+    ];
+    target.master.cut_off();
+    target.master.wait_subscriber()?;
+    // Its clock is behind that of the sign-in's master.
+    let new = target.stamped("new", other, sign_in - 59 * SECOND)?;
+    for frame in recorded.iter().chain([&new]) {
+        target.master.publish_raw(frame);
+    }
+    target.check_only_runs(&["new"])?;
+    // A new process of the minion signs in at a master that does not say it.
+    target.master.say(Item::map([]));
+    target.restart()?;
+    for frame in recorded.iter().chain([&new]) {
+        target.master.publish_raw(frame);
+    }
+    target.check_only_runs(&[])
+}
+
+/// Nothing but the numbers that have come tells what a master of Salt has published.
+#[test]
+fn what_is_older_than_what_has_come_is_not_run_after_a_restart() -> Result<()> {
+    let mut target = Target::start(&[])?;
+    let recorded = target.load("recorded");
+    let recorded = target.master.seal(&recorded);
+    let recorded = target.master.publication(&recorded, None)?.pack();
+    target.check_only_runs(&[])?;
+    target.restart()?;
     target.master.publish_raw(&recorded);
     target.check_only_runs(&[])
 }

@@ -12,7 +12,8 @@ use halite_proto::auth::{
     AuthAnswer, AuthGrant, AuthRefusal, AuthReply, AuthRequest, SignedAuthReply,
 };
 use halite_proto::clear::AuthBadId;
-use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, key_changes, publisher};
+use halite_proto::publisher::{PublishedBefore, add_keeps_no_jobs};
+use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, key_changes};
 use halite_transport::fleet::Origin;
 use thiserror::Error;
 
@@ -165,7 +166,7 @@ impl<'a> SignIn<'a> {
         let accepted = accepted.ok_or(SignInError::KeyGone)?;
         let capabilities = Capabilities::of(&self.request.extra);
         let session = keys.sessions.sign_in(id, &accepted, now_s())?;
-        let (publish_key, serial) = publisher.key_and_serial();
+        let (publish_key, last) = publisher.key_and_last();
         let sealed = |text: &str| key.encrypt(enc_algo, text.as_bytes());
         let (token, trusts_another) = match self.token(key, enc_algo)? {
             Token::None => (None, false),
@@ -185,7 +186,7 @@ impl<'a> SignIn<'a> {
             extra: match capabilities == Capabilities::default() {
                 // A minion of Salt is told nothing that it would not know.
                 true => Map::new(),
-                false => self.extra(trusts_another, serial),
+                false => self.extra(trusts_another, last),
             },
         };
         self.sign(AuthReply::Accepted(Box::new(grant)))
@@ -193,7 +194,7 @@ impl<'a> SignIn<'a> {
 
     /// What a minion of ours is told. What was published before it asks for; one
     /// that trusts another key hears which keys this master had.
-    fn extra(&self, trusts_another: bool, serial: Option<u64>) -> Map {
+    fn extra(&self, trusts_another: bool, before: PublishedBefore) -> Map {
         let keys = self.parts.keys;
         let capabilities = Capabilities {
             commits: self.parts.files.server.has_repositories(),
@@ -203,8 +204,9 @@ impl<'a> SignIn<'a> {
         let every = self.parts.fleet.attendance.sign_every(wanted);
         let mut extra = capabilities.to_reply(keys.sessions.number_sign_in(), every);
         self.parts.jobs.publisher.add_to(&mut extra);
-        if let Some(serial) = serial.filter(|_| self.parts.jobs.missed.is_on()) {
-            publisher::add_published_before(&mut extra, serial);
+        before.add_to(&mut extra);
+        if !self.parts.jobs.missed.is_on() {
+            add_keeps_no_jobs(&mut extra);
         }
         let changes = keys.identity.changes();
         if trusts_another && !changes.is_empty() {

@@ -2,18 +2,23 @@
 //! numbered, signed.
 //!
 //! Invariant: the numbers under one key rise in the order in which the
-//! publications leave; minions drop whatever does not.
+//! publications leave; minions drop whatever does not. The masters of a cluster
+//! publish with one key, and number nothing: Salt's minions would compare the numbers
+//! of one with those of another. There the seal has a stamp, of which Salt's minions
+//! see nothing, and the stamps of each master rise.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use halite_crypto::{Crypticle, KeyError, PrivateKey, SymmetricKey};
+use halite_crypto::{Crypticle, KeyError, PrivateKey, Stamp, SymmetricKey, random_bytes};
 use halite_proto::msgpack::{Packing, pack_map};
 use halite_proto::publish::{Publication, PublishLoad};
+use halite_proto::publisher::PublishedBefore;
 use halite_proto::{MinionId, PackError};
 use halite_transport::fleet::{Audience, PublishPort};
 use thiserror::Error;
 
 use super::settings::PublishingSettings;
+use crate::clock::now_micros;
 
 /// The key of publications, with the master's mark on it.
 pub(crate) struct PublishKey {
@@ -52,13 +57,22 @@ pub(crate) struct Publisher {
     port: PublishPort,
     master: PrivateKey,
     settings: PublishingSettings,
-    /// Publications have numbers. Those of a cluster have none: they reach a
-    /// minion by several masters.
-    is_numbered: bool,
     key: RwLock<Arc<PublishKey>>,
-    /// The last number under the key. Held while a publication is made and
-    /// sent, and while the key changes.
-    serial: Mutex<u64>,
+    /// Held while a publication is made and sent, and while the key changes.
+    last: Mutex<PublishedBefore>,
+}
+
+/// The publication after others, and the stamp of its seal if it is of a cluster.
+fn after(last: PublishedBefore) -> (PublishedBefore, Option<Stamp>) {
+    match last {
+        PublishedBefore::Serial(serial) => (PublishedBefore::Serial(serial + 1), None),
+        PublishedBefore::Stamp { sealer, moment } => {
+            // The clock may have been set back.
+            let moment = now_micros().max(moment + 1);
+            let last = PublishedBefore::Stamp { sealer, moment };
+            (last, Some(Stamp { sealer, moment }))
+        }
+    }
 }
 
 impl Publisher {
@@ -73,12 +87,17 @@ impl Publisher {
         settings: PublishingSettings,
         shared: Option<SymmetricKey>,
     ) -> Result<Self, KeyError> {
-        let is_numbered = shared.is_none();
+        let last = match &shared {
+            None => PublishedBefore::Serial(0),
+            Some(_) => PublishedBefore::Stamp {
+                sealer: u32::from_le_bytes(random_bytes()),
+                moment: 0,
+            },
+        };
         let key = shared.unwrap_or_else(SymmetricKey::generate);
         Ok(Self {
             key: RwLock::new(Arc::new(PublishKey::of(key, &master)?)),
-            is_numbered,
-            serial: Mutex::new(0),
+            last: Mutex::new(last),
             port,
             master,
             settings,
@@ -90,11 +109,14 @@ impl Publisher {
         Arc::clone(&self.key.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The key that holds now, and the number of the last publication under it, if
-    /// they have any.
-    pub(crate) fn key_and_serial(&self) -> (Arc<PublishKey>, Option<u64>) {
-        let serial = self.serial.lock().unwrap_or_else(PoisonError::into_inner);
-        (self.key(), self.is_numbered.then_some(*serial))
+    /// The key that holds now, and what was published under it: nothing that follows
+    /// is taken for it.
+    pub(crate) fn key_and_last(&self) -> (Arc<PublishKey>, PublishedBefore) {
+        let mut last = self.last();
+        if matches!(*last, PublishedBefore::Stamp { .. }) {
+            (*last, _) = after(*last);
+        }
+        (self.key(), *last)
     }
 
     /// Makes a new publish key: minions that are not accepted any more cannot
@@ -111,15 +133,21 @@ impl Publisher {
     /// # Errors
     /// When the master's key cannot sign; the old key then stays.
     pub(crate) fn adopt(&self, key: SymmetricKey) -> Result<(), KeyError> {
-        let mut serial = self.serial.lock().unwrap_or_else(PoisonError::into_inner);
-        self.renew_key(key, &mut serial)
+        let mut last = self.last();
+        self.renew_key(key, &mut last)
     }
 
-    fn renew_key(&self, key: SymmetricKey, serial: &mut u64) -> Result<(), KeyError> {
+    fn renew_key(&self, key: SymmetricKey, last: &mut PublishedBefore) -> Result<(), KeyError> {
         let key = Arc::new(PublishKey::of(key, &self.master)?);
         *self.key.write().unwrap_or_else(PoisonError::into_inner) = key;
-        *serial = 0;
+        if let PublishedBefore::Serial(serial) = last {
+            *serial = 0;
+        }
         Ok(())
+    }
+
+    fn last(&self) -> MutexGuard<'_, PublishedBefore> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Publishes a load that was resolved to `minions`.
@@ -146,15 +174,22 @@ impl Publisher {
 
     fn send(&self, load: &PublishLoad, audience: Audience<'_>) -> Result<(), PublishFailed> {
         let mut load = load.to_map();
-        let mut serial = self.serial.lock().unwrap_or_else(PoisonError::into_inner);
-        if *serial == u64::MAX {
-            self.renew_key(SymmetricKey::generate(), &mut serial)?;
+        let mut last = self.last();
+        if *last == PublishedBefore::Serial(u64::MAX) {
+            self.renew_key(SymmetricKey::generate(), &mut last)?;
         }
-        if self.is_numbered {
-            load.insert("serial", *serial + 1);
+        let (next, stamp) = after(*last);
+        if let PublishedBefore::Serial(serial) = next {
+            load.insert("serial", serial);
         }
         let packed = pack_map(&load, Packing::Wire)?;
-        let sealed = self.key().crypticle.seal(&packed, None);
+        let crypticle = &self.key().crypticle;
+        let sealed = match stamp {
+            Some(stamp) => crypticle.seal_stamped(&packed, stamp),
+            None => crypticle.seal(&packed, None),
+        };
+        // A stamp is used once, whatever becomes of what has it.
+        *last = next;
         let (sig_algo, sig) = match self.settings.signing {
             Some(algorithm) => (
                 Some(algorithm.name().to_owned()),
@@ -168,7 +203,6 @@ impl Publisher {
             sig,
         }
         .encode()?;
-        *serial += u64::from(self.is_numbered);
         self.port.publish(audience, &payload);
         Ok(())
     }

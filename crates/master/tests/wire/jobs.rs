@@ -7,7 +7,7 @@ use std::time::Duration;
 use halite_crypto::{Crypticle, Opened, SigAlgo};
 use halite_proto::clear::PublishReply;
 use halite_proto::publish::{Publication, PublishLoad};
-use halite_proto::publisher::published_before;
+use halite_proto::publisher::{PublishedBefore, keeps_no_jobs};
 use halite_proto::request::MinionRequest;
 use halite_proto::{Capabilities, Map, Refusal, Value};
 use halite_transport::fleet::{SubscribeOptions, Subscriber, SubscriberEvent};
@@ -115,20 +115,26 @@ async fn a_job_reaches_minions_sealed_signed_and_numbered() {
 }
 
 /// What was published before a minion signs in does not count when it comes over
-/// the wire afterwards: somebody may have recorded it.
+/// the wire afterwards: somebody may have recorded it. That holds whether missed jobs
+/// can be asked for or not.
 #[tokio::test]
 async fn a_sign_in_says_what_was_published_before() {
-    let master = Master::start("");
-    let mut minion = Minion::signed_in(&master, "web1").await;
-    assert!(minion.grant.as_ref().unwrap().extra.is_empty(), "as Salt's");
-    for published in 0..3 {
-        let mut request = minion.auth_request();
-        request.extra = Capabilities::OURS.to_extra();
-        minion.sign_in_with(request).await;
-        let said = &minion.grant.as_ref().unwrap().extra;
-        assert_eq!(published_before(said), Some(published));
-        let reply = ask(&master, publish(&master, "*", "glob")).await;
-        assert!(matches!(reply, PublishReply::Accepted { .. }), "{reply:?}");
+    for (options, keeps_none) in [("", false), ("job_replay_window: 0", true)] {
+        let master = Master::start(options);
+        let mut minion = Minion::signed_in(&master, "web1").await;
+        assert!(minion.grant.as_ref().unwrap().extra.is_empty(), "as Salt's");
+        for published in 0..3 {
+            let mut request = minion.auth_request();
+            request.extra = Capabilities::OURS.to_extra();
+            minion.sign_in_with(request).await;
+            let said = &minion.grant.as_ref().unwrap().extra;
+            let before = PublishedBefore::Serial(published);
+            assert_eq!(PublishedBefore::of(said), Some(before));
+            assert_eq!(keeps_no_jobs(said), keeps_none);
+            let reply = ask(&master, publish(&master, "*", "glob")).await;
+            assert!(matches!(reply, PublishReply::Accepted { .. }), "{reply:?}");
+        }
+        master.stop().await;
     }
 }
 

@@ -6,15 +6,16 @@
 
 use std::collections::VecDeque;
 
-use halite_crypto::{Crypticle, Opened, PublicKey, SerialGate, SigAlgo};
+use halite_crypto::{Crypticle, Opened, PublicKey, SerialGate, SigAlgo, Stamp};
 
 use halite_proto::publish::{Publication, PublishLoad};
+use halite_proto::publisher::PublishedBefore;
 use halite_proto::{MessageError, PublisherId, UnpackError, Value, msgpack};
 use thiserror::Error;
 
 use super::origin::{JobKey, JobName, Origin};
 use super::sign_in::Credentials;
-use crate::limits::PUBLISH_KEYS_MAX;
+use crate::limits::{CLUSTER_CLOCKS_APART_MAX, PUBLISH_KEYS_MAX};
 
 /// A publication that the master has made, and that is new.
 #[derive(Debug)]
@@ -105,34 +106,73 @@ pub struct Opener {
 
 /// The publish keys of one master whose numbers are remembered, by their hashes.
 ///
-/// Invariant: no publication passes twice, nor after a later one, however often
-/// the minion signs in meanwhile.
-#[derive(Debug, Default)]
+/// The masters of a cluster publish with one key, each by its own clock: there each
+/// of them has a gate, and the key's own is for all of them.
+///
+/// Invariant: no publication passes twice, nor after a later one of the same master,
+/// however often the minion signs in or starts meanwhile.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Gates {
-    /// The key that was used first at the front.
+    /// What was used last at the back.
     of_keys: VecDeque<(String, SerialGate)>,
 }
 
 impl Gates {
-    /// Closes the gate of a key for what was published before a sign-in.
-    pub fn raise(&mut self, key_hash: &str, serial: u64) {
-        if let Some(gate) = self.of(key_hash) {
-            gate.raise(serial);
+    /// Closes the gates of a key for what was published before a sign-in. `others`
+    /// says whether for what other masters of a cluster have published, too.
+    pub fn raise(&mut self, key_hash: &str, before: PublishedBefore, others: bool) {
+        match before {
+            PublishedBefore::Serial(serial) => self.of(key_hash).raise(serial),
+            PublishedBefore::Stamp { sealer, moment } => {
+                self.of(&of_sealer(key_hash, sealer)).raise(moment);
+                if others {
+                    // Their clocks may be behind.
+                    let apart = u64::try_from(CLUSTER_CLOCKS_APART_MAX.as_micros());
+                    let moment = moment.saturating_sub(apart.unwrap_or(u64::MAX));
+                    self.of(key_hash).raise(moment);
+                }
+            }
         }
     }
 
-    fn of(&mut self, key_hash: &str) -> Option<&mut SerialGate> {
-        let known = self.of_keys.iter().position(|(known, _)| known == key_hash);
-        if known.is_none() {
-            if self.of_keys.len() >= PUBLISH_KEYS_MAX {
-                self.of_keys.pop_front();
+    /// Whether a publication may pass; its number is remembered if so. One that has
+    /// neither number nor stamp always passes, as with Salt.
+    fn admit(&mut self, key_hash: &str, serial: Option<u64>, stamp: Option<Stamp>) -> bool {
+        match (serial, stamp) {
+            (Some(serial), _) => self.of(key_hash).admit(Some(serial)),
+            (None, Some(Stamp { sealer, moment })) => {
+                moment > self.of(key_hash).last()
+                    && self.of(&of_sealer(key_hash, sealer)).admit(Some(moment))
             }
-            self.of_keys
-                .push_back((key_hash.to_owned(), SerialGate::new()));
+            (None, None) => true,
         }
-        let at = known.unwrap_or(self.of_keys.len() - 1);
-        self.of_keys.get_mut(at).map(|(_, gate)| gate)
     }
+
+    /// What is remembered, for the disk: names, and the last number of each.
+    pub fn remembered(&self) -> impl Iterator<Item = (&str, u64)> {
+        let gates = self.of_keys.iter();
+        gates.map(|(name, gate)| (name.as_str(), gate.last()))
+    }
+
+    /// Remembers what was read from the disk.
+    pub fn remember(&mut self, name: &str, last: u64) {
+        self.of(name).raise(last);
+    }
+
+    fn of(&mut self, name: &str) -> &mut SerialGate {
+        let known = self.of_keys.iter().position(|(known, _)| known == name);
+        let gate = known.and_then(|at| self.of_keys.remove(at));
+        if self.of_keys.len() >= PUBLISH_KEYS_MAX {
+            self.of_keys.pop_front();
+        }
+        let gate = gate.unwrap_or_else(|| (name.to_owned(), SerialGate::new()));
+        &mut self.of_keys.push_back_mut(gate).1
+    }
+}
+
+/// The name of the gate of one master of a cluster.
+fn of_sealer(key_hash: &str, sealer: u32) -> String {
+    format!("{key_hash}/{sealer:08x}")
 }
 
 impl Opener {
@@ -178,8 +218,9 @@ impl Opener {
         };
         let mut load = PublishLoad::from_map(map).map_err(PublicationError::NotAJob)?;
         // It numbers the publication, and is no part of the job.
-        let gate = gates.of(&self.key_hash);
-        if !gate.is_some_and(|gate| gate.admit(load.serial.take())) {
+        let serial = load.serial.take();
+        let stamp = self.publish.stamp(&publication.load);
+        if !gates.admit(&self.key_hash, serial, stamp) {
             return Err(PublicationError::Replayed);
         }
         Ok(Verified {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use halite_proto::publisher::published_before;
+use halite_proto::publisher::{PublishedBefore, keeps_no_jobs};
 use halite_proto::{Capabilities, Map, MasterUri, SignOfLife};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{
@@ -24,6 +24,7 @@ use crate::core::link::{Input, Link, LinkTiming, Notice, Output};
 use crate::core::publication::{Gates, Opener, PublicationError, Verified};
 use crate::core::sign_in::{Credentials, Identity, chain};
 use crate::limits::PUBLICATIONS_HELD_MAX;
+use crate::records::gates::KeptGates;
 
 /// What a link's task can be told.
 pub enum LinkInput {
@@ -109,6 +110,7 @@ pub(crate) struct LinkTask {
     subscriber: Option<Subscriber>,
     opener: Option<Opener>,
     gates: Gates,
+    kept_gates: Arc<KeptGates>,
     requester: Option<Requester>,
     held: VecDeque<Vec<u8>>,
     /// Signs of life that were said, over all subscriptions.
@@ -128,8 +130,10 @@ impl LinkTask {
         outputs: mpsc::Sender<LinkOutput>,
         session: watch::Sender<Option<Session>>,
         reporter: Reporter,
+        kept_gates: Arc<KeptGates>,
         seed: u64,
     ) -> Self {
+        let gates = kept_gates.earlier(&settings.uri);
         let link = Link::new(settings.timing.clone(), seed);
         Self {
             settings,
@@ -143,7 +147,8 @@ impl LinkTask {
             link,
             subscriber: None,
             opener: None,
-            gates: Gates::default(),
+            gates,
+            kept_gates,
             requester: None,
             held: VecDeque::new(),
             signs_said: Arc::default(),
@@ -263,12 +268,15 @@ impl LinkTask {
         let publish_port = credentials.publish_port;
         self.opener = Some(Opener::new(&credentials, self.settings.signature_required));
         // What was published before is asked for, not taken from the wire: it may
-        // have been recorded there.
-        let before = published_before(&credentials.extra);
-        if let Some(serial) = before {
-            self.gates.raise(&credentials.publish_hash, serial);
-        }
+        // have been recorded there. Who cannot ask takes what is under way through a
+        // subscription that stands.
         let was_ready = self.link.is_ready();
+        let can_ask = !keeps_no_jobs(&credentials.extra);
+        let before = PublishedBefore::of(&credentials.extra).filter(|_| can_ask || !was_ready);
+        if let Some(before) = before {
+            self.gates.raise(&credentials.publish_hash, before, can_ask);
+            self.keep_gates();
+        }
         self.link.handle(now, Input::SignedIn { publish_port });
         self.requester = Some(requester.clone());
         self.session.send_replace(Some(Session {
@@ -309,7 +317,10 @@ impl LinkTask {
             return;
         };
         match opener.open(&payload, &mut self.gates) {
-            Ok(job) => self.tell(LinkOutput::Job(job)).await,
+            Ok(job) => {
+                self.keep_gates();
+                self.tell(LinkOutput::Job(job)).await;
+            }
             Err(PublicationError::NotAuthentic) if hold => {
                 debug!("a publication does not open, signing in again");
                 if self.held.len() >= PUBLICATIONS_HELD_MAX {
@@ -405,6 +416,14 @@ impl LinkTask {
             let session = paced.borrow();
             Capabilities::sign_every_of(&session.as_ref()?.credentials.extra)
         })
+    }
+
+    /// The gates outlive the process. `salt-call` hears no publications, and leaves
+    /// the daemon's file alone.
+    fn keep_gates(&self) {
+        if self.settings.timing.subscribes {
+            self.kept_gates.keep(&self.settings.uri, &self.gates);
+        }
     }
 
     async fn tell(&self, output: LinkOutput) {

@@ -37,7 +37,7 @@ pub struct Fleet {
 
 impl Fleet {
     /// Makes a link to each of the named masters; all are down.
-    pub(crate) fn new(
+    pub fn new(
         links: Vec<(String, LinkSettings)>,
         identity: &Arc<Identity>,
         trust: &Arc<TrustStore>,

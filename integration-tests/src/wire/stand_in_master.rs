@@ -138,10 +138,11 @@ impl StandInMaster {
         Crypticle::new(&self.shared.publish_key).seal(&load.pack(), None)
     }
 
-    /// The same as the masters of a cluster do: `sealer` is one of them.
-    pub fn seal_stamped(&self, load: &Item, sealer: u32, moment: u64) -> Vec<u8> {
+    /// The frame of what a master of a cluster, who is `sealer`, has published.
+    pub fn stamped(&self, load: &Item, sealer: u32, moment: u64) -> Result<Vec<u8>> {
         let stamp = Stamp { sealer, moment };
-        Crypticle::new(&self.shared.publish_key).seal_stamped(&load.pack(), stamp)
+        let sealed = Crypticle::new(&self.shared.publish_key).seal_stamped(&load.pack(), stamp);
+        Ok(self.publication(&sealed, None)?.pack())
     }
 
     /// The publication that carries sealed bytes, signed with `key` or with

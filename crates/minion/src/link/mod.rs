@@ -6,6 +6,7 @@
 pub mod channel;
 pub(crate) mod failover;
 mod signing_in;
+mod signs;
 pub(crate) mod status;
 pub(crate) mod task;
 mod trust_store;

@@ -4,20 +4,21 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use halite_proto::publisher::{PublishedBefore, keeps_no_jobs};
-use halite_proto::{Capabilities, Map, MasterUri, SignOfLife};
+use halite_proto::{Map, MasterUri};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{
-    Requester, RequesterOptions, SignsOfLife, SubscribeOptions, Subscriber, SubscriberEvent,
+    Requester, RequesterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
 };
 use tokio::sync::{mpsc, watch};
 use tracing::{debug, error, info, warn};
 
 use super::channel::Session;
 use super::signing_in::{Failed, ping, sign_in};
+use super::signs::signs_of_life;
 use super::status::Reporter;
 use super::trust_store::TrustStore;
 use crate::core::link::{Input, Link, LinkTiming, Notice, Output};
@@ -186,7 +187,8 @@ impl LinkTask {
                 debug!(%endpoint, "subscribing");
                 let mut options = self.settings.subscribe.clone();
                 options.ipv6 = address.is_ipv6();
-                options.signs_of_life = Some(self.signs_of_life());
+                let said = Arc::clone(&self.signs_said);
+                options.signs_of_life = Some(signs_of_life(&self.session, &self.identity, said));
                 self.subscriber = Some(Subscriber::connect(endpoint, options));
             }
             Output::Unsubscribe => self.subscriber = None,
@@ -392,30 +394,6 @@ impl LinkTask {
             let answered = ping(&requester, timeout).await;
             let _ = inputs.send(LinkInput::Pinged(answered)).await;
         });
-    }
-
-    /// Proofs that this minion is there, to a master that understands them.
-    fn signs_of_life(&self) -> SignsOfLife {
-        let (sessions, paced) = (self.session.subscribe(), self.session.subscribe());
-        let (id, count) = (self.identity.id.clone(), Arc::clone(&self.signs_said));
-        SignsOfLife::new(move || {
-            let session = sessions.borrow();
-            let credentials = &session.as_ref()?.credentials;
-            if !Capabilities::of(&credentials.extra).signs_of_life {
-                return None;
-            }
-            let sign = SignOfLife {
-                id: id.clone(),
-                sign_in: Capabilities::sign_in_of(&credentials.extra)?,
-                count: count.fetch_add(1, Ordering::Relaxed),
-            };
-            let key = credentials.session.presence_key();
-            Some(sign.encode(&key.prove(&sign.proven_part())))
-        })
-        .paced(move || {
-            let session = paced.borrow();
-            Capabilities::sign_every_of(&session.as_ref()?.credentials.extra)
-        })
     }
 
     /// The gates outlive the process. `salt-call` hears no publications, and leaves

@@ -24,7 +24,7 @@ const MODE: u32 = 0o600;
 
 /// The file of gates.
 #[derive(Debug)]
-pub(crate) struct KeptGates {
+pub struct KeptGates {
     path: PathBuf,
     state: Mutex<State>,
 }

@@ -157,6 +157,13 @@ impl Programs {
     }
 }
 
+/// The directory of this package, of which tests read some: that of the sources, or
+/// the copy of it that the runner of the tests has named.
+pub fn package_dir() -> PathBuf {
+    let given = std::env::var_os("CARGO_MANIFEST_DIR");
+    given.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
+}
+
 /// The project's folder in the user's cache: `${XDG_CACHE_HOME:-~/.cache}/halite`.
 pub fn cache_dir() -> Result<PathBuf> {
     let base = match std::env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()) {

@@ -52,7 +52,7 @@ pub use emulator::Emulator;
 pub use event_log::{Event, EventLog};
 pub use fleet::Fleet;
 pub use full_disk::FullDisk;
-pub use kind::{Kind, Program, Programs, cache_dir};
+pub use kind::{Kind, Program, Programs, cache_dir, package_dir};
 pub use master::{KeyState, Master, MasterPlan, Tools};
 pub use memory::{own_kib, pss_kib};
 pub use minion::{Minion, MinionPlan};

@@ -7,7 +7,7 @@
 //! `HALITE_COMMANDS_RELEASE` has the long form ask another release: what it
 //! tells of then is how the releases differ.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use halite_integration_tests::Kind;
@@ -58,7 +58,7 @@ chapters! {
 }
 
 fn dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/commands")
+    halite_integration_tests::package_dir().join("tests/commands")
 }
 
 /// The real Salt that the long form asks.
@@ -182,7 +182,7 @@ fn the_page_of_exit_codes_is_true() -> Result<()> {
         let recorded = Recorded::read(&dir().join(format!("{name}.json")))?;
         chapters.push((chapter, recorded));
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/exit-codes.md");
+    let path = halite_integration_tests::package_dir().join("../docs/exit-codes.md");
     let page = exits(&chapters);
     if updates() {
         std::fs::write(&path, &page)?;

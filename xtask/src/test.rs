@@ -40,8 +40,8 @@ pub(crate) struct Args {
     /// One suite instead of all; may be given several times
     #[arg(long, value_enum, value_name = "SUITE")]
     only: Vec<Suite>,
-    /// As another user, who must be able to reach what was built; what needs root
-    /// is skipped
+    /// As another user, who runs copies of what was built; what needs root is
+    /// skipped
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Only the tests whose names hold this text
@@ -59,7 +59,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         peers::provide(&peers::releases(args.long))?;
     }
     let artifacts = build_for(&suites)?;
-    let user = args.user.as_deref().map(Somebody::new).transpose()?;
+    let user = args.user.as_deref();
+    let user = user.map(|name| Somebody::new(name, &artifacts));
+    let user = user.transpose()?;
     let runner = Runner::new(&artifacts, args.long, user)?;
     let mut lines = Vec::new();
     let mut total = Count::default();

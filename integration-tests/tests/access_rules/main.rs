@@ -194,7 +194,7 @@ fn accept(master: &Master, key: &str) -> Result<()> {
 
 /// Any public key: no minion signs in.
 fn example_key() -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/access_rules/minion.pub")
+    halite_integration_tests::package_dir().join("tests/access_rules/minion.pub")
 }
 
 /// Lists of answers; whatever is no plain answer counts as a refusal, since

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -106,7 +105,7 @@ pub(crate) struct Ask {
 
 /// Reads the file.
 pub(crate) fn read() -> Result<Vec<Rules>> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/access_rules");
+    let dir = halite_integration_tests::package_dir().join("tests/access_rules");
     let text = std::fs::read_to_string(dir.join("rules.yaml"))?;
     serde_yaml::from_str(&text).context("rules.yaml")
 }

@@ -11,7 +11,6 @@ mod layer;
 mod side;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::Kind;
@@ -80,7 +79,7 @@ fn unlisted_failures(what: &str, first: &Map<String, Value>) -> Result<Vec<Strin
         .iter()
         .filter(|(_, result)| result["result"] == json!(false));
     let failed: BTreeSet<String> = failed.map(|(tag, _)| tag.clone()).collect();
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/big_tree/failing");
+    let dir = halite_integration_tests::package_dir().join("tests/big_tree/failing");
     let path = dir.join(format!("{what}.json"));
     if std::env::var_os("HALITE_UPDATE_BIG_TREE").is_some() {
         std::fs::write(&path, serde_json::to_string_pretty(&failed)? + "\n")?;

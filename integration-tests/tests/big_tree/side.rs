@@ -79,7 +79,7 @@ impl Prepared {
     pub(crate) fn new() -> Result<Self> {
         let dir = tempfile::tempdir().context("no directory for the tree")?;
         let tree = dir.path().join("tree");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/big_tree");
+        let source = halite_integration_tests::package_dir().join("tests/big_tree");
         succeed(Command::new("cp").arg("-r").arg(source).arg(&tree))?;
         let fixtures = tree.join("fixtures");
         fs::create_dir(&fixtures)?;

@@ -17,7 +17,7 @@ mod stage;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -40,7 +40,7 @@ const SILENCE: Duration = Duration::from_millis(1000);
 const REST: Duration = Duration::from_secs(60);
 
 fn at(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/event_streams");
+    let dir = halite_integration_tests::package_dir().join("tests/event_streams");
     dir.join(name)
 }
 
@@ -273,7 +273,7 @@ const SEEN_ELSEWHERE: &[&str] = &["salt/minion/*/cloned", "salt/fileserver/gitfs
 
 #[test]
 fn the_page_of_events_is_about_what_was_seen() -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = halite_integration_tests::package_dir().join("..");
     let globs = tags_of_page(&fs::read_to_string(root.join("docs/events.md"))?);
     let files = ["salt-3008.5.json", "ours.json"];
     let mut seen = BTreeSet::new();

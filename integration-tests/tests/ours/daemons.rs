@@ -288,7 +288,7 @@ fn check_points_at_what_is_wrong_in_a_file() -> Result<()> {
 
 #[test]
 fn the_files_of_the_project_are_accepted() -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+    let root = halite_integration_tests::package_dir()
         .join("..")
         .canonicalize()?;
     let fleet = Fleet::new("samples")?;

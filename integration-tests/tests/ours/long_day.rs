@@ -124,7 +124,7 @@ fn copy(from: &Path, to: &Path, change: &dyn Fn(String) -> String) -> Result<()>
 
 #[test]
 fn the_long_day_goes_as_its_page_says() -> Result<()> {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/long-day");
+    let example = halite_integration_tests::package_dir().join("../examples/long-day");
     let fleet = Fleet::new("day")?;
     let address = Address::claim()?;
     let dir = fleet.path().display().to_string();

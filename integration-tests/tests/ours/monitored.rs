@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -25,7 +25,9 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const PREFIXES: [&str; 3] = ["salt_", "halite_", "process_"];
 
 fn repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+    halite_integration_tests::package_dir()
+        .join("..")
+        .join(path)
 }
 
 fn example(name: &str) -> PathBuf {

@@ -24,7 +24,7 @@ const MEDIA: [(&str, Medium); 4] = [
 ];
 
 fn dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/screens")
+    halite_integration_tests::package_dir().join("tests/screens")
 }
 
 /// All screens of a chapter on one medium.
@@ -103,7 +103,7 @@ fn is_long_age(words: &[&str]) -> bool {
 fn check(name: &str) -> Result<()> {
     let path = dir().join(format!("{name}.txt"));
     let chapter = Chapter::read_screens(&path)?;
-    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/commands/tree");
+    let tree = halite_integration_tests::package_dir().join("tests/commands/tree");
     let stage = Stage::start(Kind::Ours, &chapter, &tree)?;
     let mut wrong = Vec::new();
     for (medium_name, medium) in MEDIA {

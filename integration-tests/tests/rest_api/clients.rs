@@ -1,7 +1,7 @@
 //! Clients that people have, unmodified: pepper, and curl through nginx.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -160,7 +160,7 @@ fn a_websocket_works_through_nginx_with_tls() -> Result<()> {
 
 /// The lines that the documentation asks for in nginx's configuration.
 fn lines_for_nginx() -> Result<String> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/api.md");
+    let page = halite_integration_tests::package_dir().join("../docs/api.md");
     let page = fs::read_to_string(page)?;
     let lines: Vec<&str> = page
         .lines()

@@ -20,7 +20,7 @@ mod streams;
 mod table;
 mod unread;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail, ensure};
 use halite_integration_tests::Kind;
@@ -33,7 +33,7 @@ use table::Table;
 const REQUESTS_MIN: usize = 300;
 
 fn at(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rest_api");
+    let dir = halite_integration_tests::package_dir().join("tests/rest_api");
     dir.join(name)
 }
 

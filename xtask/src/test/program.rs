@@ -15,7 +15,7 @@ use halite_test_support::REPORT_FILE;
 use tempfile::NamedTempFile;
 
 use super::count::{Count, not_run, results};
-use super::listed::{self, SKIPS, full_name};
+use super::listed::{self, SKIPS, SKIPS_WITHOUT_ROOT, full_name};
 use super::second_try::failed_names;
 use super::somebody::Somebody;
 use super::suites::Suite;
@@ -58,12 +58,15 @@ impl<'a> Runner<'a> {
         long: bool,
         user: Option<Somebody>,
     ) -> Result<Self> {
-        // Who is not root skips what needs root.
-        let is_ci = std::env::var("CI").is_ok_and(|ci| ci == "true") && user.is_none();
+        let is_ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
+        let mut may_skip = is_ci.then(|| listed::read(SKIPS)).transpose()?;
+        if let (Some(may_skip), Some(_)) = (&mut may_skip, &user) {
+            may_skip.extend(listed::read(SKIPS_WITHOUT_ROOT)?);
+        }
         Ok(Self {
             artifacts,
             long,
-            may_skip: is_ci.then(|| listed::read(SKIPS)).transpose()?,
+            may_skip,
             user,
         })
     }
@@ -76,7 +79,10 @@ impl<'a> Runner<'a> {
         words: &[String],
     ) -> Result<Outcome> {
         let output = NamedTempFile::new().context("no temporary file")?;
-        let report = NamedTempFile::new().context("no temporary file")?;
+        let report = match &self.user {
+            Some(user) => user.file()?,
+            None => NamedTempFile::new().context("no temporary file")?,
+        };
         let token = format!("{}-{}", std::process::id(), program.target);
         let mark = format!("{MARK}={token}");
         let mut command = self.command(suite, program, &output)?;
@@ -85,7 +91,6 @@ impl<'a> Runner<'a> {
             .env(REPORT_FILE, report.path())
             .env(MARK, &token);
         if let Some(user) = &self.user {
-            user.give(report.path())?;
             user.run(&mut command);
         }
         let ended = wait(command, &mark)?;
@@ -112,20 +117,28 @@ impl<'a> Runner<'a> {
 
     fn command(&self, suite: Suite, program: &Artifact, output: &NamedTempFile) -> Result<Command> {
         let written = output.reopen()?;
+        let (program, root) = match &self.user {
+            Some(user) => (user.program(program)?, user.root()),
+            None => (program.clone(), root().to_owned()),
+        };
         let mut command = Command::new(&program.path);
         command
             .current_dir(&program.package_dir)
             .env("CARGO_MANIFEST_DIR", &program.package_dir)
             .env("CARGO_PKG_NAME", &program.package)
-            .env("INSTA_WORKSPACE_ROOT", root())
+            .env("INSTA_WORKSPACE_ROOT", root)
             .env("INSTA_UPDATE", "no")
             .env("RUST_LIB_BACKTRACE", "0")
             .stdin(Stdio::null())
             .stdout(written.try_clone()?)
             .stderr(written);
         if suite.runs_daemons() {
+            let bin_dir = match &self.user {
+                Some(user) => user.bin_dir(),
+                None => bin_dir(self.artifacts)?,
+            };
             command
-                .env("HALITE_BIN_DIR", bin_dir(self.artifacts)?)
+                .env("HALITE_BIN_DIR", bin_dir)
                 .env("RUST_TEST_THREADS", threads().to_string());
         }
         if self.long {

@@ -1,11 +1,12 @@
 //! Where the files and programs of a machine are.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use halite_proto::{Map, Value};
 use nix::unistd::AccessFlags;
 
-use crate::paths;
+use crate::paths::{self, Handed};
 
 /// Where programs are found beside the directories of `PATH`.
 const MORE_DIRECTORIES: &[&str] = &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"];
@@ -44,6 +45,40 @@ impl Host {
     /// Whether this is the machine itself, not a directory.
     pub fn is_real(&self) -> bool {
         self.root.is_none()
+    }
+
+    /// What is at a path, for a program ([`Handed::target`]). Programs that stand for
+    /// those of a machine get the paths that they know.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn hand_target(&self, path: &Path) -> io::Result<Handed> {
+        match self.is_real() {
+            true => Handed::target(path),
+            false => Ok(Handed::unheld(path)),
+        }
+    }
+
+    /// A name in a directory, for a program ([`Handed::name`]).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn hand_name(&self, path: &Path) -> io::Result<Handed> {
+        match self.is_real() {
+            true => Handed::name(path),
+            false => Ok(Handed::unheld(path)),
+        }
+    }
+
+    /// The same without following a link that is there ([`Handed::link`]).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn hand_link(&self, path: &Path) -> io::Result<Handed> {
+        match self.is_real() {
+            true => Handed::link(path),
+            false => Ok(Handed::unheld(path)),
+        }
     }
 
     /// The text of a file, empty if there is none, or what a user put there leads

@@ -8,12 +8,12 @@ mod common;
 mod machine;
 
 use std::fs;
-use std::os::unix::fs::{chown, lchown, symlink};
+use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
 use std::path::Path;
 
 use halite_fake_minion::kwargs;
 use halite_proto::{Map, Value};
-use halite_test_support::have_root;
+use halite_test_support::{have_programs, have_root, not_run};
 use machine::{Machine, OWNER};
 
 /// Arguments of a state, by name.
@@ -316,6 +316,199 @@ fn an_archive_gives_away_and_writes_nothing_behind_a_users_link() {
             let ret = machine.state("archive.extracted", &args);
             assert!(machine.is_untouched(), "{overwrite} {clean}: {ret:?}");
         }
+    }
+}
+
+/// Programs follow links on their way; what they extract is brought to its place as
+/// what is extracted here. The archives have no entries for directories.
+#[test]
+fn what_a_program_extracts_is_not_written_behind_a_users_link() {
+    if !have_root() || !have_programs(&["tar", "zip", "unzip"]) {
+        return;
+    }
+    let yes = Value::from(true);
+    let tar = |options: &str| vec![("options", Value::from(options))];
+    let zip = |options: &str| {
+        vec![
+            ("options", Value::from(options)),
+            ("use_cmd_unzip", yes.clone()),
+        ]
+    };
+    let cases = [
+        ("tar", "x/d/file", tar("--strip-components=1")),
+        (
+            "tar",
+            "x/d/sub/file",
+            tar("--strip-components=1 --numeric-owner"),
+        ),
+        ("tar", "x/d/new", tar("-v --strip=1")),
+        ("zip", "d/file", zip("-o")),
+        ("zip", "d/new", zip("")),
+        ("zip", "d/sub/file", vec![("use_cmd_unzip", yes.clone())]),
+    ];
+    for (kind, name, more) in cases {
+        for overwrite in [false, true] {
+            let machine = Machine::new();
+            let archive = match kind {
+                "tar" => machine.tar(&[("x/good", b"good"), (name, b"x")]),
+                _ => machine.zip(&["good", name]),
+            };
+            let mut args = vec![
+                ("name", text(&machine.home)),
+                ("source", text(&archive)),
+                ("user", i64::from(OWNER).into()),
+                ("enforce_toplevel", false.into()),
+                ("overwrite", overwrite.into()),
+            ];
+            args.extend(more.clone());
+            let ret = machine.state("archive.extracted", &args);
+            let shown = format!("{kind} {name} {more:?}: {ret:?}");
+            assert!(machine.is_untouched() && failed(&ret), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn what_a_program_extracts_is_where_it_belongs() {
+    if !have_root() || !have_programs(&["tar", "zip", "unzip"]) {
+        return;
+    }
+    let machine = Machine::new();
+    let dest = machine.home.join("app");
+    let archive = machine.tar(&[("x/bin/", b""), ("x/bin/run", b"one"), ("x/own", b"two")]);
+    let args = [
+        ("name", text(&dest)),
+        ("source", text(&archive)),
+        ("user", i64::from(OWNER).into()),
+        ("enforce_toplevel", false.into()),
+        ("options", "--strip-components=1".into()),
+    ];
+    let ret = machine.state("archive.extracted", &args).unwrap();
+    assert_eq!(ret.get("result"), Some(&Value::Bool(true)), "{ret:?}");
+    for (name, content) in [("bin/run", "one"), ("own", "two")] {
+        let path = dest.join(name);
+        assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        assert_eq!(fs::metadata(&path).unwrap().uid(), OWNER);
+    }
+    let listed = ["x/bin/", "x/bin/run", "x/own"].map(Value::from).to_vec();
+    let changes = ret.get("changes").unwrap();
+    assert_eq!(changes.get("extracted_files"), Some(&listed.into()));
+    let zip = machine.zip(&["own", "bin/more"]);
+    let unzip = |options: &str| {
+        let args = [text(&zip), text(&dest), Value::Nil, options.into()];
+        format!("{:?}", machine.minion.run("archive.cmd_unzip", &args))
+    };
+    let named = |name: &str| dest.join(name).display().to_string();
+    // Nobody says that what is there may be replaced.
+    let said = unzip("");
+    assert!(
+        said.contains(&format!("replace {}?", named("own"))),
+        "{said}"
+    );
+    assert!(dest.join("bin/more").is_file(), "{said}");
+    assert_eq!(fs::read_to_string(dest.join("own")).unwrap(), "two");
+    let said = unzip("-o");
+    assert!(said.contains(&named("bin/more")), "{said}");
+    assert_eq!(fs::read_to_string(dest.join("own")).unwrap(), "zipped\n");
+    // Nothing is left of where it was extracted first.
+    let left = fs::read_dir(machine.work.join("cache/extracting")).unwrap();
+    assert_eq!(left.count(), 0);
+}
+
+/// Programs that are given a path of a user's.
+#[test]
+fn a_program_gets_to_nothing_behind_a_users_link() {
+    if !have_root() || !have_programs(&["patch", "rsync"]) {
+        return;
+    }
+    const PATCH: &str = "--- f\n+++ f\n@@ -1,2 +1,2 @@\n-precious\n+changed\n b = 1\n";
+    let functions: &[(&str, &[&str])] = &[
+        ("file.patch", &["HOME/f", "WORK/patch"]),
+        ("file.patch", &["HOME/d/file", "WORK/patch"]),
+        ("rsync.rsync", &["WORK/srv/tree/d/", "HOME/d"]),
+        ("rsync.rsync", &["WORK/srv/tree/d/", "HOME/d/"]),
+        ("rsync.rsync", &["WORK/srv/tree/d/file", "HOME/d/new"]),
+        ("rsync.rsync", &["WORK/srv/tree/d/", "HOME/d/sub"]),
+    ];
+    for (fun, args) in functions {
+        let machine = Machine::new();
+        fs::write(machine.work.join("patch"), PATCH).unwrap();
+        let (home, work) = (
+            machine.home.to_str().unwrap(),
+            machine.work.to_str().unwrap(),
+        );
+        let full = |arg: &&str| Value::from(arg.replace("HOME", home).replace("WORK", work));
+        let args: Vec<Value> = args.iter().map(full).collect();
+        let ret = machine.minion.run(fun, &args);
+        assert!(machine.is_untouched(), "{fun} {args:?}: {ret:?}");
+    }
+    for name in ["f", "d/file"] {
+        let machine = Machine::new();
+        fs::write(machine.work.join("srv/patch"), PATCH).unwrap();
+        let args = [
+            ("name", text(&machine.home.join(name))),
+            ("source", "salt://patch".into()),
+        ];
+        let ret = machine.state("file.patch", &args);
+        assert!(machine.is_untouched() && failed(&ret), "{name}: {ret:?}");
+    }
+    // What is the user's is changed as ever, and named as it was given.
+    let machine = Machine::new();
+    fs::write(machine.home.join("own"), "precious\nb = 1\n").unwrap();
+    fs::write(machine.work.join("srv/patch"), PATCH).unwrap();
+    let own = machine.home.join("own");
+    let args = [("name", text(&own)), ("source", "salt://patch".into())];
+    let ret = machine.state("file.patch", &args).unwrap();
+    assert_eq!(
+        fs::read_to_string(&own).unwrap(),
+        "changed\nb = 1\n",
+        "{ret:?}"
+    );
+    assert!(
+        format!("{ret:?}").contains(&format!("patching file {}", own.display())),
+        "{ret:?}"
+    );
+    let args = ["WORK/srv/tree/d/", "HOME/copy"];
+    let (home, work) = (
+        machine.home.to_str().unwrap(),
+        machine.work.to_str().unwrap(),
+    );
+    let args = args.map(|arg| Value::from(arg.replace("HOME", home).replace("WORK", work)));
+    let ret = machine.minion.run("rsync.rsync", &args);
+    assert!(machine.home.join("copy/sub/file").is_file(), "{ret:?}");
+}
+
+#[test]
+fn attributes_of_what_is_behind_a_users_link_stay() {
+    if !have_root() {
+        return;
+    }
+    let machine = Machine::new();
+    // A file system that knows no attributes shows nothing here.
+    let attributes = |name: &str| {
+        let ret = machine
+            .minion
+            .run("file.lsattr", &[text(&machine.roots.join(name))]);
+        format!("{:?}", ret.ret)
+    };
+    let own = text(&machine.home.join("own"));
+    let add = kwargs([("operator", "add".into()), ("attributes", "A".into())]);
+    let ret = machine
+        .minion
+        .run("file.chattr", &[own.clone(), add.clone()]);
+    let has_attributes = ret.ret == Value::Bool(true);
+    if !has_attributes {
+        not_run("a file system with attributes");
+        return;
+    }
+    let own = format!("{:?}", machine.minion.run("file.lsattr", &[own]).ret);
+    assert!(own.contains("\"A\""), "{own}");
+    for name in ["f", "d/file"] {
+        let before = attributes("file");
+        let path = text(&machine.home.join(name));
+        let ret = machine.minion.run("file.chattr", &[path, add.clone()]);
+        assert_eq!(attributes("file"), before, "{ret:?}");
+        assert_eq!(ret.ret, Value::Bool(false), "{ret:?}");
     }
 }
 

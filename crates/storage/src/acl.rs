@@ -1,7 +1,11 @@
 //! Access control lists of files: the execution module `acl`.
 
-use halite_call::host::Program;
-use halite_call::{Call, CallError, CallResult, Function, Module, python};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use halite_call::host::{Program, Ran};
+use halite_call::paths::Handed;
+use halite_call::{Call, CallError, CallResult, Function, Module, os_error, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -75,16 +79,125 @@ fn files(call: &Call<'_>) -> Result<Vec<String>, CallError> {
     }
 }
 
+/// Files that a program is given at once: each is a descriptor.
+const FILES_AT_ONCE: usize = 64;
+
+/// A program with what it is told, to be given files.
+struct Tool<'w> {
+    words: &'w [&'w str],
+    /// Of what is below a file, only directories: nothing else has defaults.
+    of_directories: bool,
+}
+
+impl Tool<'_> {
+    /// Gives it files, and with `-R` among its words all that is below them: what the
+    /// rule of links lets one get to, not what users' links lead to on the way. What
+    /// has come of them, a few at a time.
+    fn run(&self, call: &Call<'_>, files: &[String]) -> Result<Vec<Ran>, CallError> {
+        let is_real = call.host().is_real();
+        let goes_down = is_real && self.words.contains(&"-R");
+        let mut all = Vec::new();
+        let mut waiting: Vec<(String, Handed)> = Vec::new();
+        for file in files {
+            let place = Path::new(file);
+            let path = |error| os_error(&error, place);
+            if !goes_down {
+                match call.host().hand_target(place) {
+                    Ok(handed) => waiting.push((file.clone(), handed)),
+                    Err(error) if error.kind() == ErrorKind::NotFound => all.push(none(file)),
+                    Err(error) => return Err(path(error)),
+                }
+                if is_real && waiting.len() >= FILES_AT_ONCE {
+                    all.push(self.give(call, &mut waiting)?);
+                }
+                continue;
+            }
+            let mut each = |found: &Path, handed: Handed, is_directory: bool| {
+                if self.of_directories && !is_directory && found != place {
+                    return Ok(());
+                }
+                waiting.push((found.display().to_string(), handed));
+                if waiting.len() >= FILES_AT_ONCE {
+                    all.push(self.give(call, &mut waiting)?);
+                }
+                Ok::<_, Failed>(())
+            };
+            match Handed::tree(place, &mut each) {
+                Ok(()) => {}
+                Err(Failed::Io(error)) if error.kind() == ErrorKind::NotFound => {
+                    all.push(none(file));
+                }
+                Err(Failed::Io(error)) => return Err(path(error)),
+                Err(Failed::Call(error)) => return Err(error),
+            }
+        }
+        if !waiting.is_empty() {
+            all.push(self.give(call, &mut waiting)?);
+        }
+        Ok(all)
+    }
+
+    fn give(&self, call: &Call<'_>, waiting: &mut Vec<(String, Handed)>) -> Result<Ran, CallError> {
+        let is_real = call.host().is_real();
+        let mut words = self.words.iter().filter(|word| !is_real || **word != "-R");
+        let program = words.next().copied().unwrap_or_default();
+        let words: Vec<&str> = words.copied().collect();
+        let mut asked = need(call, program, &words)?;
+        for (_, handed) in waiting.iter() {
+            asked = asked.arg(handed.word());
+        }
+        let mut ran = asked.run()?;
+        for (path, handed) in waiting.drain(..) {
+            let line = |name: &str| format!("# file: {name}\n");
+            // As the program writes it.
+            let path = path.replace('\n', "\\012");
+            ran.stdout = ran.stdout.replace(&line(handed.word()), &line(&path));
+            ran.stderr = handed.said(&ran.stderr);
+        }
+        Ok(ran)
+    }
+}
+
+/// What comes of a file that is not there.
+fn none(file: &str) -> Ran {
+    Ran {
+        code: 1,
+        stderr: format!("{file}: No such file or directory"),
+        ..Ran::default()
+    }
+}
+
+/// Why a tree was not gone through.
+enum Failed {
+    Io(io::Error),
+    Call(CallError),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<CallError> for Failed {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
 /// The lists of files by their paths.
 pub(crate) fn lists(call: &Call<'_>, files: &[String], recursive: bool) -> Result<Map, CallError> {
-    let mut asked = need(call, "getfacl", &["--absolute-names"])?;
-    if recursive {
-        asked = asked.arg("-R");
+    let mut words = vec!["getfacl", "--absolute-names"];
+    words.extend(recursive.then_some("-R"));
+    let tool = Tool {
+        words: &words,
+        of_directories: false,
+    };
+    let mut lists = Map::new();
+    for ran in tool.run(call, files)? {
+        lists.extend(parsed(&ran.stdout));
     }
-    for file in files {
-        asked = asked.arg(file.as_str());
-    }
-    Ok(parsed(&asked.run()?.stdout))
+    Ok(lists)
 }
 
 fn parsed(said: &str) -> Map {
@@ -183,16 +296,19 @@ fn change(call: &Call<'_>, verb: &str) -> CallResult {
     if name.contains([',', ':', '\n']) || entry.contains([',', '\n']) {
         return Err(CallError::invocation(format!("not an entry: {entry:?}")));
     }
-    let mut asked = need(call, "setfacl", &[])?;
-    if is_recursive(call) {
-        asked = asked.arg("-R");
-    }
-    asked = asked.arg(verb).arg(entry);
-    for file in files {
-        asked = asked.arg(file);
-    }
-    let ran = asked.run()?;
-    if !ran.ok() && call.kwargs().get("raise_err").is_some_and(Value::is_true) {
+    let of_directories = kind.starts_with("d:");
+    let mut words = vec!["setfacl"];
+    words.extend(is_recursive(call).then_some("-R"));
+    words.extend([verb, entry.as_str()]);
+    let tool = Tool {
+        words: &words,
+        of_directories,
+    };
+    let all = tool.run(call, &files)?;
+    let failed = all.iter().find(|ran| !ran.ok());
+    if let Some(ran) = failed
+        && call.kwargs().get("raise_err").is_some_and(Value::is_true)
+    {
         return Err(CallError::command(ran.complaint()));
     }
     Ok(true.into())
@@ -200,14 +316,13 @@ fn change(call: &Call<'_>, verb: &str) -> CallResult {
 
 fn wipe(call: &Call<'_>) -> CallResult {
     let files = files(call)?;
-    let mut asked = need(call, "setfacl", &["-b"])?;
-    if is_recursive(call) {
-        asked = asked.arg("-R");
-    }
-    for file in files {
-        asked = asked.arg(file);
-    }
-    asked.run()?;
+    let mut words = vec!["setfacl", "-b"];
+    words.extend(is_recursive(call).then_some("-R"));
+    let tool = Tool {
+        words: &words,
+        of_directories: false,
+    };
+    tool.run(call, &files)?;
     Ok(true.into())
 }
 

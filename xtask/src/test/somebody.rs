@@ -178,6 +178,7 @@ mod tests {
             return;
         }
         let private = tempfile::tempdir().unwrap();
+        fs::set_permissions(private.path(), Permissions::from_mode(0o700)).unwrap();
         let program = private.path().join("program");
         fs::copy("/bin/cat", &program).unwrap();
         let artifact = Artifact {
@@ -190,6 +191,7 @@ mod tests {
         let nobody = User::from_name("nobody").unwrap().unwrap();
         let mut direct = Command::new(&artifact.path);
         direct.arg(private.path().join("program"));
+        direct.stdout(Stdio::null());
         let direct = as_user(&nobody, &mut direct).status();
         assert!(!direct.is_ok_and(|status| status.success()));
 

@@ -1,8 +1,10 @@
-//! What changes or reads files by their path in the crates of functions.
+//! What changes or reads files by their path in the crates of functions, and which
+//! programs are given paths there.
 //!
 //! Who may write to a directory could put a link there, and root would follow
 //! it, or a named pipe, at which root would wait: `halite_call::paths` is the
-//! way to what has a path. The places that go another way are in
+//! way to what has a path. A program follows links, too: it is given what
+//! `paths::Handed` makes of a path, or a stage. The places that go another way are in
 //! `xtask/by_path.txt`, which may only shrink: `PATH: COUNT`.
 
 use std::collections::BTreeMap;
@@ -16,8 +18,9 @@ use crate::build::root;
 const LIST: &str = "xtask/by_path.txt";
 
 const HEADER: &str = "\
-# Places in the crates of functions that change or read files by their path, those
-# in /proc and the minion's own too, counted for each file: `PATH: COUNT`. This
+# Places in the crates of functions that change or read files by their path, or give
+# one to a program that does, those in /proc and the minion's own too, counted for
+# each file: `PATH: COUNT`. This
 # list may only shrink (SECURITY.md, root handing files to users);
 # `cargo xtask lint --shrink` removes what is mended.
 
@@ -47,7 +50,7 @@ const WAY: &str = "crates/call/src/paths/";
 
 /// What follows links on its way to what it changes or reads. A name alone is
 /// looked for behind a path or as an imported function.
-const BY_PATH: [&str; 29] = [
+const BY_PATH: [&str; 50] = [
     "fs::read(",
     "fs::read_to_string(",
     "File::open(",
@@ -76,8 +79,62 @@ const BY_PATH: [&str; 29] = [
     "OpenOptions::new(",
     "DirBuilder::new(",
     "unistd::chown(",
+    "unistd::mkdir(",
+    "unistd::mkfifo(",
+    "unistd::truncate(",
+    "unistd::unlink(",
+    "fcntl::open(",
+    "stat::mknod(",
+    "stat::utimes(",
     "files::create_private(",
+    // Of rustix, whose functions with descriptors end in `at`.
+    "fs::open(",
+    "fs::chmod(",
+    "fs::mkdir(",
+    "fs::unlink(",
+    "fs::truncate(",
+    "fs::getxattr(",
+    "fs::setxattr(",
+    "fs::removexattr(",
+    "libc::open(",
+    "libc::chmod(",
+    "libc::chown(",
+    "libc::rename(",
+    // A directory that is named.
+    "tempdir_in(",
+    "tempfile_in(",
 ];
+
+/// Programs that follow links to what they are given. Where one is started is where
+/// its name is the first of a list or of arguments.
+const PROGRAMS: [&str; 20] = [
+    "chattr",
+    "chcon",
+    "chmod",
+    "chown",
+    "cp",
+    "getfacl",
+    "gunzip",
+    "gzip",
+    "lsattr",
+    "mv",
+    "patch",
+    "rar",
+    "restorecon",
+    "rm",
+    "rsync",
+    "sed",
+    "setfacl",
+    "tar",
+    "unrar",
+    "unzip",
+];
+
+/// What names programs and starts none.
+const NAMES_ONLY: &str = "Requirement::new(";
+
+/// What gives a program its paths by the rule of links.
+const HANDS: [&str; 3] = ["Handed::", ".hand_", "Stage::new("];
 
 /// Files that change something by its path, with the lines.
 type Found = BTreeMap<String, Vec<(usize, &'static str)>>;
@@ -133,7 +190,28 @@ fn places(text: &str) -> Vec<(usize, &'static str)> {
                 .map(|(at, _)| (line_of(&program, at), pattern)),
         );
     }
+    if !HANDS.iter().any(|hand| program.contains(hand)) {
+        found.extend(programs(text, &program));
+    }
     found.sort_unstable();
+    found
+}
+
+/// The lines in which such a program is started, of those where something is left
+/// without strings and tests.
+fn programs(text: &str, program: &str) -> Vec<(usize, &'static str)> {
+    let mut found = Vec::new();
+    for (number, (line, left)) in (1..).zip(text.lines().zip(program.lines())) {
+        if left.trim().is_empty() || left.contains(NAMES_ONLY) {
+            continue;
+        }
+        for name in PROGRAMS {
+            for begin in ["[", "command(", "which("] {
+                let started = format!("{begin}\"{name}\"");
+                found.extend(line.matches(&started).map(|_| (number, name)));
+            }
+        }
+    }
     found
 }
 
@@ -146,7 +224,7 @@ fn complaints(found: &Found, known: &BTreeMap<String, usize>) -> Vec<String> {
         for (line, pattern) in places {
             complaints.push(format!(
                 "{file}:{line}: `{pattern}` follows whatever links are in the way: \
-                 halite_call::paths does it by the rule of links"
+                 halite_call::paths does it by the rule of links, and hands paths to programs"
             ));
         }
     }
@@ -196,6 +274,20 @@ mod tests {
                 (3, "fs::read(")
             ]
         );
+    }
+
+    #[test]
+    fn a_program_is_handed_its_paths() {
+        let start = "fn a() { vec![\"setfacl\", path]; command(\"tar\"); has(\"rsync\"); }\n";
+        assert_eq!(places(start), [(1, "setfacl"), (1, "tar")]);
+        let handed = format!("{start}fn b() {{ Handed::target(path); }}\n");
+        assert_eq!(places(&handed), []);
+        let test = format!("#[cfg(test)]\nmod tests {{ {start} }}\n");
+        assert_eq!(places(&test), []);
+        let others =
+            "fn a() { rustix::fs::open(p, f, m); tempfile::tempdir_in(p); libc::open(p); }";
+        let others: Vec<&str> = places(others).into_iter().map(|(_, found)| found).collect();
+        assert_eq!(others, ["fs::open(", "libc::open(", "tempdir_in("]);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! The functions have the names and arguments of those in [`std::fs`]. Each
 //! walks anew; who looks first and then changes takes a [`HeldName`] or [`Held`].
 
+mod handed;
 mod held;
 mod links;
 mod place;
@@ -21,6 +22,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+pub use handed::Handed;
 pub use held::Held;
 pub use links::NotFollowed;
 pub use place::HeldName;

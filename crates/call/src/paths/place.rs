@@ -218,7 +218,10 @@ impl HeldName {
     }
 
     /// Moves what is here.
-    pub(super) fn rename_to(&self, to: &Self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn rename_to(&self, to: &Self) -> io::Result<()> {
         Ok(rustix::fs::renameat(
             &self.directory,
             &self.name,

@@ -9,19 +9,17 @@ use halite_proto::{Map, Value};
 use super::format::Format;
 use super::pack::make_zip;
 use super::read::{Contents, open_zip};
+use super::staged::{Old, Stage};
 use super::unpack::Unzip;
 use crate::sources::{Scheme, fetch, scheme};
 use halite_call::os_text;
 
-/// Runs a command and returns its lines.
-fn lines(call: &Call<'_>, command: Vec<String>) -> CallResult {
-    let (command, options) = as_arguments(call, command);
-    let out = call.salt("cmd.run", &[command], options)?;
-    Ok(split(&python::str(&out)))
-}
-
-/// As [`lines`]; a program that fails is an error, with what it said.
-fn lines_of_success(call: &Call<'_>, command: Vec<String>, env: Option<Map>) -> CallResult {
+/// What a program says; one that fails is an error, with what it said.
+fn said_of_success(
+    call: &Call<'_>,
+    command: Vec<String>,
+    env: Option<Map>,
+) -> Result<String, CallError> {
     let (command, mut options) = as_arguments(call, command);
     if let Some(env) = env {
         options.insert("env", env);
@@ -32,10 +30,10 @@ fn lines_of_success(call: &Call<'_>, command: Vec<String>, env: Option<Map>) -> 
     if out.get("retcode").and_then(Value::as_i64) != Some(0) {
         return Err(CallError::command(said));
     }
-    Ok(split(&said))
+    Ok(said)
 }
 
-fn as_arguments(call: &Call<'_>, command: Vec<String>) -> (Value, Map) {
+pub(super) fn as_arguments(call: &Call<'_>, command: Vec<String>) -> (Value, Map) {
     let command: Vec<Value> = command.into_iter().map(Value::from).collect();
     let mut options = Map::from([("python_shell", Value::from(false))]);
     for key in ["cwd", "runas", "template"] {
@@ -46,11 +44,11 @@ fn as_arguments(call: &Call<'_>, command: Vec<String>) -> (Value, Map) {
     (command.into(), options)
 }
 
-fn split(said: &str) -> Value {
+pub(super) fn split(said: &str) -> Value {
     said.lines().map(Value::from).collect::<Vec<_>>().into()
 }
 
-fn words(text: Option<String>) -> Vec<String> {
+pub(super) fn words(text: Option<String>) -> Vec<String> {
     text.unwrap_or_default()
         .split_whitespace()
         .map(str::to_owned)
@@ -58,42 +56,8 @@ fn words(text: Option<String>) -> Vec<String> {
 }
 
 /// A list, or text with commas.
-fn list_of(value: &Value) -> Vec<String> {
+pub(super) fn list_of(value: &Value) -> Vec<String> {
     python::texts(value)
-}
-
-pub(super) fn tar(call: &Call<'_>) -> CallResult {
-    let Some(options) = call.text_opt("options") else {
-        return Err(CallError::invocation("Tar options can not be empty"));
-    };
-    let mut command = vec!["tar".to_owned()];
-    command.extend(words(Some(options)));
-    command.push(call.text("tarfile"));
-    if let Some(dest) = call.text_opt("dest") {
-        command.extend(["-C".to_owned(), dest]);
-    }
-    command.extend(list_of(call.arg("sources")));
-    lines(call, command)
-}
-
-pub(super) fn gzip(call: &Call<'_>) -> CallResult {
-    let mut command = vec!["gzip".to_owned()];
-    command.extend(words(call.text_opt("options")));
-    command.push(call.text("sourcefile"));
-    lines(call, command)
-}
-
-pub(super) fn gunzip(call: &Call<'_>) -> CallResult {
-    let mut command = vec!["gunzip".to_owned()];
-    command.extend(words(call.text_opt("options")));
-    command.push(call.text("gzipfile"));
-    lines(call, command)
-}
-
-pub(super) fn cmd_zip(call: &Call<'_>) -> CallResult {
-    let mut command = vec!["zip".to_owned(), "-r".to_owned(), call.text("zip_file")];
-    command.extend(list_of(call.arg("sources")));
-    lines(call, command)
 }
 
 pub(super) fn zip(call: &Call<'_>) -> CallResult {
@@ -112,16 +76,6 @@ pub(super) fn zip(call: &Call<'_>) -> CallResult {
         .into())
 }
 
-pub(super) fn rar(call: &Call<'_>) -> CallResult {
-    let mut command = vec!["rar", "a", "-idp"]
-        .into_iter()
-        .map(str::to_owned)
-        .collect::<Vec<_>>();
-    command.push(call.text("rarfile"));
-    command.extend(list_of(call.arg("sources")));
-    lines(call, command)
-}
-
 pub(super) fn unrar(call: &Call<'_>) -> CallResult {
     let mut command = vec!["unrar", "x", "-idp"]
         .into_iter()
@@ -131,15 +85,25 @@ pub(super) fn unrar(call: &Call<'_>) -> CallResult {
     for exclude in list_of(call.arg("excludes")) {
         command.extend(["-x".to_owned(), exclude]);
     }
-    command.push(call.text("dest"));
-    let out = lines(call, command)?;
-    Ok(trimmed(call, out))
+    let dest = call.text("dest");
+    let stage = Stage::new(call, Path::new(&dest), call.text_opt("runas").as_deref())?;
+    command.push(format!("{}/", stage.path().display()));
+    let (command, options) = as_arguments(call, command);
+    let said = python::str(&call.salt("cmd.run", &[command], options)?);
+    let said = stage.said(&said);
+    // It asks whether an old file is to give way, and nobody answers.
+    stage.deliver(Old::Kept)?;
+    Ok(trimmed(call, split(&said)))
 }
 
 pub(super) fn cmd_unzip(call: &Call<'_>) -> CallResult {
     let mut command = vec!["unzip".to_owned()];
     command.extend(words(call.text_opt("options")));
-    command.extend([call.text("zip_file"), "-d".to_owned(), call.text("dest")]);
+    let options = call.text_opt("options").unwrap_or_default();
+    let dest = call.text("dest");
+    let stage = Stage::new(call, Path::new(&dest), call.text_opt("runas").as_deref())?;
+    let to = stage.path().display().to_string();
+    command.extend([call.text("zip_file"), "-d".to_owned(), to]);
     let excludes = list_of(call.arg("excludes"));
     if !excludes.is_empty() {
         command.push("-x".to_owned());
@@ -149,8 +113,21 @@ pub(super) fn cmd_unzip(call: &Call<'_>) -> CallResult {
         Some(password) => Some(Map::from([("UNZIP", unzip_password(&password)?)])),
         None => None,
     };
-    let out = lines_of_success(call, command, env)?;
-    Ok(trimmed(call, out))
+    let said = match said_of_success(call, command, env) {
+        Ok(said) => stage.said(&said),
+        Err(CallError::Command(said)) => return Err(CallError::command(stage.said(&said))),
+        Err(error) => return Err(error),
+    };
+    match stage.deliver(Old::of_unzip(&options))? {
+        None => Ok(trimmed(call, split(&said))),
+        // As the program says it where it meets the file.
+        Some(stayed) => Err(CallError::command(format!(
+            "{}\nreplace {}? [y]es, [n]o, [A]ll, [N]one, [r]ename:  NULL\n(EOF or read error, \
+             treating as \"[N]one\" ...)",
+            said.lines().next().unwrap_or_default(),
+            stayed.display()
+        ))),
+    }
 }
 
 /// Options of unzip as it takes them from its environment, which nobody reads

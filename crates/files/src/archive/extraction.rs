@@ -9,6 +9,7 @@ use halite_proto::{Map, Value};
 
 use super::format::Format;
 use super::read::Contents;
+use super::staged::{Old, Stage};
 use super::unpack::{Unzip, untar};
 use crate::core::{dirs, owner, path};
 use crate::exec::tree::remove_any;
@@ -187,6 +188,7 @@ fn with_tar(
         letters.push('v');
     }
     letters.push('f');
+    let stage = Stage::new(call, Path::new(&plan.name), None)?;
     let mut command: Vec<Value> = vec!["tar".into(), letters.into()];
     command.push(plan.archive.display().to_string().into());
     command.extend(long.into_iter().map(Value::from));
@@ -195,13 +197,14 @@ fn with_tar(
         &[command.into()],
         Map::from([
             ("python_shell", Value::from(false)),
-            ("cwd", plan.name.as_str().into()),
+            ("cwd", stage.path().display().to_string().into()),
         ]),
     )?;
     call.set_retcode(0);
     if out.get("retcode").and_then(Value::as_i64) != Some(0) {
         return Ok(Err(out.as_map().cloned().unwrap_or_default()));
     }
+    stage.deliver(Old::of_tar(options))?;
     let said = out.get("stdout").map(python::str).unwrap_or_default();
     Ok(Ok(said.lines().map(str::to_owned).collect()))
 }

@@ -13,8 +13,11 @@ pub mod fuzzing;
 mod last_sum;
 mod pack;
 mod package;
+mod places;
+mod raw;
 mod read;
 mod source;
+mod staged;
 mod unpack;
 
 use halite_call::{Function, Module};
@@ -33,19 +36,19 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "archive.cmd_zip",
             "(zip_file, sources, template=None, cwd=None, runas=None)",
-            exec::cmd_zip,
+            raw::cmd_zip,
             "Makes a zip archive with the zip program.",
         ),
         Function::new(
             "archive.gunzip",
             "(gzipfile, template=None, runas=None, options=None)",
-            exec::gunzip,
+            raw::gunzip,
             "Decompresses a file with gunzip.",
         ),
         Function::new(
             "archive.gzip",
             "(sourcefile, template=None, runas=None, options=None)",
-            exec::gzip,
+            raw::gzip,
             "Compresses a file with gzip.",
         ),
         Function::new(
@@ -63,13 +66,13 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "archive.rar",
             "(rarfile, sources, template=None, cwd=None, runas=None)",
-            exec::rar,
+            raw::rar,
             "Makes a rar archive with the rar program.",
         ),
         Function::new(
             "archive.tar",
             "(options, tarfile, sources=None, dest=None, cwd=None, template=None, runas=None)",
-            exec::tar,
+            raw::tar,
             "Calls the tar program.",
         ),
         Function::new(

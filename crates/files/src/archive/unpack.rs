@@ -14,6 +14,7 @@ use halite_call::replace::place_at;
 use tar::Entry;
 
 use super::fence::check_content;
+use super::places::{in_place_of_old, make_directory, place_inside};
 use super::read::{open_tar, open_zip};
 use crate::core::write::Dress;
 use halite_call::{os_error, os_text};
@@ -137,42 +138,6 @@ fn link_name<R: Read>(entry: &Entry<'_, R>) -> io::Result<PathBuf> {
         true => Err(io::Error::other("it holds a link without a target")),
         false => Ok(name.into_owned()),
     }
-}
-
-fn in_place_of_old(place: &HeldName, make: impl Fn() -> io::Result<()>) -> io::Result<()> {
-    match make() {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            place.remove_file()?;
-            make()
-        }
-        made => made,
-    }
-}
-
-fn make_directory(place: &HeldName) -> io::Result<()> {
-    match place.make_directory(0o777) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            match place.data()?.is_dir() {
-                true => Ok(()),
-                false => Err(error),
-            }
-        }
-        made => made,
-    }
-}
-
-/// The place of a path below `dest`, its directory made; nothing if a link on
-/// the way leads out.
-fn place_inside(dest: &Path, path: &Path) -> io::Result<Option<HeldName>> {
-    let parent = path.parent().unwrap_or(dest);
-    // Before anything is made: an earlier entry may be a link that leads out.
-    let made = parent.ancestors().find(|at| at.exists()).unwrap_or(dest);
-    if !HeldName::of(&made.join("entry"))?.is_inside(dest)? {
-        return Ok(None);
-    }
-    paths::create_dir_all(parent)?;
-    let place = HeldName::of(path)?;
-    Ok(place.is_inside(dest)?.then_some(place))
 }
 
 /// The place of a name below a directory; nothing if it leads out.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use halite_call::{Call, CallError, CallResult, python};
+use halite_call::paths::{Handed, HeldName};
+use halite_call::{Call, CallError, CallResult, os_error, python};
 use halite_proto::{Map, Value};
 
 use super::paths::arg;
@@ -57,7 +58,14 @@ pub(super) fn chattr(call: &Call<'_>) -> CallResult {
 pub(super) fn get_selinux_context(call: &Call<'_>) -> CallResult {
     let path = arg(call, "path");
     let mut label = vec![0_u8; 4096];
-    let read = rustix::fs::getxattr(path.as_str(), "security.selinux", label.as_mut_slice());
+    let read = Handed::target(Path::new(&path)).and_then(|handed| {
+        let name = "security.selinux";
+        Ok(rustix::fs::getxattr(
+            handed.word(),
+            name,
+            label.as_mut_slice(),
+        )?)
+    });
     match read {
         Ok(length) => {
             let text = String::from_utf8_lossy(&label[..length]).into_owned();
@@ -84,7 +92,8 @@ pub(super) fn set_selinux_context(call: &Call<'_>) -> CallResult {
     if command.len() == 1 {
         return Ok(false.into());
     }
-    command.push(path.into());
+    let handed = Handed::target(Path::new(&path)).map_err(|error| os_error(&error, &path))?;
+    command.push(handed.word().into());
     let code = call.salt(
         "cmd.retcode",
         &[command.into()],
@@ -97,9 +106,13 @@ pub(super) fn set_selinux_context(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn restorecon(call: &Call<'_>) -> CallResult {
+    // The program looks the real path up in the policy, whatever it is given: what it
+    // sets is what the policy says of that.
+    let path = arg(call, "path");
+    let place = HeldName::of(Path::new(&path)).map_err(|error| os_error(&error, &path))?;
     let mut command: Vec<Value> = vec!["restorecon".into()];
     command.push(if call.flag("recursive") { "-FR" } else { "-F" }.into());
-    command.push(arg(call, "path").into());
+    command.push(place.real_path().display().to_string().into());
     let code = call.salt(
         "cmd.retcode",
         &[command.into()],

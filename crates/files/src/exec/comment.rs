@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use halite_call::paths::Handed;
 use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
@@ -162,12 +163,17 @@ pub(super) fn sed(call: &Call<'_>) -> CallResult {
     let limit = limit.trim_end();
     let script = format!("{limit}{negate}s/{before}/{after}/{}", call.text("flags"));
     command.push(script.into());
-    command.push(path.into());
-    call.salt(
+    // It reads what a link leads to, and puts a file in the link's place.
+    let at = Path::new(&path);
+    let handed = Handed::name(at).and_then(|_| Handed::link(at));
+    let handed = handed.map_err(|error| os_error(&error, at))?;
+    command.push(handed.word().into());
+    let out = call.salt(
         "cmd.run_all",
         &[command.into()],
         Map::from([("python_shell", false)]),
-    )
+    )?;
+    Ok(handed.said_in(out))
 }
 
 pub(super) fn sed_contains(call: &Call<'_>) -> CallResult {
@@ -182,13 +188,14 @@ pub(super) fn sed_contains(call: &Call<'_>) -> CallResult {
         .map(|limit| format!("/{limit}/ "))
         .unwrap_or_default();
     let script = format!("{limit}s/{before}/$/{}", call.text("flags"));
+    let handed = Handed::target(at).map_err(|error| os_error(&error, at))?;
     let command: Vec<Value> = vec![
         "sed".into(),
         "-n".into(),
         "-r".into(),
         "-e".into(),
         format!("{script}p").into(),
-        path.into(),
+        handed.word().into(),
     ];
     let out = call.salt(
         "cmd.run",
@@ -227,17 +234,24 @@ pub(super) fn patch(call: &Call<'_>) -> CallResult {
     }
     command.extend(options.into_iter().map(Value::from));
     command.push(format!("--input={}", call.text("patchfile")).into());
+    let at = Path::new(&original);
+    let handed = match is_dir {
+        true => Handed::target(at),
+        false => Handed::name(at),
+    };
+    let handed = handed.map_err(|error| os_error(&error, at))?;
     if is_dir {
-        command.push(format!("--directory={original}").into());
+        command.push(format!("--directory={}", handed.word()).into());
         command.push("--strip=0".into());
     } else {
-        command.push(original.into());
+        command.push(handed.word().into());
     }
-    call.salt(
+    let out = call.salt(
         "cmd.run_all",
         &[command.into()],
         Map::from([("python_shell", false)]),
-    )
+    )?;
+    Ok(handed.said_in(out))
 }
 
 trait Options {

@@ -3,9 +3,11 @@
 pub(crate) mod state;
 
 use std::io::ErrorKind;
+use std::path::Path;
 
 use halite_call::host::Program;
-use halite_call::{Call, CallError, CallResult, Function, Module, errno, paths, python};
+use halite_call::paths::{self, Handed};
+use halite_call::{Call, CallError, CallResult, Function, Module, errno, os_error, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -147,8 +149,41 @@ fn rsync(call: &Call<'_>) -> CallResult {
         }
         false => (source, None),
     };
-    words.extend([source, target]);
-    Program::new(call, &words).run_all()
+    let places = [handed(call, &source, false)?, handed(call, &target, true)?];
+    words.extend(places.iter().map(|(_, word)| word.clone()));
+    let ran = Program::new(call, &words).run_all()?;
+    Ok(places
+        .iter()
+        .fold(ran, |ran, (place, _)| place.said_in(ran)))
+}
+
+/// A place for rsync and what it is given: a path by the rule of links, or what is on
+/// another machine. A link is copied as one, and followed where something is written.
+fn handed(call: &Call<'_>, place: &str, is_written: bool) -> Result<(Handed, String), CallError> {
+    let (host, path) = (call.host(), Path::new(place));
+    let before_slash = place.split('/').next().unwrap_or_default();
+    if before_slash.contains(':') || !path.is_absolute() || !host.is_real() {
+        return Ok((Handed::unheld(path), place.to_owned()));
+    }
+    let follows = is_written || place.ends_with('/');
+    let handed = match follows {
+        // Nobody puts a link in the place of a directory that is held itself.
+        true if path.is_dir() => {
+            let bare = Path::new(place.trim_end_matches('/'));
+            let bare = if bare.as_os_str().is_empty() {
+                path
+            } else {
+                bare
+            };
+            host.hand_target(bare).map(|handed| (true, handed))
+        }
+        true => host.hand_name(path).map(|handed| (false, handed)),
+        false => host.hand_link(path).map(|handed| (false, handed)),
+    };
+    let (is_directory, handed) = handed.map_err(|error| os_error(&error, path))?;
+    let slash = if is_directory { "/" } else { "" };
+    let word = format!("{}{slash}", handed.word());
+    Ok((handed, word))
 }
 
 fn version(call: &Call<'_>) -> CallResult {

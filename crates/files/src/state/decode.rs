@@ -5,7 +5,8 @@ use std::path::Path;
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use halite_call::{Call, CallError, CallResult, StateReturn, paths, python};
+use halite_call::paths::{self, Handed};
+use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_crypto::HashType;
 use halite_proto::{Map, Value, json};
 
@@ -14,7 +15,7 @@ use crate::core::write::{self, Body};
 use crate::core::{hash, mode, path};
 use crate::sources::managed::{self, Request};
 use crate::sources::{fetch, list};
-use halite_call::os_error;
+use halite_call::{os_error, os_text};
 
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
@@ -105,32 +106,12 @@ pub(super) fn patch(call: &Call<'_>) -> CallResult {
     if !at.exists() {
         return common::failed(ret, format!("{name} does not exist"));
     }
-    let patch_file = match patch_of(call, &name)? {
-        Ok(file) => file,
+    let tool = match Patch::new(call, at, &name)? {
+        Ok(tool) => tool,
         Err(why) => return common::failed(ret, why),
     };
-    let options = match options(call, at.is_dir()) {
-        Ok(options) => options,
-        Err(wrong) => return common::failed(ret, wrong),
-    };
-    let run = |more: &[&str]| {
-        let mut command: Vec<Value> = vec!["patch".into()];
-        command.extend(options.iter().map(|option| Value::from(option.as_str())));
-        command.extend(more.iter().map(|option| Value::from(*option)));
-        command.push(format!("--input={patch_file}").into());
-        if at.is_dir() {
-            command.push(format!("--directory={name}").into());
-        } else {
-            command.push(name.as_str().into());
-        }
-        let out = call.salt(
-            "cmd.run_all",
-            &[command.into()],
-            Map::from([("python_shell", false)]),
-        );
-        call.set_retcode(0);
-        out
-    };
+    let reject = format!("--reject-file={}", tool.rejects());
+    let run = |more: &[&str]| tool.run(call, more);
     let code = |out: &Value| out.get("retcode").and_then(Value::as_i64).unwrap_or(1);
     // What can be taken back has been applied.
     let reversed = run(&["--dry-run", "--force", "--reverse", "--reject-file=-"])?;
@@ -141,11 +122,7 @@ pub(super) fn patch(call: &Call<'_>) -> CallResult {
         }
         let said = match call.text_opt("reject_file").filter(|_| !call.is_test()) {
             // The result goes nowhere, what does not fit is kept.
-            Some(file) => run(&[
-                "--forward",
-                "--output=/dev/null",
-                format!("--reject-file={file}").as_str(),
-            ])?,
+            Some(_) => run(&["--forward", "--output=/dev/null", reject.as_str()])?,
             None => forward,
         };
         let advice = match call.text_opt("reject_file") {
@@ -165,16 +142,75 @@ pub(super) fn patch(call: &Call<'_>) -> CallResult {
         ret.changes = forward.as_map().cloned().unwrap_or_default();
         return Ok(ret.pending("The patch would be applied").into());
     }
-    let reject = call.text_opt("reject_file").map_or_else(
-        || "--reject-file=-".to_owned(),
-        |file| format!("--reject-file={file}"),
-    );
     let done = run(&["--forward", reject.as_str()])?;
     ret.changes = done.as_map().cloned().unwrap_or_default();
     if code(&done) == 0 {
         return Ok(ret.ok("Patch successfully applied").into());
     }
     common::failed(ret, "Failed to apply patch")
+}
+
+/// The program `patch` with what it is to change, and with what.
+struct Patch {
+    options: Vec<String>,
+    input: String,
+    is_dir: bool,
+    changed: Handed,
+    rejects: Option<Handed>,
+}
+
+impl Patch {
+    /// The program for a file or directory, or why there is none.
+    fn new(call: &Call<'_>, at: &Path, name: &str) -> Result<Result<Self, String>, CallError> {
+        let input = match patch_of(call, name)? {
+            Ok(file) => file,
+            Err(why) => return Ok(Err(why)),
+        };
+        let is_dir = at.is_dir();
+        let made = options(call, is_dir).and_then(|options| {
+            let changed = match is_dir {
+                true => Handed::target(at),
+                false => Handed::name(at),
+            };
+            let rejects = call.text_opt("reject_file");
+            let rejects = rejects.map(|file| {
+                let file = Path::new(&file);
+                Handed::name(file).map_err(|error| os_text(&error, file))
+            });
+            Ok(Self {
+                options,
+                input,
+                is_dir,
+                changed: changed.map_err(|error| os_text(&error, at))?,
+                rejects: rejects.transpose()?,
+            })
+        });
+        Ok(made)
+    }
+
+    /// Where what does not fit is written.
+    fn rejects(&self) -> &str {
+        self.rejects.as_ref().map_or("-", Handed::word)
+    }
+
+    fn run(&self, call: &Call<'_>, more: &[&str]) -> CallResult {
+        let mut command: Vec<Value> = vec!["patch".into()];
+        let options = self.options.iter().map(String::as_str);
+        command.extend(options.chain(more.iter().copied()).map(Value::from));
+        command.push(format!("--input={}", self.input).into());
+        command.push(match self.is_dir {
+            true => format!("--directory={}", self.changed.word()).into(),
+            false => self.changed.word().into(),
+        });
+        let out = call.salt(
+            "cmd.run_all",
+            &[command.into()],
+            Map::from([("python_shell", false)]),
+        );
+        call.set_retcode(0);
+        let out = self.changed.said_in(out?);
+        Ok(self.rejects.iter().fold(out, |out, file| file.said_in(out)))
+    }
 }
 
 /// What a command has answered, to be read.

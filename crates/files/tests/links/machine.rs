@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::PathBuf;
 
@@ -118,6 +119,19 @@ impl Machine {
             builder.append_data(&mut header, name, *content).unwrap();
         }
         builder.finish().unwrap();
+        path
+    }
+
+    /// The same as a zip archive, of files.
+    pub(crate) fn zip(&self, names: &[&str]) -> PathBuf {
+        let path = self.work.join("a-zip.zip");
+        let mut zip = zip::ZipWriter::new(fs::File::create(&path).unwrap());
+        for name in names {
+            let options = zip::write::SimpleFileOptions::default();
+            zip.start_file(*name, options).unwrap();
+            zip.write_all(b"zipped\n").unwrap();
+        }
+        zip.finish().unwrap();
         path
     }
 }

@@ -1,6 +1,9 @@
 //! Contexts of files and types of ports.
 
-use halite_call::{Call, CallError, CallResult, python};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use halite_call::{Call, CallError, CallResult, os_error, python};
 use halite_proto::{Map, Value};
 
 use super::{output, ran};
@@ -122,7 +125,16 @@ fn restorecon(call: &Call<'_>, options: &[&str]) -> CallResult {
     if call.flag("recursive") {
         words.push("-R".to_owned());
     }
-    words.push(call.text("name"));
+    // The program looks real paths up in the policy: what it is given must be what is
+    // meant, and what it sets is what the policy says of that.
+    let name = call.text("name");
+    match call.host().hand_link(Path::new(&name)) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return Err(os_error(&error, &name));
+        }
+        // Of what is not there the program says so.
+        _ => words.push(name),
+    }
     ran(call, &words)
 }
 

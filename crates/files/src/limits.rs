@@ -1,5 +1,7 @@
 //! Every limit of the file functions, with what happens at it.
 
+use std::time::Duration;
+
 /// Bytes of a file that is compared line by line; a larger one is only said
 /// to be different.
 pub(crate) const DIFF_BYTES_MAX: u64 = 64 << 20;
@@ -33,3 +35,7 @@ pub(crate) const ARCHIVE_NAME_BYTES_MAX: usize = 4096;
 /// Bytes of the headers of an entry of a tar, with long names, other records
 /// and the places of a sparse file; an archive with more is refused.
 pub(crate) const HEADERS_BYTES_MAX: u64 = 16 << 20;
+
+/// How long an extraction by a program may take. What lies where they extract to for
+/// longer is of a process that was killed, and goes.
+pub(crate) const STAGE_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);

@@ -17,6 +17,7 @@ use tempfile::TempDir;
 
 use super::places::{in_place_of_old, make_directory, place_inside};
 use crate::core::write::Dress;
+use crate::limits::STAGE_AGE_MAX;
 
 /// What becomes of a file that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +104,10 @@ impl Stage {
         let own = match nix::unistd::geteuid().is_root() && runas.is_none() {
             true => {
                 let above = call.ctx.cachedir().join("extracting");
-                let made = paths::create_dirs(&above, 0o700, |_| Ok(()))
-                    .and_then(|()| tempfile::tempdir_in(&above));
+                let made = paths::create_dirs(&above, 0o700, |_| Ok(())).and_then(|()| {
+                    remove_remnants(&above);
+                    tempfile::tempdir_in(&above)
+                });
                 Some(made.map_err(|error| os_error(&error, &above))?)
             }
             false => None,
@@ -145,6 +148,19 @@ impl Stage {
         let mut stayed = None;
         move_below(own.path(), &self.dest, &self.dest, old, &mut stayed).map_err(wrong)?;
         Ok(stayed.filter(|_| old == Old::Asked))
+    }
+}
+
+/// Removes what processes that were killed have left.
+fn remove_remnants(above: &Path) {
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        let made = entry.metadata().and_then(|data| data.modified());
+        let age = made.ok().and_then(|made| made.elapsed().ok());
+        if age.is_some_and(|age| age > STAGE_AGE_MAX)
+            && let Err(error) = paths::remove_dir_all(entry.path())
+        {
+            tracing::warn!("{} stays: {error}", entry.path().display());
+        }
     }
 }
 
@@ -265,6 +281,19 @@ mod tests {
             assert_eq!(old.gives_way(Some(&early), &late), onto_early, "{old:?}");
             assert_eq!(old.gives_way(Some(&late), &early), onto_late, "{old:?}");
         }
+    }
+
+    #[test]
+    fn what_a_killed_process_has_left_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, age) in [("old", STAGE_AGE_MAX * 2), ("new", STAGE_AGE_MAX / 2)] {
+            let path = dir.path().join(name);
+            fs::create_dir(&path).unwrap();
+            let made = std::time::SystemTime::now() - age;
+            File::open(&path).unwrap().set_modified(made).unwrap();
+        }
+        remove_remnants(dir.path());
+        assert!(!dir.path().join("old").exists() && dir.path().join("new").exists());
     }
 
     #[test]

@@ -156,7 +156,10 @@ fn lists_of_what_is_the_users_are_changed_and_shown_as_ever() {
         .minion
         .run("acl.modfacl", &[&set[..], &[none, fails]].concat());
     assert!(format!("{ret:?}").contains("none: No such file"), "{ret:?}");
-    let lists = machine.minion.run("acl.getfacl", &[own.clone()]).ret;
+    let lists = machine
+        .minion
+        .run("acl.getfacl", std::slice::from_ref(&own))
+        .ret;
     let comment = lists
         .get(&python_text(&own))
         .and_then(|list| list.get("comment"));

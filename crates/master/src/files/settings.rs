@@ -96,3 +96,71 @@ fn minionfs(config: &MasterConfig, hash_type: HashType) -> MinionFsOptions {
         ignore_glob: config.file_ignore_glob.0.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use halite_config::{LoadOptions, load_master};
+    use halite_fileserver::{Backends, FileServer};
+    use halite_proto::SaltEnv;
+
+    use super::*;
+
+    /// The files of all environments that a master with these lines in its file serves of
+    /// what `web1` and `db1` have pushed, each with its environment.
+    fn served(lines: &str) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = dir.path().join("cache");
+        for id in ["web1", "db1"] {
+            let pushed = cache.join("minions").join(id).join("files");
+            fs::create_dir_all(&pushed).unwrap();
+            fs::write(pushed.join("motd"), id).unwrap();
+        }
+        let text = format!(
+            "cachedir: {}\nfileserver_backend: [minionfs]\n{lines}",
+            cache.display()
+        );
+        fs::write(dir.path().join("master"), text).unwrap();
+        let options = LoadOptions {
+            config_dir: Some(dir.path().to_owned()),
+            ..LoadOptions::default()
+        };
+        let config = load_master(&options).unwrap().config;
+        let settings = FileSettings::from_config(&config).unwrap();
+        let server = FileServer::open(&settings.server).unwrap();
+        let of_env = |env: String| {
+            let lists = server.lists(&SaltEnv::parse(env.as_str()).unwrap(), &Backends::All);
+            let name = |file: &String| format!("{env}:{file}");
+            lists.files.iter().map(name).collect::<Vec<_>>()
+        };
+        server
+            .envs(&Backends::All)
+            .into_iter()
+            .flat_map(of_env)
+            .collect()
+    }
+
+    #[test]
+    fn each_option_of_minionfs_counts() {
+        let both = ["base:db1/motd", "base:web1/motd"];
+        assert_eq!(served("file_recv: True\n"), both);
+        for (option, expected) in [
+            (
+                "minionfs_env: pushed",
+                &["pushed:db1/motd", "pushed:web1/motd"][..],
+            ),
+            ("minionfs_whitelist: ['web*']", &["base:web1/motd"]),
+            ("minionfs_whitelist: db1", &["base:db1/motd"]),
+            ("minionfs_blacklist: ['web*']", &["base:db1/motd"]),
+            (
+                "minionfs_mountpoint: salt://m",
+                &["base:m/db1/motd", "base:m/web1/motd"],
+            ),
+        ] {
+            let served = served(&format!("file_recv: True\n{option}\n"));
+            assert_eq!(served, expected, "{option}");
+        }
+        assert!(served("file_recv: False\n").is_empty());
+    }
+}

@@ -6,6 +6,9 @@ use super::*;
 
 const DOCS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/git.md"));
 
+/// Options of pillars that are for all remotes alone, as in Salt.
+const OF_ALL_PILLARS: [&str; 2] = ["branch", "update_interval"];
+
 /// Two values of an option, neither of which is its default, and what a remote
 /// shows of them.
 struct Row {
@@ -76,6 +79,7 @@ fn of_a_reference() -> Vec<Row> {
     };
     vec![
         Row::texts("base", |remote| remote.base.clone()),
+        Row::texts("branch", |remote| remote.branch.clone()),
         Row::texts("fallback", |remote| shown(remote.fallback.as_ref())),
         Row::texts("all_saltenvs", |remote| shown(remote.all_saltenvs.as_ref())),
         Row::new("ref_types", [only("tag"), only("sha")], kinds).expected("[Tag]", "[Sha]"),
@@ -197,6 +201,9 @@ fn each_option_counts_for_all_remotes_and_that_of_one_before_it() {
                 assert_eq!(read(role, &row, true, true), second, "{}", row.option);
             } else if alone.contains(&row.option) {
                 assert_eq!(read(role, &row, false, true), second, "{}", row.option);
+            } else if OF_ALL_PILLARS.contains(&row.option) {
+                assert_eq!(read(role, &row, true, false), first, "{}", row.option);
+                continue;
             } else {
                 continue;
             }
@@ -206,6 +213,34 @@ fn each_option_counts_for_all_remotes_and_that_of_one_before_it() {
         known.sort_unstable();
         tried.sort_unstable();
         assert_eq!(tried, known, "{role:?}");
+    }
+}
+
+#[test]
+fn an_option_of_all_pillars_is_none_of_one() {
+    for option in OF_ALL_PILLARS {
+        let entry = map("https://host/x.git", list(vec![map(option, 7)]));
+        let refused = Remote::all(Role::GitPillar, &Map::new(), &[entry]).unwrap_err();
+        let why = refused.to_string();
+        assert!(why.contains("no remote has this option"), "{why}");
+    }
+}
+
+#[test]
+fn only_the_names_of_salts_libraries_are_providers() {
+    for role in [Role::Gitfs, Role::GitPillar] {
+        let option = format!("{}_provider", role.name());
+        let open = |name: Value| {
+            let opts = Map::from([(option.as_str(), name)]);
+            Remote::all(role, &opts, &["https://host/x.git".into()])
+        };
+        for name in ["pygit2", "GitPython", "gitcli", ""] {
+            assert!(open(name.into()).is_ok(), "{name}");
+        }
+        for name in [Value::from("dulwich"), 2.into(), Value::List(Vec::new())] {
+            let why = open(name).unwrap_err().to_string();
+            assert!(why.contains(&format!("{option}: it is pygit2")), "{why}");
+        }
     }
 }
 

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use halite_crypto::{HashType, hash_hex};
-use halite_fileserver::{Backends, FileServer, FileServerOptions, GitfsOptions, UpdateWish};
+use halite_fileserver::{
+    Backends, FileServer, FileServerOptions, GitfsOptions, RootsOptions, UpdateWish,
+};
 use halite_proto::{Map, SaltEnv, Value};
 use tempfile::TempDir;
 
@@ -184,6 +186,53 @@ fn the_first_remote_that_has_a_file_answers_and_a_fallback_stands_in() {
     assert_eq!(text(&files, "dev", "only").as_deref(), Some("two"));
     assert_eq!(text(&files, "none", "both").as_deref(), Some("two"));
     assert_eq!(files.envs(&Backends::All), ["base", "dev"]);
+}
+
+#[test]
+fn of_git_and_directories_the_one_that_is_named_first_answers() {
+    let Some(tried) = Tried::new() else { return };
+    tried.commit(
+        "one",
+        &[("both", "git"), ("git", "git"), ("dir/file", "git")],
+    );
+    let roots = tried.path("roots");
+    fs::create_dir_all(roots.join("empty/deeper")).unwrap();
+    fs::write(roots.join("both"), "roots").unwrap();
+    fs::write(roots.join("roots"), "roots").unwrap();
+    let opts = Map::from([
+        (
+            "cachedir",
+            Value::from(tried.path("cache").display().to_string()),
+        ),
+        ("gitfs_remotes", Value::List(vec![tried.url("one").into()])),
+    ]);
+    for (backends, first) in [(["git", "roots"], "git"), (["roots", "git"], "roots")] {
+        let options = FileServerOptions {
+            backends: backends.map(str::to_owned).to_vec(),
+            gitfs: GitfsOptions::from_opts(&opts, HashType::Sha256).unwrap(),
+            roots: RootsOptions {
+                file_roots: [("base".to_owned(), vec![roots.clone()])].into(),
+                ..RootsOptions::default()
+            },
+            ..FileServerOptions::default()
+        };
+        let files = FileServer::open(&options).unwrap();
+        for updated in files.update(&Backends::All, &UpdateWish::default()) {
+            updated.changes.unwrap();
+        }
+        let base = SaltEnv::base();
+        assert_eq!(text(&files, "base", "both").as_deref(), Some(first));
+        let hash = files.hash("both", &base).unwrap().unwrap();
+        assert_eq!(hash.hsum, hash_hex(HashType::Sha256, first.as_bytes()));
+        let piece = files.serve("both", &base, 0, None).unwrap().unwrap();
+        assert_eq!(piece.data, first.as_bytes());
+        for only in ["git", "roots"] {
+            assert_eq!(text(&files, "base", only).as_deref(), Some(only));
+        }
+        let lists = files.lists(&base, &Backends::All);
+        assert_eq!(lists.files, ["both", "dir/file", "git", "roots"]);
+        assert_eq!(lists.empty_dirs, ["empty/deeper"]);
+    }
 }
 
 #[test]

@@ -30,6 +30,10 @@ const RUN: &[&[&str]] = &[
     &["fileserver.clear_cache"],
     &["fileserver.update", "backend=git"],
     &["fileserver.file_list"],
+    &["fileserver.dir_list"],
+    &["fileserver.empty_dir_list"],
+    &["fileserver.empty_dir_list", "backend=gitfs"],
+    &["fileserver.symlink_list"],
     &["fileserver.envs", "backend=git"],
     &["fileserver.envs", "sources=True"],
 ];
@@ -53,13 +57,18 @@ fn shown(master: &Master, words: &[&str]) -> Result<(Value, i32)> {
 fn runners_about_git_remotes_show_what_salts_show() -> Result<()> {
     let fleet = Fleet::new("gitrunners")?;
     let states = Tree::new(&fleet.path().join("states"))?;
-    states.commit(&[("top.sls", "{}\n")])?;
+    states.commit(&[("top.sls", "{}\n"), ("dir/of-git", "x\n")])?;
+    let roots = fleet.path().join("roots");
+    std::fs::create_dir_all(roots.join("empty/deeper"))?;
+    std::fs::write(roots.join("of-roots"), "x\n")?;
     let pillar = Tree::new(&fleet.path().join("pillar"))?;
     pillar.commit(&[("top.sls", "base: {}\n")])?;
     let start = |name: &str, kind| {
         fleet
             .master(name, kind)
-            .set("fileserver_backend", json!(["gitfs"]))
+            .set("fileserver_backend", json!(["gitfs", "roots"]))
+            // One of its directories is empty.
+            .set("file_roots", json!({ "base": [roots] }))
             .set("gitfs_provider", "gitpython")
             .set("git_pillar_provider", "gitpython")
             .set("gitfs_base", "main")

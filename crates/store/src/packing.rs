@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use halite_proto::msgpack::{Packing, Writer, pack_map, packed_len};
+use halite_proto::request::{COMMITS, Commits};
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value};
 
@@ -55,13 +56,37 @@ pub(crate) fn pack_load(place: impl Display, load: &Map) -> Result<Vec<u8>, Stor
     pack_map(load, Packing::Modern).map_err(|source| StoreError::pack(place, source))
 }
 
+/// The commits that a return's files came from.
+pub(crate) fn commits_of(ret: &JobReturn) -> Commits {
+    let commits = ret.extra.get(COMMITS);
+    commits.map(Commits::from_value).unwrap_or_default()
+}
+
+/// Them, for a place that holds nothing else.
+pub(crate) fn pack_commits(place: impl Display, commits: &Commits) -> Result<Vec<u8>, StoreError> {
+    pack(place, &commits.to_value())
+}
+
 /// `return`, `retcode` and `success`, as they came.
 pub(crate) fn pack_return(place: impl Display, ret: &JobReturn) -> Result<Vec<u8>, StoreError> {
+    pack_with(place, ret, &Commits::default())
+}
+
+/// The same with the commits, for places that no program of Salt's reads.
+pub(crate) fn pack_own_return(place: impl Display, ret: &JobReturn) -> Result<Vec<u8>, StoreError> {
+    pack_with(place, ret, &commits_of(ret))
+}
+
+fn pack_with(
+    place: impl Display,
+    ret: &JobReturn,
+    commits: &Commits,
+) -> Result<Vec<u8>, StoreError> {
     const AROUND_BYTES: usize = 64;
     let write = || {
         let bytes = packed_len(&ret.ret, Packing::Modern) + AROUND_BYTES;
         let mut writer = Writer::with_capacity(Packing::Modern, bytes);
-        writer.begin_map(3)?;
+        writer.begin_map(if commits.is_empty() { 3 } else { 4 })?;
         writer.str("return")?;
         writer.value(&ret.ret)?;
         writer.str("retcode")?;
@@ -73,6 +98,10 @@ pub(crate) fn pack_return(place: impl Display, ret: &JobReturn) -> Result<Vec<u8
         match &ret.several {
             None => writer.bool(ret.success),
             Some(several) => writer.value(&several.successes)?,
+        }
+        if !commits.is_empty() {
+            writer.str(COMMITS)?;
+            writer.value(&commits.to_value())?;
         }
         Ok(writer.into_bytes())
     };

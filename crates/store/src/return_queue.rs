@@ -10,7 +10,7 @@ use halite_proto::{Jid, MinionId};
 use halite_store_servers::ServerError;
 
 use crate::error::StoreError;
-use crate::packing::{load_of_return, pack_load, pack_return};
+use crate::packing::{load_of_return, pack_load, pack_own_return};
 use crate::salt_json;
 
 /// Most returns in one statement.
@@ -169,7 +169,7 @@ impl Entry {
             ticket: 0,
             jid: jid.to_string(),
             id: id.to_string(),
-            packed: pack_return(jid, ret)?,
+            packed: pack_own_return(jid, ret)?,
             out: ret.out.as_deref().map(without_nul),
             fun: without_nul(&fun).chars().take(FUN_CHARS_MAX).collect(),
             success: if ret.success { "true" } else { "false" },

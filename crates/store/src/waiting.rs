@@ -248,7 +248,7 @@ impl Waiting {
 
     fn stored(&self, number: u64) -> Option<(MinionId, StoredReturn)> {
         match self.get(number)? {
-            Write::Return { id, ret, .. } => Some((id, stored(&ret))),
+            Write::Return { id, ret, .. } => Some((id, StoredReturn::from_all(ret.to_map()))),
             _ => None,
         }
     }
@@ -286,20 +286,6 @@ enum Pushed {
     Waited { differs: bool },
     /// It cannot wait.
     NoRoom,
-}
-
-fn stored(ret: &JobReturn) -> StoredReturn {
-    let mut all = ret.to_map();
-    let mut data = Map::new();
-    for name in ["return", "retcode", "success"] {
-        if let Some(value) = all.remove(name) {
-            data.insert(name, value);
-        }
-    }
-    StoredReturn {
-        data,
-        out: ret.out.clone(),
-    }
 }
 
 impl JobServer {

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use halite_crypto::HashType;
 use halite_proto::publish::FunSpec;
+use halite_proto::request::{COMMITS, Commits};
 use halite_proto::returns::{JobReturn, ReturnJid};
-use halite_proto::{Jid, Map, MinionId, Value};
+use halite_proto::{Jid, Map, MinionId, SaltEnv, Value};
 use halite_store::migrate::{copy_bank, copy_data, copy_jobs, copy_tokens};
 use halite_store::{
     BackendOptions, Bank, JobTables, MysqlOptions, PostgresOptions, RedisOptions, Saved, Store,
@@ -25,6 +26,14 @@ fn jid(number: u64) -> Jid {
 
 fn id(name: &str) -> MinionId {
     MinionId::parse(name).unwrap()
+}
+
+/// The commits that the files of every second job came from.
+fn commits() -> Commits {
+    let mut commits = Commits::default();
+    let of = [("states".to_owned(), "ab".repeat(20))];
+    commits.insert(SaltEnv::base(), of.into());
+    commits
 }
 
 /// Jobs of all kinds, minion data, banks and tokens.
@@ -54,6 +63,9 @@ fn fill(store: &Store) -> TokenId {
         let jid = ReturnJid::Jid(job.clone());
         let mut ret = JobReturn::new(jid, fun, Vec::new(), value, (number % 2) as i64);
         ret.out = Some("nested".to_owned());
+        if number % 2 == 0 {
+            ret.extra.insert(COMMITS, commits().to_value());
+        }
         let saved = store.jobs.save_return(&job, &id("web1"), &ret).unwrap();
         assert_eq!(saved, Saved::Stored);
     }
@@ -97,6 +109,10 @@ fn check(place: BackendOptions) {
     let load = there.jobs.load(&jid(7)).unwrap().unwrap();
     assert_eq!(load.get("Minions").unwrap().as_list().unwrap().len(), 2);
     assert_eq!(there.jobs.endtime(&jid(1)).unwrap().unwrap(), "at noon");
+    for (number, expected) in [(6, commits()), (7, Commits::default())] {
+        let ret = there.jobs.return_of(&jid(number), &id("web1")).unwrap();
+        assert_eq!(ret.unwrap().commits, expected);
+    }
     assert_eq!(there.jobs.publisher(&jid(2)).unwrap(), Some(id("web2")));
 
     for bank in [Bank::Grains, Bank::Mine] {

@@ -10,17 +10,17 @@ use halite_integration_tests::{Fleet, Kind, Master, Program, START, until};
 use serde_json::{Value, json};
 
 /// A repository that states are committed to.
-struct States(PathBuf);
+pub(crate) struct States(PathBuf);
 
 impl States {
-    fn new(dir: &Path) -> Result<Self> {
+    pub(crate) fn new(dir: &Path) -> Result<Self> {
         fs::create_dir_all(dir)?;
         let this = Self(dir.to_owned());
         this.git(&["init", "-q", "-b", "main"])?;
         Ok(this)
     }
 
-    fn git(&self, words: &[&str]) -> Result<String> {
+    pub(crate) fn git(&self, words: &[&str]) -> Result<String> {
         let output = Command::new("git")
             .args(["-c", "user.name=t", "-c", "user.email=t@t"])
             .args(words)
@@ -33,7 +33,7 @@ impl States {
     }
 
     /// Commits a file; the id of the commit.
-    fn commit(&self, path: &str, text: &str) -> Result<String> {
+    pub(crate) fn commit(&self, path: &str, text: &str) -> Result<String> {
         let file = self.0.join(path);
         if let Some(dir) = file.parent() {
             fs::create_dir_all(dir)?;
@@ -44,12 +44,12 @@ impl States {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("file://{}", self.0.display())
     }
 }
 
-fn run(master: &Master, words: &[&str]) -> Result<Value> {
+pub(crate) fn run(master: &Master, words: &[&str]) -> Result<Value> {
     let words = [words, &["--out=json"]].concat();
     master.tools(Kind::Ours).runner(&words)?.ok()?.json()
 }
@@ -204,6 +204,22 @@ fn a_run_goes_on_with_the_commit_it_began_with_and_its_return_names_it() -> Resu
         *commits == json!({ "base": { "states": second } }),
         "{event:?}"
     );
+    let jid = event.data["jid"].as_str().unwrap_or_default();
+    job_names_the_commit(&master, jid, &second)
+}
+
+/// The job cache keeps it, and shows it where no program of Salt's looks.
+fn job_names_the_commit(master: &Master, jid: &str, commit: &str) -> Result<()> {
+    let job = run(master, &["jobs.print_job", jid])?;
+    ensure!(
+        job[jid]["Commits"] == json!({ "web1": { "base": { "states": commit } } }),
+        "{job}"
+    );
+    let result = job[jid]["Result"]["web1"].as_object();
+    let names: Vec<&String> = result.into_iter().flat_map(|map| map.keys()).collect();
+    ensure!(!names.iter().any(|name| name.contains("commits")), "{job}");
+    let looked_up = run(master, &["jobs.lookup_jid", jid])?;
+    ensure!(!looked_up.to_string().contains(commit), "{looked_up}");
     Ok(())
 }
 

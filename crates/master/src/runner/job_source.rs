@@ -108,7 +108,7 @@ impl<'c> Source<'c> {
                 bare => Map::from([("return", bare)]),
             };
             let out = data.remove("out").map(|out| python::str(&out));
-            all.push((python::str(&id), StoredReturn { data, out }));
+            all.push((python::str(&id), StoredReturn::new(data, out)));
         }
         Ok(all)
     }

@@ -112,12 +112,18 @@ fn job(call: &Call<'_>, jid: &Jid) -> Result<Map, RunnerError> {
     let source = Source::of(call)?;
     let load = source.load(jid)?;
     let mut job = formatted_with_time(jid, load.as_ref());
-    let result: Map = source
-        .returns(jid)?
-        .into_iter()
-        .map(|(id, stored)| (Value::from(id), Value::from(stored.into_map())))
-        .collect();
+    let (mut result, mut commits) = (Map::new(), Map::new());
+    for (id, stored) in source.returns(jid)? {
+        if !stored.commits.is_empty() {
+            commits.insert(id.as_str(), stored.commits.to_value());
+        }
+        result.insert(id, stored.into_map());
+    }
     job.insert("Result", result);
+    // Beyond Salt's, and only where files came from git.
+    if !commits.is_empty() {
+        job.insert("Commits", commits);
+    }
     if call.runners.jobs.settings.stores_endtime
         && let Some(endtime) = source.endtime(jid)?
     {

@@ -1,5 +1,6 @@
 //! What comes of jobs.
 
+use halite_proto::request::{COMMITS, Commits};
 use halite_proto::{Map, Value};
 
 /// What became of a return that was to be stored.
@@ -24,15 +25,41 @@ pub struct StoredReturn {
     pub data: Map,
     /// The outputter.
     pub out: Option<String>,
+    /// The commits that its files came from.
+    pub commits: Commits,
 }
 
 impl StoredReturn {
+    /// What was returned, with the commits if they are among it.
+    pub fn new(mut data: Map, out: Option<String>) -> Self {
+        let commits = data.remove(COMMITS);
+        let commits = commits.as_ref().map(Commits::from_value);
+        Self {
+            data,
+            out,
+            commits: commits.unwrap_or_default(),
+        }
+    }
+
+    /// Of all that its minion has sent, and that Salt's tables hold, what is shown.
+    pub(crate) fn from_all(mut all: Map) -> Self {
+        let out = all.remove("out");
+        let mut data = Map::new();
+        for name in ["return", "retcode", "success", COMMITS] {
+            if let Some(value) = all.remove(name) {
+                data.insert(name, value);
+            }
+        }
+        let out = out.and_then(|out| out.as_str().map(str::to_owned));
+        Self::new(data, out)
+    }
+
     /// The value returned.
     pub fn ret(&self) -> &Value {
         self.data.get("return").unwrap_or(&Value::Nil)
     }
 
-    /// As Salt's readers have it: with `out` among the data.
+    /// As Salt's readers have it: with `out` among the data, and without commits.
     pub fn into_map(self) -> Map {
         let mut map = self.data;
         if let Some(out) = self.out {

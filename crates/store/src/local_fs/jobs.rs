@@ -20,7 +20,9 @@ use super::seen_minions::{SeenMinions, SeenOf};
 use crate::error::StoreError;
 use crate::kept::Saved;
 use crate::limits::{FIRST_LOCKS, JID_TRIES_MAX, OWN_JID_TRIES_MAX};
-use crate::packing::{load_of_return, pack_load, pack_minions, pack_out, pack_return};
+use crate::packing::{
+    commits_of, load_of_return, pack_commits, pack_load, pack_minions, pack_out, pack_return,
+};
 
 pub(crate) const JID: &str = "jid";
 pub(crate) const NOCACHE: &str = "nocache";
@@ -28,6 +30,9 @@ pub(crate) const LOAD: &str = ".load.p";
 pub(crate) const MINIONS: &str = ".minions.p";
 pub(crate) const RETURN: &str = "return.p";
 pub(crate) const OUT: &str = "out.p";
+/// The commits that a return's files came from, beside it. Salt's programs read no file
+/// of this name, and remove it with its job.
+pub(crate) const COMMITS: &str = "commits.p";
 pub(crate) const ENDTIME: &str = "endtime";
 /// Whose own job it is, where the minion has given it its id. Salt's programs
 /// skip files that begin with a dot.
@@ -219,10 +224,15 @@ impl Jobs {
             let differs = stored != packed;
             return Ok(Saved::Duplicate { differs });
         }
-        // The outputter first: who sees the return finds it complete.
+        // What is beside it first: who sees the return finds it complete.
         if let Some(out) = &ret.out {
             let path = minion_dir.join(OUT);
             put(&path, &pack_out(path.display(), out)?)?;
+        }
+        let commits = commits_of(ret);
+        if !commits.is_empty() {
+            let path = minion_dir.join(COMMITS);
+            put(&path, &pack_commits(path.display(), &commits)?)?;
         }
         put(&path, &packed)?;
         if known == Known::FromReturns {

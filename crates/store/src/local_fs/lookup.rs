@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use halite_proto::request::Commits;
 use halite_proto::{Jid, Map, MinionId, Value};
 
 use super::atomic::{entries, load, read};
-use super::jobs::{ENDTIME, JID, Jobs, LOAD, OUT, RETURN};
+use super::jobs::{COMMITS, ENDTIME, JID, Jobs, LOAD, OUT, RETURN};
 use crate::error::StoreError;
 use crate::job_filter::JobFilter;
 use crate::kept::StoredReturn;
@@ -143,7 +144,12 @@ fn stored_return(minion_dir: &Path) -> Result<Option<StoredReturn>, StoreError> 
         Ok(Some(Value::Str(out))) => Some(out),
         _ => None,
     };
-    Ok(Some(StoredReturn { data, out }))
+    let mut stored = StoredReturn::new(data, out);
+    // One that cannot be read is none: the return itself is whole.
+    if let Ok(Some(commits)) = load(&minion_dir.join(COMMITS)) {
+        stored.commits = Commits::from_value(&commits);
+    }
+    Ok(Some(stored))
 }
 
 /// The ids in `.minions.p` and the lists of syndics, and of those that have returned

@@ -16,9 +16,11 @@ use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, MinionId};
 
 use super::atomic::temp_beside;
-use super::jobs::{JID, Jobs, LOAD, MINIONS, OUT, RETURN, make_dir};
+use super::jobs::{COMMITS, JID, Jobs, LOAD, MINIONS, OUT, RETURN, make_dir};
 use crate::error::StoreError;
-use crate::packing::{load_of_return, pack_load, pack_minions, pack_out, pack_return};
+use crate::packing::{
+    commits_of, load_of_return, pack_commits, pack_load, pack_minions, pack_out, pack_return,
+};
 
 impl Jobs {
     /// Stores the first return of a job that has no directory yet; false if it
@@ -41,6 +43,11 @@ impl Jobs {
         if let Some(out) = &ret.out {
             let path = minion.join(OUT);
             staged.add(&path, &pack_out(dir.join(&path).display(), out)?)?;
+        }
+        let commits = commits_of(ret);
+        if !commits.is_empty() {
+            let path = minion.join(COMMITS);
+            staged.add(&path, &pack_commits(dir.join(&path).display(), &commits)?)?;
         }
         let path = minion.join(RETURN);
         staged.add(&path, &pack_return(dir.join(&path).display(), ret)?)?;

@@ -13,7 +13,7 @@ use crate::error::StoreError;
 use crate::job_filter::JobFilter;
 use crate::kept::{Cleaned, Saved, StoredReturn};
 use crate::limits::{JID_TRIES_MAX, OWN_JID_TRIES_MAX};
-use crate::packing::{load_of_return, pack_return};
+use crate::packing::{load_of_return, pack_own_return};
 
 /// All jobs.
 #[derive(Debug, Default)]
@@ -148,7 +148,7 @@ impl Jobs {
         id: &MinionId,
         ret: &JobReturn,
     ) -> Result<Saved, StoreError> {
-        let packed = pack_return(PLACE, ret)?;
+        let packed = pack_own_return(PLACE, ret)?;
         self.with(jid, |job| {
             if job.nocache {
                 return Ok(Saved::NoCache);
@@ -307,5 +307,5 @@ fn unpacked((packed, out): &(Vec<u8>, Option<String>)) -> Result<StoredReturn, S
         other => return Err(StoreError::kind(PLACE, &other, "dict")),
     };
     let out = out.clone();
-    Ok(StoredReturn { data, out })
+    Ok(StoredReturn::new(data, out))
 }

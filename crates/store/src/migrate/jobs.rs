@@ -6,6 +6,7 @@ use std::thread;
 
 use halite_crypto::{HashType, hash_hex};
 use halite_proto::json::{self, Style};
+use halite_proto::request::COMMITS;
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value, python};
 
@@ -244,6 +245,9 @@ fn write(to: &Jobs, jid: &Jid, job: &Job) -> Result<(), StoreError> {
 /// A return as its minion has sent it, as far as that is known.
 fn as_it_came(jid: &Jid, load: &Map, stored: &StoredReturn) -> Option<JobReturn> {
     let mut map = complete(stored);
+    if !stored.commits.is_empty() {
+        map.insert(COMMITS, stored.commits.to_value());
+    }
     map.insert("jid", jid);
     map.insert("fun", load.get("fun").cloned().unwrap_or_else(|| "".into()));
     if let Some(args) = load.get("arg") {
@@ -276,10 +280,17 @@ fn hash(jid: &Jid, job: &Job) -> Result<String, StoreError> {
         .iter()
         .map(|(id, stored)| (Value::from(id), Value::from(complete(stored))))
         .collect();
+    let commits: Map = job
+        .returns
+        .iter()
+        .filter(|(_, stored)| !stored.commits.is_empty())
+        .map(|(id, stored)| (Value::from(id), stored.commits.to_value()))
+        .collect();
     let all = Map::from([
         ("load", Value::from(job.load.clone())),
         ("minions", minions.into()),
         ("returns", returns.into()),
+        ("commits", commits.into()),
         ("endtime", job.endtime.as_deref().unwrap_or_default().into()),
         ("publisher", job.publisher.as_ref().map(Value::from).into()),
     ]);

@@ -43,7 +43,7 @@ impl Jobs {
             if let Some(id) = id
                 && let Some(map) = self.map(jid, &bytes)
             {
-                returns.push((id, stored_return(map)));
+                returns.push((id, StoredReturn::from_all(map)));
             }
         }
         returns.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
@@ -64,7 +64,7 @@ impl Jobs {
                 .await?)
         })?;
         let map = found.and_then(|bytes| self.map(jid, &bytes));
-        Ok(map.map(stored_return))
+        Ok(map.map(StoredReturn::from_all))
     }
 
     pub(crate) fn endtime(&self, jid: &Jid) -> Result<Option<String>, StoreError> {
@@ -104,17 +104,4 @@ impl Jobs {
             }
         }
     }
-}
-
-/// Of all that Salt stores, what the store gives.
-fn stored_return(mut map: Map) -> StoredReturn {
-    let out = map.remove("out");
-    let mut data = Map::new();
-    for name in ["return", "retcode", "success"] {
-        if let Some(value) = map.remove(name) {
-            data.insert(name, value);
-        }
-    }
-    let out = out.and_then(|out| out.as_str().map(str::to_owned));
-    StoredReturn { data, out }
 }

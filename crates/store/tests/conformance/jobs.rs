@@ -1,9 +1,11 @@
 //! Checks of `Jobs`.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use halite_proto::publish::FunSpec;
-use halite_proto::{Jid, Map, MinionId, Value};
+use halite_proto::request::{COMMITS, Commits};
+use halite_proto::{Jid, Map, MinionId, SaltEnv, Value};
 use halite_store::{JobFilter, Saved, StoreError};
 
 use crate::subject::{Subject, id, jid, map, ping};
@@ -115,6 +117,39 @@ pub(crate) fn a_job_is_found_as_it_was_saved(subject: &Subject) {
     assert_eq!(stored.data.get("retcode"), Some(&0.into()));
     assert_eq!(stored.data.get("success"), Some(&true.into()));
     assert_eq!(jobs.returns(&job).unwrap(), [(id("web1"), stored)]);
+}
+
+pub(crate) fn the_commits_of_a_return_are_kept(subject: &Subject) {
+    let jobs = subject.open().jobs;
+    // One that is published, and one that its first return makes known.
+    let (published, own) = (jid(1), jid(2));
+    let load = Map::from([("fun", "state.apply")]);
+    jobs.save_load(&published, &load, None).unwrap();
+    let mut commits = Commits::default();
+    let of = |dir: &str| BTreeMap::from([(dir.to_owned(), "ab".repeat(20))]);
+    commits.insert(SaltEnv::base(), of("states"));
+    commits.insert(SaltEnv::parse("dev").unwrap(), of("more"));
+    for job in [&published, &own] {
+        let mut ret = ping(job, true);
+        ret.extra.insert(COMMITS, commits.to_value());
+        let saved = jobs.save_return(job, &id("web1"), &ret).unwrap();
+        assert_eq!(saved, Saved::Stored);
+        let again = jobs.save_return(job, &id("web1"), &ret).unwrap();
+        assert_eq!(again, Saved::Duplicate { differs: false });
+        let plain = jobs.save_return(job, &id("web2"), &ping(job, true));
+        assert_eq!(plain.unwrap(), Saved::Stored);
+    }
+    let jobs = subject.open().jobs;
+    for job in [&published, &own] {
+        let returns = jobs.returns(job).unwrap();
+        let found: Vec<&Commits> = returns.iter().map(|(_, stored)| &stored.commits).collect();
+        assert_eq!(found, [&commits, &Commits::default()]);
+        let one = jobs.return_of(job, &id("web1")).unwrap().unwrap();
+        assert_eq!(one.commits, commits);
+        // What Salt's readers see is what they always have.
+        let names: Vec<Value> = one.into_map().keys().cloned().collect();
+        assert_eq!(names, ["return", "retcode", "success"].map(Value::from));
+    }
 }
 
 pub(crate) fn a_return_with_a_zero_byte_is_kept(subject: &Subject) {

@@ -21,7 +21,7 @@ macro_rules! suite {
             suite!($backend, jobs: an_id_is_given_once, a_job_begins_with_what_is_published,
                 a_minions_own_job_keeps_its_id,
                 a_job_is_found_as_it_was_saved, an_unknown_job_has_nothing,
-                the_first_return_counts, a_return_with_a_zero_byte_is_kept,
+                the_first_return_counts, the_commits_of_a_return_are_kept, a_return_with_a_zero_byte_is_kept,
                 returns_of_many_at_once_are_all_kept,
                 a_job_from_elsewhere_becomes_known, returns_without_cache_are_dropped,
                 the_newest_jobs_come_first, jobs_are_found_by_a_filter, old_jobs_are_removed, batches_begin_and_end,

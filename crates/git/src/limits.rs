@@ -91,6 +91,12 @@ pub const COPY_POLL: Duration = Duration::from_millis(10);
 /// Branches and tags of a remote; what is beyond is left out.
 pub const REFS_MAX: usize = 200_000;
 
+/// Directories within each other in which references are looked for.
+pub const REFS_DEPTH_MAX: usize = 32;
+
+/// A longer configuration of a repository is left to git, in bytes.
+pub const REPOSITORY_CONFIG_BYTES_MAX: u64 = 64 << 10;
+
 /// When it is looked at anew whether something is signed that was not: a program
 /// may have been missing.
 pub const REFUSED_FOR: Duration = Duration::from_secs(3600);

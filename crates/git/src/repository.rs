@@ -4,6 +4,7 @@
 //! or is cut off by a kill or a power cut, leaves nothing that stops the next.
 
 mod copy;
+mod local_refs;
 mod news;
 mod reach;
 mod signed;

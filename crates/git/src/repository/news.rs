@@ -10,8 +10,8 @@ use std::io::ErrorKind;
 
 use halite_crypto::files::{WriteOptions, read_limited, write_atomic};
 
-use super::Repository;
 use super::copy::{KEPT, LockedCopy};
+use super::{Repository, local_refs};
 use crate::GitError;
 use crate::limits::SNAPSHOT_BYTES_MAX;
 use crate::program::Surroundings;
@@ -45,6 +45,23 @@ impl Repository {
         let Ok(listed) = read_limited(&self.places.listed, SNAPSHOT_BYTES_MAX) else {
             return Ok(None);
         };
+        let there = match self.remote.url.directory().and_then(local_refs::list) {
+            Some(there) => there,
+            None => match self.ask(around, copy)? {
+                Some(there) => there,
+                None => return Ok(None),
+            },
+        };
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        Ok(is_same(&listed, &there).then_some(listed))
+    }
+
+    /// What git lists of the remote; `None` if it is too much to be compared.
+    fn ask(
+        &self,
+        around: &Surroundings,
+        copy: &LockedCopy<'_>,
+    ) -> Result<Option<String>, GitError> {
         let words = [
             "ls-remote",
             "--quiet",
@@ -55,9 +72,8 @@ impl Repository {
         ];
         let git = around.git(copy.git_dir, words);
         let there = self.talk(git, "ls-remote", copy).0?;
-        let listed = String::from_utf8_lossy(&listed).into_owned();
-        let there_text = String::from_utf8_lossy(&there.stdout);
-        Ok((!there.cut && is_same(&listed, &there_text)).then_some(listed))
+        let text = || String::from_utf8_lossy(&there.stdout).into_owned();
+        Ok((!there.cut).then(text))
     }
 
     /// Remembers what the copy lists. If it cannot be, the next update fetches.

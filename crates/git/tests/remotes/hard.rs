@@ -220,9 +220,10 @@ fn a_kill_at_any_moment_leaves_nothing_to_remove_by_hand() {
     assert!(killed > MOMENTS / 2, "only {killed} were killed at work");
 }
 
-/// Two processes that share a cache, both updating all the time.
+/// Two threads with a copy each of the same cache, both updating all the time; two
+/// daemons are in the integration tests.
 #[test]
-fn two_that_share_a_cache_lose_no_commit() {
+fn two_threads_that_share_a_cache_lose_no_commit() {
     let Some(tried) = Tried::new() else { return };
     tried.commit("x", "start");
     let (first, second) = (tried.repository(), tried.repository());

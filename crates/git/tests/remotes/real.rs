@@ -154,6 +154,33 @@ fn serve(tried: &Tried, http: &GitHttp) -> String {
 }
 
 #[test]
+fn a_directory_of_this_machine_with_nothing_new_is_read_without_a_git() {
+    let Some(tried) = Tried::new() else { return };
+    tried.commit("x", "one");
+    let url = format!("file://{}", tried.work().display());
+    let path = std::env::var("PATH").unwrap();
+    let fetch = |path: &str| update_there(&tried.cache(), &url, &[], path);
+    assert_eq!(fetch(&path), "");
+    let nowhere = tried.dir.path().join("nowhere").display().to_string();
+    // As files of their own, and in one.
+    for words in [&["status"][..], &["pack-refs", "--all"]] {
+        tried.git(words);
+        assert_eq!(fetch(&nowhere), "", "{words:?}");
+    }
+    tried.commit("x", "two");
+    let said = fetch(&nowhere);
+    assert!(said.contains("git"), "{said}");
+    assert_eq!(text(&tried.cache(), &url).as_deref(), Some("one"));
+    // What is unusual there needs one.
+    assert_eq!(fetch(&path), "");
+    tried.git(&["symbolic-ref", "refs/heads/same", "refs/heads/master"]);
+    assert_eq!(fetch(&path), "");
+    assert!(!fetch(&nowhere).is_empty());
+    assert_eq!(fetch(&path), "");
+    assert_eq!(text(&tried.cache(), &url).as_deref(), Some("two"));
+}
+
+#[test]
 fn http_asks_for_passwords_and_https_for_certificates() {
     let Some(tried) = Tried::new() else { return };
     let Some(open) = GitHttp::for_test(&Wanted::default()) else {
@@ -170,6 +197,15 @@ fn http_asks_for_passwords_and_https_for_certificates() {
     };
     let whole = (String::new(), Some("by http".to_owned()));
     assert_eq!(fetch(&serve(&tried, &open), &[]), whole);
+
+    // Whoever asks gets it, by a certificate that nobody knows.
+    let open = GitHttp::start(&Wanted::default().tls()).unwrap();
+    let url = serve(&tried, &open);
+    assert!(url.starts_with("https://"), "{url}");
+    assert_eq!(fetch(&url, &[("gitfs_ssl_verify", "False")]), whole);
+    let (said, there) = fetch(&url, &[]);
+    assert!(said.contains("certificate"), "{said}");
+    assert_eq!(there, None);
 
     let guarded = GitHttp::start(&Wanted::default().password("secret7").tls()).unwrap();
     let url = serve(&tried, &guarded);

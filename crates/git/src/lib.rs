@@ -41,6 +41,6 @@ pub use lock::machine;
 pub use objects::Id;
 pub use record::{Pending, Record};
 pub use remote::{Remote, Role};
-pub use repository::{Repository, Status, Updated};
+pub use repository::{Repository, Status, Updated, remove_unused};
 pub use snapshot::{Commit, Snapshot};
 pub use tree::{Entry, Tree, TreeFile};

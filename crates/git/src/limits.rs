@@ -127,6 +127,13 @@ pub const BLOB_IN_MEMORY_BYTES_MAX: u64 = 1 << 20;
 /// The largest file that is served, in bytes.
 pub const BLOB_BYTES_MAX: u64 = 4 << 30;
 
+/// For how long nobody must have updated the copy of a remote that the options name no
+/// more, before it is removed: by a master that starts, and where somebody asks for it.
+/// Another master may share the cache.
+pub const UNUSED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
+/// See [`UNUSED_FOR`].
+pub const UNUSED_FOR_IF_ASKED: Duration = Duration::from_secs(24 * 3600);
+
 /// What copies of large files may have on disk for each remote, in bytes.
 pub const COPIES_BYTES_MAX: u64 = 8 << 30;
 

@@ -94,6 +94,11 @@ impl Lock {
         self.is_held() && futimens(&self.file, &now, &now).is_ok()
     }
 
+    /// When it was taken or renewed, by the clock of the machine that keeps the files.
+    pub(crate) fn taken(&self) -> io::Result<SystemTime> {
+        self.file.metadata()?.modified()
+    }
+
     /// Leaves it when this process goes on: until it ends, or somebody removes
     /// the file.
     pub(crate) fn keep(self) {

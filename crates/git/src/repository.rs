@@ -8,6 +8,7 @@ mod local_refs;
 mod news;
 mod reach;
 mod signed;
+mod unused;
 mod update;
 
 use std::fs;
@@ -21,6 +22,7 @@ use halite_process::clock::unix_seconds;
 use halite_proto::chain;
 
 use self::reach::Reached;
+pub use self::unused::remove_unused;
 use crate::limits::Limits;
 use crate::lock::{Lock, Taken};
 use crate::objects::Objects;

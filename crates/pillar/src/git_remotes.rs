@@ -103,6 +103,11 @@ impl GitPillars {
         }
     }
 
+    /// Whether there are entries that cannot be read, whose remotes nobody knows.
+    pub fn has_faults(&self) -> bool {
+        self.entries.iter().any(Result::is_err)
+    }
+
     /// All remotes, in the order of the options.
     pub fn all(&self) -> impl Iterator<Item = &Arc<GitRemote>> {
         self.entries.iter().flatten().flatten()

@@ -7,6 +7,7 @@ mod interrupted;
 mod real;
 mod servers;
 mod signatures;
+mod unused;
 mod updates;
 
 use std::fs;

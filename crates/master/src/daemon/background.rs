@@ -14,6 +14,7 @@ use super::engines::{self, Running};
 use super::event_returns::{Plan, return_events};
 use super::scheduler::keep_schedule;
 use super::settings::TaskSettings;
+use super::unused_copies::remove_unused_copies;
 use crate::batches::adopt;
 use crate::files::remotes::FilesRemote;
 use crate::fleet::presence_events::fire_presence;
@@ -50,6 +51,10 @@ impl Background {
         maintenance: JoinHandle<()>,
     ) -> Self {
         let pillars = Fetching::start(master.pillars.git.all().cloned().collect());
+        spawn_blocking({
+            let master = Arc::clone(master);
+            move || remove_unused_copies(&master)
+        });
         let presence = tasks.presence_events.then(|| {
             let (fleet, bus) = (Arc::clone(&master.fleet), Arc::clone(&master.bus));
             let every = master.general.loop_interval;

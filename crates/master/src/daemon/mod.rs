@@ -15,6 +15,7 @@ mod metrics_page;
 mod page_port;
 mod scheduler;
 mod settings;
+mod unused_copies;
 mod upkeep;
 
 use std::future::Future;

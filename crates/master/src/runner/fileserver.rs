@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use halite_fileserver::{Backends, Lists, UpdateWish};
-use halite_git::Repository;
+use halite_git::limits::UNUSED_FOR_IF_ASKED;
+use halite_git::{Repository, Role, remove_unused};
 use halite_proto::{Map, SaltEnv, Value};
 
 use super::error::{Ran, RunnerError};
@@ -20,7 +21,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "fileserver.clear_cache",
         "(backend=None)",
         clear_cache,
-        "Forgets what is kept of the files.",
+        "Forgets what is kept of the files, with the copies of git remotes that no option names\n\
+         any more and that nobody has updated for a day.",
     ),
     Function::new(
         "fileserver.clear_file_list_cache",
@@ -226,8 +228,15 @@ fn pattern(call: &Call<'_>) -> Option<String> {
 }
 
 fn clear_cache(call: &Call<'_>) -> Ran {
+    let meant = call.runners.files.server.backends(&meant(call));
     let repositories = repositories(call);
-    let cleared = git_locks::clear(repositories.iter().map(AsRef::as_ref));
+    let mut cleared = git_locks::clear(repositories.iter().map(AsRef::as_ref));
+    if meant.contains(&"gitfs") {
+        let remotes = repositories.iter().map(|repository| repository.remote());
+        let cachedir = &call.runners.general.cachedir;
+        let unused = remove_unused(cachedir, Role::Gitfs, remotes, UNUSED_FOR_IF_ASKED);
+        cleared.add_unused(unused);
+    }
     Ok(cleared.into_value("cleared", "No cache was cleared"))
 }
 

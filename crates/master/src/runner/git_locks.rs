@@ -3,7 +3,7 @@
 //! Mirrors `lock` and `clear_lock` of `salt/utils/gitfs.py` (3008.5). Invariant:
 //! removing a lock that nobody has set is no error.
 
-use halite_git::{Repository, machine};
+use halite_git::{GitError, Repository, machine};
 use halite_proto::{Map, Value, chain};
 use halite_target::glob::fnmatch;
 
@@ -18,6 +18,20 @@ pub(super) struct Done {
 }
 
 impl Done {
+    /// Adds copies of remotes that no option names, which were removed or could not be.
+    pub(super) fn add_unused(&mut self, unused: Vec<(String, Result<(), GitError>)>) {
+        for (dir, removed) in unused {
+            match removed {
+                Ok(()) => self
+                    .done
+                    .push(format!("Removed {dir}, which no option names")),
+                Err(error) => self
+                    .errors
+                    .push(format!("Unable to remove {dir}: {}", chain(&error))),
+            }
+        }
+    }
+
     /// As Salt returns it: what was done under `name`, or `nothing`.
     pub(super) fn into_value(self, name: &str, nothing: &str) -> Value {
         let mut told = Map::new();

@@ -19,6 +19,7 @@ mod members;
 mod minion_data;
 mod monitored;
 mod once;
+mod promoted;
 mod python;
 mod runner_jobs;
 mod support;

@@ -3,8 +3,10 @@
 //! `cluster.members` has Salt's name; what it shows is ours, as there are no
 //! voters, terms and leaders.
 
+use std::collections::BTreeMap;
+
 use halite_cluster::PeerId;
-use halite_mesh::PeerStatus;
+use halite_mesh::{PeerAddress, PeerStatus, Way};
 use halite_proto::{Map, Value, time};
 
 use super::Call;
@@ -87,6 +89,37 @@ fn members(call: &Call<'_>) -> Ran {
         ("members", members.into()),
     ])
     .into())
+}
+
+/// The other members of the cluster, whether they are connected or not, as
+/// [`ask`](super::masters::ask) names masters; none of a master on its own.
+pub(super) fn other_members(call: &Call<'_>) -> Vec<String> {
+    let Some(cluster) = call.runners.cluster.as_deref() else {
+        return Vec::new();
+    };
+    let mut others = BTreeMap::new();
+    for known in call.runners.registers.iter().flat_map(|it| it.members()) {
+        let host = host_of(&known.id, &known.address);
+        others.insert(known.id, host);
+    }
+    for peer in cluster.mesh.peers() {
+        let host = match &peer.dialled {
+            Some(Way::Direct(address)) => address.host().to_owned(),
+            Some(Way::Bus(_)) | None => host_of(&peer.peer, ""),
+        };
+        others.entry(peer.peer).or_insert(host);
+    }
+    others.remove(&cluster.own);
+    others.into_values().collect()
+}
+
+/// Where a member is: its address, or its id, which is what the others write in
+/// `cluster_peers`.
+fn host_of(id: &PeerId, address: &str) -> String {
+    match PeerAddress::parse(address, 0) {
+        Ok(address) => address.host().to_owned(),
+        Err(_) => id.as_str().to_owned(),
+    }
 }
 
 fn shown(peer: &PeerStatus) -> Value {
@@ -241,4 +274,23 @@ fn rotate_secret(call: &Call<'_>) -> Ran {
     let rotated = cluster.rotate_secret();
     rotated.map_err(|error| RunnerError::Failed(chain(&error)))?;
     Ok(cluster.secret.path().display().to_string().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_asked_where_it_listens_or_by_its_name() {
+        let id = PeerId::parse("m2.example").unwrap();
+        for (address, host) in [
+            ("10.0.0.2:4520", "10.0.0.2"),
+            ("[fd00::2]:4520", "fd00::2"),
+            ("m2:4520", "m2"),
+            ("", "m2.example"),
+            ("no address", "m2.example"),
+        ] {
+            assert_eq!(host_of(&id, address), host, "{address}");
+        }
+    }
 }

@@ -71,8 +71,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "fileserver.status",
         "()",
         status,
-        "The git remotes of files: their environments and commits, when they were fetched, \
-         and why they were not.",
+        "The git remotes of files: their environments, each with its commit and with the \
+         branch or tag that it is, when they were fetched, and why they were not.",
     ),
     Function::new(
         "fileserver.symlink_list",
@@ -152,8 +152,13 @@ fn status(call: &Call<'_>) -> Ran {
             let found = snapshot.as_ref()?.commit(remote, &env).ok()??;
             Some((Value::from(env), Value::from(found.id.to_string())))
         };
+        let reference = |(env, _): (&Value, &Value)| {
+            let name = env.as_str().and_then(|env| remote.reference(env));
+            (env.clone(), Value::from(name))
+        };
         let envs = snapshot.as_ref().map(|snapshot| snapshot.envs(remote));
         let envs: Map = envs.into_iter().flatten().filter_map(commit).collect();
+        let refs: Map = envs.iter().map(reference).collect();
         let held = snapshot.as_ref().map(|snapshot| snapshot.held());
         let held: Map = held
             .into_iter()
@@ -171,6 +176,7 @@ fn status(call: &Call<'_>) -> Ran {
             ("held", held.into()),
             ("age", age.map_or(Value::Nil, |age| age.as_secs().into())),
             ("envs", envs.into()),
+            ("refs", refs.into()),
             ("error", Value::from(error)),
         ]);
         remotes.insert(remote.id(), shown);

@@ -10,9 +10,9 @@ use halite_proto::{Map, Nonce, Value};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{Requester, RequesterOptions};
 
-use super::Call;
 use super::error::{Ran, RunnerError};
 use super::table::Function;
+use super::{Call, cluster};
 use crate::clock::{now_micros, now_s};
 use crate::comparison::facts::{self, Known};
 use crate::comparison::sealed;
@@ -24,8 +24,8 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
     "Compares this master with others that share its key: keys of minions, files,\n\
      pillar, who may do what, versions and clocks.\n\
      \n\
-     Masters are named as minions name them: `host`, `host:port`. The return code\n\
-     is 1 if anything differs.",
+     Masters are named as minions name them: `host`, `host:port`; in a cluster, none\n\
+     means all members. The return code is 1 if anything differs.",
 )];
 
 /// What came of asking one master.
@@ -39,7 +39,7 @@ pub(super) enum Asked {
 }
 
 fn compare(call: &Call<'_>) -> Ran {
-    let masters = named_masters(call);
+    let masters = meant_masters(call);
     if masters.is_empty() {
         return Err(RunnerError::Failed(
             "name the other masters: salt-run masters.compare HOST[:PORT] ...".to_owned(),
@@ -68,8 +68,18 @@ fn compare(call: &Call<'_>) -> Ran {
     Ok(Map::from([("outputter", Value::from("nested")), ("data", rows)]).into())
 }
 
+/// The masters that the arguments name; if they name none, the other members of the
+/// cluster, if this is one.
+pub(super) fn meant_masters(call: &Call<'_>) -> Vec<String> {
+    let named = named_masters(call);
+    match named.is_empty() {
+        true => cluster::other_members(call),
+        false => named,
+    }
+}
+
 /// The masters that the arguments name.
-pub(super) fn named_masters(call: &Call<'_>) -> Vec<String> {
+fn named_masters(call: &Call<'_>) -> Vec<String> {
     call.bound
         .varargs
         .iter()

@@ -7,7 +7,7 @@ use halite_proto::{Map, Value};
 
 use super::Call;
 use super::error::{Ran, RunnerError};
-use super::masters::{Asked, ask, named_masters};
+use super::masters::{Asked, ask, meant_masters};
 use super::table::Function;
 use crate::files::promotion::promote;
 
@@ -16,8 +16,8 @@ pub(super) const PROMOTE: Function = Function::new(
     "(commit, *masters, remote=None, saltenv='base', timeout=30)",
     run,
     "Holds an environment of a git remote at a commit, on this master and on those that\n\
-     are named, which have the same key: on all of them or, if one does not have the\n\
-     commit yet, on none.\n\
+     are named, which have the same key; in a cluster, none means all members. On all of\n\
+     them or, if one does not have the commit yet, on none.\n\
      \n\
      A commit is an id, a branch or a tag as it is now; `latest` lets the environment\n\
      follow its branch again. remote is needed where there are several.",
@@ -36,7 +36,7 @@ fn run(call: &Call<'_>) -> Ran {
     let failed = |why: String| RunnerError::Failed(format!("nothing was moved: {why}"));
     // The others are told an id: a branch may be another commit there.
     promotion.commit = promote(files, &promotion).map_err(failed)?;
-    let masters = named_masters(call);
+    let masters = meant_masters(call);
     for master in &masters {
         tell(call, master, &promotion).map_err(|why| failed(format!("{master}: {why}")))?;
     }

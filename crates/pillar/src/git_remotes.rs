@@ -4,6 +4,7 @@
 //! Invariant: on a master, who compiles a pillar waits for no remote, but for the
 //! first fetch of one that was never fetched, and only while the master is young.
 
+mod asked;
 mod tree;
 
 use std::path::Path;
@@ -17,6 +18,7 @@ use halite_git::{
 };
 use halite_proto::{Map, Value, chain};
 
+use self::asked::Asked;
 use self::tree::GitTree;
 use crate::limits::{GIT_FETCHED_AGAIN_AFTER, GIT_FIRST_FETCH_MAX};
 use crate::repository::{FileTree, RemotePlace, Repositories};
@@ -27,6 +29,8 @@ const VERIFY_CONFIG: &str = "git_pillar_verify_config";
 #[derive(Debug)]
 pub struct GitPillars {
     entries: Vec<Entry>,
+    /// The options of all remotes, without those of logins.
+    opts: Map,
     fetched_by: FetchedBy,
 }
 
@@ -99,6 +103,7 @@ impl GitPillars {
         });
         Self {
             entries: entries.collect(),
+            opts: asked::options(opts),
             fetched_by,
         }
     }
@@ -219,16 +224,29 @@ impl GitRemote {
     }
 
     fn tree(&self, wanted: &str, fetched_by: FetchedBy) -> Result<Option<GitTree>, String> {
+        let remote = self.remote();
+        let kinds_of = |name: &str| kinds(remote, name).collect();
+        let named = [Some(wanted), remote.fallback.as_deref()];
+        self.tree_of(named, kinds_of, &remote.root, fetched_by)
+    }
+
+    /// The files below a root of the first of these names that the remote has.
+    fn tree_of(
+        &self,
+        named: [Option<&str>; 2],
+        kinds_of: impl Fn(&str) -> Vec<RefType>,
+        root: &str,
+        fetched_by: FetchedBy,
+    ) -> Result<Option<GitTree>, String> {
         let text = |error: GitError| chain(&error);
         let snapshot = self.snapshot(fetched_by)?;
         let remote = self.remote();
-        let named = [Some(wanted), remote.fallback.as_deref()];
         for name in named.into_iter().flatten() {
-            let commit = snapshot.resolve(kinds(remote, name), name).map_err(text)?;
+            let commit = snapshot.resolve(kinds_of(name), name).map_err(text)?;
             let Some(commit) = commit else { continue };
-            let tree = commit.tree.below(&remote.root).map_err(text)?;
+            let tree = commit.tree.below(root).map_err(text)?;
             if tree.is_none() {
-                tracing::error!(%remote, root = remote.root, "git_pillar: there is no such root");
+                tracing::error!(%remote, root, "git_pillar: there is no such root");
             }
             let name = format!("{}@{}", remote.url, commit.id);
             return Ok(tree.map(|tree| GitTree { name, tree }));
@@ -305,6 +323,11 @@ impl Repositories for GitPillars {
         };
         let tree = remote.tree(wanted, self.fetched_by)?;
         Ok(tree.map(|tree| Arc::new(tree) as Arc<dyn FileTree>))
+    }
+
+    fn asked(&self, arguments: &Value) -> Result<Option<Arc<dyn Repositories>>, String> {
+        let asked = Asked::new(self, arguments)?;
+        Ok(asked.map(|asked| Arc::new(asked) as Arc<dyn Repositories>))
     }
 }
 

@@ -7,6 +7,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use halite_proto::Value;
+
 /// The files of one commit, below the root directory of its remote.
 ///
 /// Paths have single slashes, no `.` and no `..`.
@@ -72,4 +74,15 @@ pub trait Repositories: Debug + Send + Sync {
         remote: usize,
         wanted: &str,
     ) -> Result<Option<Arc<dyn FileTree>>, String>;
+
+    /// What a minion asks for (`pillar.ext`) as the only entry: repositories that the
+    /// options name, with branches and places of its own. `None` if the options do not
+    /// name one of them.
+    ///
+    /// # Errors
+    /// When its options cannot be used.
+    fn asked(&self, arguments: &Value) -> Result<Option<Arc<dyn Repositories>>, String> {
+        let _ = arguments;
+        Ok(None)
+    }
 }

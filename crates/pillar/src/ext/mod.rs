@@ -197,9 +197,9 @@ impl Externals<'_> {
                 match json::read(&output) {
                     Ok(data) => data,
                     Err(error) => {
-                        let (line, column) = (error.line, error.column);
+                        let (line, at) = (error.line, error.column);
                         tracing::error!(
-                            "cmd_json: the output is no JSON: line {line}, column {column}"
+                            "cmd_json: the output is no JSON: line {line}, column {at}"
                         );
                         Value::Nil
                     }
@@ -219,7 +219,13 @@ impl Externals<'_> {
                 }
                 self.module(module, pillar)?
             }
-            External::Module(module) => self.module(module, pillar)?,
+            External::Module(module) => match self.asked(module)? {
+                Some((pillar, wrong)) => {
+                    errors.extend(wrong);
+                    return Ok(pillar);
+                }
+                None => self.module(module, pillar)?,
+            },
         };
         match data {
             Value::Map(map) => Ok(map),
@@ -229,6 +235,18 @@ impl Externals<'_> {
             )),
             _ => Ok(Map::new()),
         }
+    }
+
+    /// The pillar of repositories that the minion asks for: those of the options are no
+    /// module. `None` if a module is to be asked.
+    fn asked(&self, module: &Module) -> Result<Option<(Map, Vec<String>)>, String> {
+        let repositories = self.compiler.repositories.as_ref();
+        let is_git = module.name == GIT && module.kwargs.is_empty();
+        let Some(repositories) = repositories.filter(|_| is_git) else {
+            return Ok(None);
+        };
+        let asked = repositories.asked(&Value::List(module.args.clone()))?;
+        Ok(asked.map(|asked| git::read(0, asked.as_ref(), self)))
     }
 
     fn module(&self, module: &Module, pillar: &Map) -> Result<Value, String> {

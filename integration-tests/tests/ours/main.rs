@@ -16,6 +16,8 @@ mod git_files;
 mod git_hostile;
 mod git_passwords;
 mod git_pillar;
+mod git_shared_cache;
+mod git_status;
 mod grains;
 mod limited_users;
 mod logins;

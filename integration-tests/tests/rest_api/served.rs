@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use halite_integration_tests::{
-    Daemon, Fleet, Kind, Master, Minion, Ports, Program, Programs, START, own_kib, until,
+    Daemon, Fleet, Kind, Master, MasterPlan, Minion, Ports, Program, Programs, START, own_kib,
+    until,
 };
 use serde_json::{Value, json};
 
@@ -17,6 +18,18 @@ use crate::table::Request;
 
 /// The directory beside the peers with the web server that Salt's API needs.
 const WEB_SERVER: &str = "rest-server";
+
+/// The clients that may be used.
+const CLIENTS: [&str; 8] = [
+    "local",
+    "local_async",
+    "local_batch",
+    "local_subset",
+    "runner",
+    "runner_async",
+    "wheel",
+    "wheel_async",
+];
 
 /// An API with a fleet behind it.
 pub(crate) struct Served {
@@ -34,6 +47,14 @@ pub(crate) struct Served {
 impl Served {
     /// Starts all of a kind. `alice` may do everything, `bob` only ping.
     pub(crate) fn start(kind: Kind) -> Result<Self> {
+        Self::start_with(kind, |plan| plan)
+    }
+
+    /// The same with further options of the master.
+    pub(crate) fn start_with(
+        kind: Kind,
+        change: impl for<'a> FnOnce(MasterPlan<'a>) -> MasterPlan<'a>,
+    ) -> Result<Self> {
         let fleet = Fleet::new("rest-api")?;
         let ports = Ports::<2>::claim()?;
         let [at, metrics] = ports
@@ -45,23 +66,12 @@ impl Served {
             "^filename": users, "^hashtype": "plaintext",
             "alice": [".*", "@runner", "@wheel", "@jobs"], "bob": ["test.ping"],
         }});
-        let clients = [
-            "local",
-            "local_async",
-            "local_batch",
-            "local_subset",
-            "runner",
-            "runner_async",
-            "wheel",
-            "wheel_async",
-        ];
-        let master = fleet
-            .master("m1", kind)
+        let master = change(fleet.master("m1", kind))
             .auto_accept()
             .set("timeout", 20)
             .set("gather_job_timeout", 5)
             .set("external_auth", logins)
-            .set("netapi_enable_clients", json!(clients))
+            .set("netapi_enable_clients", json!(CLIENTS))
             .set(
                 "rest_cherrypy",
                 json!({ "port": at.port(), "host": "127.0.0.1", "disable_ssl": true, "metrics": {

@@ -5,10 +5,14 @@
 mod git_cases;
 #[path = "python_tools/git_masterless.rs"]
 mod git_masterless;
+#[path = "python_tools/git_pillars.rs"]
+mod git_pillars;
 #[path = "python_tools/git_remotes.rs"]
 mod git_remotes;
 #[path = "python_tools/git_runners.rs"]
 mod git_runners;
+#[path = "python_tools/git_servers.rs"]
+mod git_servers;
 #[path = "python_tools/git_shared.rs"]
 mod git_shared;
 #[path = "python_tools/late.rs"]

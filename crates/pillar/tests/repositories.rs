@@ -173,6 +173,14 @@ fn a_remote_has_its_own_top_file_and_the_files_of_the_others() {
 }
 
 #[test]
+fn an_error_that_two_remotes_have_is_said_once() {
+    let bad = || files(&[("top.sls", &top("base", &["never"]))]);
+    let remotes = [bad(), bad()].map(|files| remote(place("master"), &[("master", files)]));
+    let pillar = compile(vec![remotes.into()], &[], Request::default());
+    assert_eq!(pillar.matches("'never'").count(), 1, "{pillar}");
+}
+
+#[test]
 fn an_entry_of_its_own_shares_nothing() {
     let first = files(&[("top.sls", &top("base", &["a*", "b*"])), ("a1.sls", "a: 1")]);
     let second = files(&[("top.sls", &top("base", &["b1"])), ("b1.sls", "b: 1")]);

@@ -13,7 +13,7 @@ use super::git_cases::all_cases;
 
 /// What Salt serves of the remotes in the master's file, with a cache beside
 /// that master's, or with the same one.
-const SERVE: &str = r#"
+pub(super) const SERVE: &str = r#"
 import json, os, sys
 import salt.config, salt.fileserver
 opts = salt.config.master_config(sys.argv[1])
@@ -41,7 +41,7 @@ print(json.dumps(found, default=lambda value: value.decode()))
 "#;
 
 /// The pillar that Salt compiles from the remotes in the master's file.
-const COMPILE: &str = r#"
+pub(super) const COMPILE: &str = r#"
 import json, sys
 import salt.config, salt.pillar
 opts = salt.config.master_config(sys.argv[1])
@@ -121,7 +121,7 @@ impl Tree {
 }
 
 /// What our master serves, in the shape of [`SERVE`].
-fn ours(master: &Master, id: &str) -> Result<Value> {
+pub(super) fn ours(master: &Master, id: &str) -> Result<Value> {
     let run = |words: &[&str]| -> Result<Value> {
         let words = [words, &["--out=json"]].concat();
         master.tools(Kind::Ours).runner(&words)?.ok()?.json()
@@ -156,7 +156,7 @@ fn ours(master: &Master, id: &str) -> Result<Value> {
     Ok(json!({ "envs": envs, "of": of }))
 }
 
-fn salts(master: &Master, script: &str, cache: &str) -> Result<Value> {
+pub(super) fn salts(master: &Master, script: &str, cache: &str) -> Result<Value> {
     let script = script.replace("CACHE", cache);
     let output = master.tools(Kind::Salt3008).python(&script)?.ok()?;
     let last = output.stdout.lines().last().context("no output")?;

@@ -32,7 +32,6 @@ const RUN: &[&[&str]] = &[
     &["fileserver.file_list"],
     &["fileserver.dir_list"],
     &["fileserver.empty_dir_list"],
-    &["fileserver.empty_dir_list", "backend=gitfs"],
     &["fileserver.symlink_list"],
     &["fileserver.envs", "backend=git"],
     &["fileserver.envs", "sources=True"],
@@ -95,6 +94,10 @@ fn runners_about_git_remotes_show_what_salts_show() -> Result<()> {
         }
     }
     ensure!(unlike.is_empty(), "{}", unlike.join("\n"));
+    // Here Salt lists those of all sources, whichever is named.
+    let of_git = ["fileserver.empty_dir_list", "backend=gitfs"];
+    ensure!(shown(&theirs, &of_git)?.0 == json!(["empty/deeper"]));
+    ensure!(shown(&ours, &of_git)?.0 == json!([]));
 
     // Another machine's lock stops an update until somebody removes it.
     let lock = |master: &Master, role: &str| {

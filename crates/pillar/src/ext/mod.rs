@@ -137,6 +137,16 @@ impl External {
     }
 }
 
+/// A pillar; what is wrong with it is added to the errors, each text once.
+fn with_errors((pillar, wrong): (Map, Vec<String>), errors: &mut Vec<String>) -> Map {
+    for error in wrong {
+        if !errors.contains(&error) {
+            errors.push(error);
+        }
+    }
+    pillar
+}
+
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c == '_' || c.is_alphanumeric())
 }
@@ -213,17 +223,13 @@ impl Externals<'_> {
             External::Stack(stack) => return stack.read(self, pillar),
             External::Git { nth, module } => {
                 if let Some(repositories) = &self.compiler.repositories {
-                    let (pillar, wrong) = git::read(*nth, repositories.as_ref(), self);
-                    errors.extend(wrong);
-                    return Ok(pillar);
+                    let read = git::read(*nth, repositories.as_ref(), self);
+                    return Ok(with_errors(read, errors));
                 }
                 self.module(module, pillar)?
             }
             External::Module(module) => match self.asked(module)? {
-                Some((pillar, wrong)) => {
-                    errors.extend(wrong);
-                    return Ok(pillar);
-                }
+                Some(read) => return Ok(with_errors(read, errors)),
                 None => self.module(module, pillar)?,
             },
         };

@@ -48,7 +48,7 @@ async fn job_for_all(master: &Master) -> ReturnJid {
 }
 
 /// What makes one field of a return large.
-type Spoil = Box<dyn Fn(&mut JobReturn)>;
+type Spoil<'a> = Box<dyn Fn(&mut JobReturn) + 'a>;
 
 /// Every field of a return that is kept counts, not its value alone.
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn every_field_of_a_return_takes_of_the_room_of_its_minion() {
             successes,
         })
     };
-    let spoilt: [(&str, Spoil); 6] = [
+    let spoilt: [(&str, Spoil<'_>); 6] = [
         ("out", Box::new(|job| job.out = Some(large()))),
         ("user", Box::new(|job| job.user = Some(large()))),
         (

@@ -79,7 +79,7 @@ fn is_usual(git_dir: &Path) -> bool {
         let head = read(&git_dir.join("HEAD"), REFERENCE_BYTES_MAX);
         matches!(head, Ok(Some(head)) if head.starts_with("ref: refs/") || is_id(head.trim_end()))
     };
-    ["objects", "refs"].iter().all(|name| is_dir(name))
+    ["objects", "refs"].iter().all(is_dir)
         && UNUSUAL_FILES.iter().all(is_missing)
         && has_head()
         && has_usual_config(git_dir)

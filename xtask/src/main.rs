@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|flood|formulas|fuzz|herd|kills|load|outages|pages|peers|provide|random|scale`.
+//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|flood|formulas|fuzz|herd|kills|load|outages|pages|peers|provide|random|scale|services`.
 //!
 //! Invariant: this program builds without the cryptography and without the
 //! programs of the workspace, so that it is there at once in a fresh clone.

@@ -23,3 +23,4 @@ mod zmtp;
 pub use counters::Counters;
 pub use endpoint::Endpoint;
 pub use error::{BindError, SocketError};
+pub use zmtp::{connections_turned_away, minions_with_open_files};

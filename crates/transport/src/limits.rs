@@ -63,6 +63,17 @@ pub(crate) const SPARE_LOOK_PAUSE: Duration = Duration::from_millis(100);
 /// Of so many connections of one sender the one is ended that is idle for longest.
 pub(crate) const SPARE_OF_ORIGIN_LOOKED_AT: usize = 64;
 
+/// Connections that only programs of this machine can take, at most; with few
+/// places it is a part of them. Where fleets take all others, `salt` still works.
+pub(crate) const OWN_CONNECTIONS_KEPT_MAX: usize = 64;
+
+/// Connections that subscriptions cannot take, at most; with few places it is a
+/// part of them. Who is subscribed needs one for its returns.
+pub(crate) const REQUEST_CONNECTIONS_KEPT_MAX: usize = 1024;
+
+/// How often it is said that connections are turned away.
+pub(crate) const TURNED_AWAY_SAID_EVERY: Duration = Duration::from_secs(60);
+
 /// Descriptors that are never for connections.
 pub(crate) const DESCRIPTORS_KEPT_MIN: usize = 128;
 

@@ -6,6 +6,8 @@
 mod plan;
 mod tools;
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -77,6 +79,20 @@ impl Master {
         self.daemon
             .run_instead(self.programs.path(kind, Program::Master)?);
         self.kind = kind;
+        Ok(())
+    }
+
+    /// Lets it open so many files at most, once it is started again.
+    pub fn limit_open_files(&mut self, files: u32) -> Result<()> {
+        let program = self.programs.path(self.kind, Program::Master)?;
+        let script = self.dir.join("limited");
+        let text = format!(
+            "#!/bin/sh\nulimit -n {files}\nexec {} \"$@\"\n",
+            program.display()
+        );
+        fs::write(&script, text)?;
+        fs::set_permissions(&script, Permissions::from_mode(0o755))?;
+        self.daemon.run_instead(script);
         Ok(())
     }
 

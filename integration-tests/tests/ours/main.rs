@@ -11,6 +11,7 @@ mod children;
 mod cut_git;
 mod daemons;
 mod emulated;
+mod few_files;
 mod first_day;
 mod git_files;
 mod git_hostile;

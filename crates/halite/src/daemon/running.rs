@@ -15,6 +15,7 @@ use halite_process::memory::{self, Settling};
 use halite_process::pidfile::PidFile;
 use halite_process::privileges;
 use halite_process::shutdown::{self, Signals};
+use halite_transport::minions_with_open_files;
 
 use super::{Daemon, Process, log_options, wanted_user};
 
@@ -121,10 +122,8 @@ fn prepare(
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    if let Some(files) = process.open_files
-        && let Err(error) = halite_process::limits::raise_open_files(files)
-    {
-        tracing::warn!(%error, wanted = files, "the limit of open files stays as it is");
+    if let Some(files) = process.open_files {
+        raise_open_files(files);
     }
     if let Some(user) = other {
         if privileges::is_root() {
@@ -133,6 +132,29 @@ fn prepare(
         privileges::become_user(user)?;
     }
     Ok((pid_file, logs))
+}
+
+/// Raises the limit of open files, and says what can be served with what it is.
+fn raise_open_files(wanted: u64) {
+    let open_files = match halite_process::limits::raise_open_files(wanted) {
+        Ok(open_files) => open_files,
+        Err(error) => {
+            tracing::warn!(%error, wanted, "the limit of open files stays as it is");
+            return;
+        }
+    };
+    let minions = minions_with_open_files(open_files);
+    match open_files < wanted {
+        true => tracing::warn!(
+            open_files,
+            "at most {minions} minions can be connected at once: the limit of open files \
+             could not be raised to max_open_files ({wanted})"
+        ),
+        false => tracing::info!(
+            open_files,
+            "at most {minions} minions can be connected at once"
+        ),
+    }
 }
 
 fn build_runtime(process: &Process) -> Result<tokio::runtime::Runtime> {

@@ -7,6 +7,7 @@ use halite_mesh::{Mesh, PeerStatus};
 use halite_metrics::pages::{self, PagePort};
 use halite_metrics::{Instruments, MetricsSettings};
 use halite_store::Waits;
+use halite_transport::connections_turned_away;
 
 use super::{highstates_page, page_port};
 use crate::error::StartError;
@@ -40,6 +41,12 @@ pub(super) fn open(
             .map(|(lane, count)| (lane.to_owned(), number(count)))
             .collect()
     });
+    let help = "Connections that were turned away, as there was no place for them";
+    instruments.total(
+        "halite.connections.turned_away",
+        help,
+        connections_turned_away,
+    );
     bus(&mut instruments, &master.bus);
     cluster(&mut instruments, master);
     stores(&mut instruments, &master.jobs);

@@ -17,7 +17,7 @@ use super::topics::topics_of;
 use crate::contract::{Audience, PublishPortOptions};
 use crate::counters::Count;
 use crate::limits::SILENCE_CHECK;
-use crate::zmtp::{Listening, encode};
+use crate::zmtp::{Listening, Port, encode};
 use crate::{BindError, Counters, Endpoint};
 
 /// A handle to publish. Clones share the socket; it closes, after what is
@@ -118,7 +118,7 @@ async fn serve(
     mut closing: watch::Receiver<()>,
     linger: Duration,
 ) {
-    let (mut connections, acceptors, _files) = listening.accept();
+    let (mut connections, acceptors, _files) = listening.accept(Port::Subscriptions);
     let mut tasks = JoinSet::new();
     let mut silence_check = interval(SILENCE_CHECK);
     silence_check.set_missed_tick_behavior(MissedTickBehavior::Delay);

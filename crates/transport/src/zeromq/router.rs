@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::router_peer;
 use super::router_replies::Peers;
 use crate::contract::{Incoming, Peer, ReplyError, RequestPortOptions};
-use crate::zmtp::{Listening, Unfinished};
+use crate::zmtp::{Listening, Port, Unfinished};
 use crate::{BindError, Counters, Endpoint};
 
 /// A bound request port.
@@ -176,7 +176,7 @@ impl Budget {
 }
 
 async fn serve(listening: Listening, shared: Arc<Shared>) {
-    let (mut connections, mut acceptors, _files) = listening.accept();
+    let (mut connections, mut acceptors, _files) = listening.accept(Port::Requests);
     let (stop, stopping) = watch::channel(());
     let mut leaving = shared.leaving.subscribe();
     let mut tasks = JoinSet::new();

@@ -6,41 +6,46 @@
 //! Each minion holds a subscription and a connection for its requests. Where all
 //! places are taken, requesters that have nothing to ask give theirs up: they
 //! connect again with their next request, so a limit of open files bounds the
-//! subscriptions and not both.
+//! subscriptions and not both. Some places are only for requests, as those who are
+//! subscribed have something to return, and some only for programs of this machine,
+//! as whoever commands the fleet has to get through.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::IpAddr;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use nix::sys::resource::{Resource, getrlimit};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::places::{Arrival, Places, Port};
+use super::turned_away::TurnedAway;
 use crate::contract::Origin;
 use crate::limits::{
-    CONNECTIONS_KEPT_PER_ORIGIN, CONNECTIONS_MAX, DESCRIPTORS_KEPT_MIN, SPARE_CONNECTIONS_ENDED,
-    SPARE_LOOK_PAUSE, SPARE_OF_ORIGIN_LOOKED_AT,
+    CONNECTIONS_KEPT_PER_ORIGIN, SPARE_CONNECTIONS_ENDED, SPARE_LOOK_PAUSE,
+    SPARE_OF_ORIGIN_LOOKED_AT,
 };
 
 /// One address may have this part of the connections.
 const PART_OF_AN_ADDRESS: usize = 2;
 
-/// Descriptors of the process: this part is not for connections.
-const PART_KEPT: usize = 8;
-
 /// The connections that are open, and how many there may be.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimit {
-    max: usize,
+    places: Places,
     began: Instant,
     state: Mutex<State>,
+    turned_away: Mutex<TurnedAway>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     next: u64,
     all: usize,
+    /// Those of `all` that programs of this machine have opened.
+    own: usize,
+    /// Those of `all` that are subscriptions.
+    subscriptions: usize,
     /// Those that have to end, and are not counted in `all` any more.
     closing: usize,
     /// The connections of each sender, the newest last.
@@ -55,6 +60,7 @@ struct State {
 /// What is known of an open connection.
 #[derive(Debug)]
 struct Held {
+    arrival: Arrival,
     given_up: Notify,
     ends_at_once: AtomicBool,
     /// From when on nothing is lost if it ends, in milliseconds since the limit
@@ -86,8 +92,11 @@ impl State {
         self.by_origin.get(&origin).map_or(0, BTreeMap::len)
     }
 
-    fn add(&mut self, origin: Origin, held: &Arc<Held>) -> u64 {
+    fn add(&mut self, held: &Arc<Held>) -> u64 {
+        let origin = held.arrival.origin;
         self.all += 1;
+        self.own += usize::from(held.arrival.is_own);
+        self.subscriptions += usize::from(held.arrival.port == Port::Subscriptions);
         self.next += 1;
         let of_origin = self.by_origin.entry(origin).or_default();
         self.by_count.remove(&(of_origin.len(), origin));
@@ -106,20 +115,44 @@ impl State {
             self.by_count.insert((of_origin.len(), origin));
         }
         self.all -= 1;
+        self.own -= usize::from(held.arrival.is_own);
+        self.subscriptions -= usize::from(held.arrival.port == Port::Subscriptions);
         Some(held)
     }
 
+    /// Whether one more subscription would leave enough places to requests.
+    fn has_subscription(&self, arrival: Arrival, places: Places) -> bool {
+        arrival.port == Port::Requests || self.subscriptions < places.subscriptions
+    }
+
+    /// Whether there is a place for it.
+    fn has_place(&self, arrival: Arrival, places: Places) -> bool {
+        self.all < places.all
+            && (arrival.is_own || self.all - self.own < places.others)
+            && self.has_subscription(arrival, places)
+    }
+
+    /// Whether too many have been told to end and have not: they have their
+    /// descriptors still.
+    fn is_closing_too_many(&self, arrival: Arrival, places: Places) -> bool {
+        match arrival.is_own {
+            true => self.all + self.closing >= 2 * places.all - places.others,
+            false => self.closing > places.all / PART_CLOSING,
+        }
+    }
+
     /// Ends the connections that have been spare for longest, many at once since
-    /// they are found by looking at all. Whether there were any.
-    fn end_spare(&mut self, now_ms: u64) -> bool {
+    /// they are found by looking at all. Those of this machine's own programs end
+    /// for such programs only.
+    fn end_spare(&mut self, arrival: Arrival, now_ms: u64) {
         if now_ms < self.no_spare_until_ms {
-            return false;
+            return;
         }
         let mut spare = Vec::new();
         for (origin, held) in &self.by_origin {
             for (number, held) in held {
                 let from = held.spare_from_ms.load(Ordering::Relaxed);
-                if from <= now_ms {
+                if from <= now_ms && held.gives_way_to(arrival) {
                     spare.push((from, *origin, *number));
                 }
             }
@@ -134,7 +167,6 @@ impl State {
         if spare.is_empty() {
             self.no_spare_until_ms = now_ms.saturating_add(SPARE_LOOK_PAUSE_MS);
         }
-        !spare.is_empty()
     }
 
     /// Tells a connection to end; whether it was there.
@@ -150,77 +182,138 @@ impl State {
 
     /// Ends a connection of the sender that has most, if that is far more than one
     /// who wants another has: of its oldest the one that is spare for longest, or
-    /// else its newest. Whether it did.
-    fn make_room_for(&mut self, origin: Origin, now_ms: u64) -> bool {
-        let own = self.count_of(origin);
+    /// else its newest: a subscription, where there are enough of those.
+    fn make_room_for(&mut self, arrival: Arrival, places: Places, now_ms: u64) {
+        let own = self.count_of(arrival.origin);
         let Some((count, whose)) = self.by_count.last().copied() else {
-            return false;
+            return;
         };
         if count <= CONNECTIONS_KEPT_PER_ORIGIN || count / 2 <= own {
-            return false;
+            return;
         }
         let Some(held) = self.by_origin.get(&whose) else {
-            return false;
+            return;
         };
-        let spare = |held: &Held| held.spare_from_ms.load(Ordering::Relaxed);
-        let oldest = held.iter().take(SPARE_OF_ORIGIN_LOOKED_AT);
-        let longest = oldest.min_by_key(|(_, held)| spare(held));
-        let longest = longest.filter(|(_, held)| spare(held) <= now_ms);
-        let newest = || held.iter().next_back();
-        let number = longest.or_else(newest).map(|(number, _)| *number);
-        number.is_some_and(|number| self.end(whose, number, PlaceEnd::AtOnce))
+        let has_subscription = self.has_subscription(arrival, places);
+        let is_room = |(_, held): &(&u64, &Arc<Held>)| {
+            held.gives_way_to(arrival)
+                && (has_subscription || held.arrival.port == Port::Subscriptions)
+        };
+        let longest = longest_spare(held, now_ms).filter(is_room);
+        let mut newest = held.iter().rev().take(SPARE_OF_ORIGIN_LOOKED_AT);
+        let number = longest.or_else(|| newest.find(is_room));
+        if let Some(number) = number.map(|(number, _)| *number) {
+            self.end(whose, number, PlaceEnd::AtOnce);
+        }
     }
+
+    /// Ends the connection of a sender that has been spare for longest. Whether
+    /// there was any.
+    fn end_spare_of(&mut self, origin: Origin, now_ms: u64) -> bool {
+        let held = self.by_origin.get(&origin);
+        let longest = held.and_then(|held| longest_spare(held, now_ms));
+        let number = longest.map(|(number, _)| *number);
+        number.is_some_and(|number| self.end(origin, number, PlaceEnd::Answered))
+    }
+}
+
+impl Held {
+    /// Whether its end can be of use to that one.
+    fn gives_way_to(&self, arrival: Arrival) -> bool {
+        arrival.is_own || !self.arrival.is_own
+    }
+}
+
+/// The one of a sender's oldest connections that has been spare for longest.
+fn longest_spare(held: &BTreeMap<u64, Arc<Held>>, now_ms: u64) -> Option<(&u64, &Arc<Held>)> {
+    let spare = |held: &Held| held.spare_from_ms.load(Ordering::Relaxed);
+    let oldest = held.iter().take(SPARE_OF_ORIGIN_LOOKED_AT);
+    let longest = oldest.min_by_key(|(_, held)| spare(held));
+    longest.filter(|(_, held)| spare(held) <= now_ms)
 }
 
 /// The one limit of this process, whose ports share its descriptors.
 static OF_PROCESS: Mutex<Option<Arc<ConnectionLimit>>> = Mutex::new(None);
 
 impl ConnectionLimit {
-    /// At most `max` connections.
-    pub(crate) fn new(max: usize) -> Self {
+    fn new(places: Places) -> Self {
         Self {
-            max: max.max(1),
+            places,
             began: Instant::now(),
             state: Mutex::default(),
+            turned_away: Mutex::default(),
         }
     }
 
     /// The one of this process.
     pub(crate) fn of_process() -> Arc<Self> {
         let mut slot = OF_PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(slot.get_or_insert_with(|| Arc::new(Self::new(room_for_connections()))))
+        Arc::clone(slot.get_or_insert_with(|| Arc::new(Self::new(Places::of_process()))))
     }
 
-    /// Counts a connection in, if there is room; local programs have no address.
-    /// Where all places are taken, who has most gives one up for who has far fewer;
-    /// where nobody has that many, spare connections end.
-    pub(crate) fn admit(self: &Arc<Self>, address: Option<IpAddr>) -> Option<ConnectionPermit> {
-        let origin = Origin::of(address);
+    /// Counts a connection in, if there is a place for it. Where all are taken, who
+    /// has most gives one up for who has far fewer; where nobody has that many, spare
+    /// connections end.
+    pub(crate) fn admit(self: &Arc<Self>, arrival: Arrival) -> Option<ConnectionPermit> {
+        let Arrival { origin, .. } = arrival;
         let mut state = self.lock();
-        let share = (self.max / PART_OF_AN_ADDRESS).max(1);
-        if origin != Origin::Local && state.count_of(origin) >= share {
-            return None;
-        }
-        if state.closing > self.max / PART_CLOSING {
-            return None;
-        }
-        let is_full = state.all >= self.max;
         let now_ms = self.ms(Instant::now());
-        if is_full && !state.make_room_for(origin, now_ms) && !state.end_spare(now_ms) {
+        let share = (self.places.all / PART_OF_AN_ADDRESS).max(1);
+        if origin != Origin::Local
+            && state.count_of(origin) >= share
+            && !state.end_spare_of(origin, now_ms)
+        {
+            return None;
+        }
+        if state.is_closing_too_many(arrival, self.places) {
+            return None;
+        }
+        if !state.has_place(arrival, self.places) {
+            state.make_room_for(arrival, self.places, now_ms);
+        }
+        // The end of a request would leave no place to a subscription.
+        if !state.has_subscription(arrival, self.places) {
+            return None;
+        }
+        if !state.has_place(arrival, self.places) {
+            state.end_spare(arrival, now_ms);
+        }
+        if !state.has_place(arrival, self.places) {
             return None;
         }
         let held = Arc::new(Held {
+            arrival,
             given_up: Notify::new(),
             ends_at_once: AtomicBool::new(false),
             spare_from_ms: AtomicU64::new(NEVER_SPARE),
         });
-        let number = state.add(origin, &held);
+        let number = state.add(&held);
         Some(ConnectionPermit {
             limit: Arc::clone(self),
-            origin,
             number,
             held,
         })
+    }
+
+    /// Records that a connection was turned away; says so now and then.
+    pub(crate) fn turn_away(&self, why: &dyn fmt::Display) {
+        let mut turned_away = self.turned_away();
+        if let Some(count) = turned_away.record(Instant::now().into_std()) {
+            let Places {
+                all, subscriptions, ..
+            } = self.places;
+            tracing::warn!(
+                places = all,
+                of_minions = subscriptions,
+                "{count} connections were turned away since this was said last: {why} \
+                 (max_open_files, and the limit of open files that this was started with)"
+            );
+        }
+    }
+
+    fn turned_away(&self) -> MutexGuard<'_, TurnedAway> {
+        let lock = self.turned_away.lock();
+        lock.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn ms(&self, at: Instant) -> u64 {
@@ -233,21 +326,21 @@ impl ConnectionLimit {
     }
 }
 
-/// How many connections the descriptors of this process allow.
-fn room_for_connections() -> usize {
-    let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) else {
-        return CONNECTIONS_MAX;
-    };
-    let soft = usize::try_from(soft).unwrap_or(usize::MAX);
-    let kept = (soft / PART_KEPT).max(DESCRIPTORS_KEPT_MIN);
-    soft.saturating_sub(kept).min(CONNECTIONS_MAX)
+/// How many connections of the ports of this process were turned away.
+pub fn connections_turned_away() -> u64 {
+    ConnectionLimit::of_process().turned_away().all()
+}
+
+/// How many minions can be connected at once to a program that may open so many
+/// files.
+pub fn minions_with_open_files(files: u64) -> usize {
+    Places::of_open_files(files).subscriptions
 }
 
 /// One connection that counts; dropping this counts it out.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     limit: Arc<ConnectionLimit>,
-    origin: Origin,
     number: u64,
     held: Arc<Held>,
 }
@@ -255,7 +348,7 @@ pub(crate) struct ConnectionPermit {
 impl ConnectionPermit {
     /// Where the connection comes from.
     pub(crate) fn origin(&self) -> Origin {
-        self.origin
+        self.held.arrival.origin
     }
 
     /// Says that nothing is lost if this connection ends at `from` or later, as
@@ -279,7 +372,7 @@ impl ConnectionPermit {
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut state = self.limit.lock();
-        if state.remove(self.origin, self.number).is_none() {
+        if state.remove(self.origin(), self.number).is_none() {
             state.closing = state.closing.saturating_sub(1);
         }
     }

@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::debug;
 
-use super::{ConnectionLimit, ConnectionPermit, Stream};
-use crate::contract::{KeepAlive, Origin};
+use super::{Arrival, ConnectionLimit, ConnectionPermit, Port, Stream};
+use crate::contract::KeepAlive;
 use crate::limits::ACCEPT_PAUSE;
 use crate::socket_file::SocketFile;
 use crate::{BindError, Endpoint};
@@ -106,7 +106,10 @@ impl Listening {
 
     /// Accepts connections until the receiver or the set is dropped. The caller
     /// keeps the socket files.
-    pub(crate) fn accept(self) -> (mpsc::Receiver<Accepted>, JoinSet<()>, Vec<SocketFile>) {
+    pub(crate) fn accept(
+        self,
+        port: Port,
+    ) -> (mpsc::Receiver<Accepted>, JoinSet<()>, Vec<SocketFile>) {
         let (connections, arriving) = mpsc::channel(ACCEPTED_WAITING_MAX);
         let mut tasks = JoinSet::new();
         let limit = ConnectionLimit::of_process();
@@ -116,6 +119,7 @@ impl Listening {
                 connections.clone(),
                 Arc::clone(&limit),
                 self.keep_alive,
+                port,
             ));
         }
         (arriving, tasks, self.files)
@@ -123,15 +127,17 @@ impl Listening {
 }
 
 impl Listener {
-    async fn accept(&self) -> io::Result<(Stream, Option<IpAddr>)> {
+    async fn accept(&self, port: Port) -> io::Result<(Stream, Arrival)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, from) = listener.accept().await?;
-                Ok((Stream::Tcp(stream), Some(from.ip())))
+                let to = stream.local_addr().ok().map(|to| to.ip());
+                let arrival = Arrival::new(Some(from.ip()), to, port);
+                Ok((Stream::Tcp(stream), arrival))
             }
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
-                Ok((Stream::Unix(stream), None))
+                Ok((Stream::Unix(stream), Arrival::new(None, None, port)))
             }
         }
     }
@@ -142,19 +148,20 @@ async fn accept_all(
     connections: mpsc::Sender<Accepted>,
     limit: Arc<ConnectionLimit>,
     keep_alive: KeepAlive,
+    port: Port,
 ) {
     loop {
-        let (stream, from) = match listener.accept().await {
+        let (stream, arrival) = match listener.accept(port).await {
             Ok(accepted) => accepted,
             Err(error) => {
-                debug!(%error, "could not accept a connection");
+                limit.turn_away(&error);
                 sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
-        let Some(permit) = limit.admit(from) else {
-            let from = Origin::of(from);
-            debug!(%from, "turned a connection away: there are too many");
+        let Some(permit) = limit.admit(arrival) else {
+            debug!(from = %arrival.origin, "turned a connection away");
+            limit.turn_away(&"there are too many");
             continue;
         };
         if let Stream::Tcp(stream) = &stream

@@ -15,14 +15,18 @@ mod dial;
 mod encoder;
 mod link;
 mod listen;
+mod places;
+mod turned_away;
 mod unfinished;
 
 pub(crate) use connection_limit::{ConnectionLimit, ConnectionPermit, PlaceEnd};
+pub use connection_limit::{connections_turned_away, minions_with_open_files};
 pub(crate) use decoder::{Decoder, Item};
 pub(crate) use dial::{Dial, DialError};
 pub(crate) use encoder::{encode, encode_head};
 pub(crate) use link::{Link, Outgoing, ReadOutcome, Stream};
 pub(crate) use listen::{Accepted, Listening};
+pub(crate) use places::{Arrival, Port};
 pub(crate) use unfinished::{Share, Unfinished};
 
 /// Why a connection is ended by this side.

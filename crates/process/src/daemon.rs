@@ -6,6 +6,8 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::fcntl::OFlag;
 use nix::unistd::{ForkResult, chdir, dup2_stderr, dup2_stdin, dup2_stdout, pipe2, setsid};
@@ -46,6 +48,20 @@ pub enum DaemonError {
     Fork(#[source] io::Error),
 }
 
+/// Whether this process has gone into the background.
+static IN_BACKGROUND: AtomicBool = AtomicBool::new(false);
+
+/// Where a program that outlives one question may complain: to this process's
+/// standard error, but in the background nowhere. Until the daemon is ready its
+/// own is still that of the command that was typed, and a program that held it
+/// would hold up whoever reads that command's output to its end.
+pub fn stderr_of_children() -> Stdio {
+    match IN_BACKGROUND.load(Ordering::Relaxed) {
+        true => Stdio::null(),
+        false => Stdio::inherit(),
+    }
+}
+
 /// Goes into the background. To be called before any thread is started and
 /// after everything with a relative path has been read: the daemon's directory
 /// is `/`. Its output still goes to the terminal until it is ready, so that
@@ -65,6 +81,7 @@ pub fn daemonize() -> Result<Forked, DaemonError> {
         }
         ForkResult::Child => {
             drop(reader);
+            IN_BACKGROUND.store(true, Ordering::Relaxed);
             let readiness = Readiness {
                 pipe: Some(File::from(writer)),
             };

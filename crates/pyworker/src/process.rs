@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use halite_process::child;
+use halite_process::{child, daemon};
 use halite_proto::Value;
 use serde_json::{Value as Json, json};
 use tracing::level_filters::LevelFilter;
@@ -103,7 +103,7 @@ impl Process {
         let mut child = command(&python, MEMORY_BYTES_MAX, python_level())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(daemon::stderr_of_children())
             .process_group(0)
             .spawn()
             .map_err(PyError::Start)?;

@@ -1,12 +1,14 @@
 //! What programs that a daemon starts inherit, and what can hold them up.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use halite_integration_tests::{Fleet, Kind};
+use halite_integration_tests::{Fleet, Kind, Program, Recipe, SHORT, run, terminate, until};
+use halite_test_support::have_root;
 use nix::sys::stat::Mode;
-use nix::unistd::{Uid, mkfifo};
+use nix::unistd::mkfifo;
 use serde_json::{Value, json};
 
 /// The shell has the directory open while it lists it.
@@ -27,16 +29,10 @@ fn programs_of_a_minion_inherit_none_of_its_descriptors() -> Result<()> {
         .auto_accept()
         .file("_modules/own.py", MODULE)
         .start()?;
-    let minion = fleet
-        .minion("web1", Kind::Ours)
-        .of(&master)
-        .env("HALITE_TEST_SECRET", "hunter2")
-        .start()?;
+    let minion = fleet.minion("web1", Kind::Ours).of(&master).start()?;
     master.wait_minion("web1")?;
     let said = |args: &[&str]| -> Result<Value> {
-        let mut words = vec!["web1"];
-        words.extend(args);
-        Ok(master.returns(&words)?["web1"].clone())
+        Ok(master.returns(&[&["web1"], args].concat())?["web1"].clone())
     };
     assert_eq!(said(&["cmd.run", DESCRIPTORS])?, json!("0 1 2 3"));
     said(&["saltutil.sync_modules"])?;
@@ -48,9 +44,27 @@ fn programs_of_a_minion_inherit_none_of_its_descriptors() -> Result<()> {
             .all(|held| !held.contains("socket:") && !held.contains("anon_inode")),
         "the Python worker holds {held:?}"
     );
-    if !Uid::effective().is_root() {
+    drop(minion);
+    Ok(())
+}
+
+/// What the minion has in its own environment may be root's alone.
+#[test]
+fn programs_that_run_as_others_inherit_no_terminal_and_no_environment() -> Result<()> {
+    if !have_root() {
         return Ok(());
     }
+    let fleet = Fleet::new("others")?;
+    let master = fleet.master("m1", Kind::Ours).auto_accept().start()?;
+    let minion = fleet
+        .minion("web1", Kind::Ours)
+        .of(&master)
+        .env("HALITE_TEST_SECRET", "hunter2")
+        .start()?;
+    master.wait_minion("web1")?;
+    let said = |args: &[&str]| -> Result<Value> {
+        Ok(master.returns(&[&["web1"], args].concat())?["web1"].clone())
+    };
     let nobody = said(&["cmd.run", DESCRIPTORS, "runas=nobody", "cwd=/"])?;
     assert_eq!(nobody, json!("0 1 2 3"));
     // The session of a process is the sixth field of its `stat`.
@@ -63,6 +77,41 @@ fn programs_of_a_minion_inherit_none_of_its_descriptors() -> Result<()> {
     assert_eq!(nobody, json!("<>"));
     drop(minion);
     Ok(())
+}
+
+/// Whoever starts a minion over ssh, or from Ansible, reads to the end of what it
+/// says; the Python worker that has collected grains goes on for minutes.
+#[test]
+fn what_a_minion_starts_while_it_starts_holds_up_nobody_who_reads_its_output() -> Result<()> {
+    const GRAINS: &str = "
+import subprocess
+def own():
+    print('noise', flush=True)
+    subprocess.Popen(['sleep', '300'])
+    return {'own': 'here'}
+";
+    let fleet = Fleet::new("behind")?;
+    let master = fleet.master("m1", Kind::Ours).auto_accept().start()?;
+    let mut minion = fleet.minion("web1", Kind::Ours).of(&master).lay()?;
+    let modules = minion.dir().join("cache/extmods/grains");
+    fs::create_dir_all(&modules)?;
+    fs::write(modules.join("own.py"), GRAINS)?;
+    let typed = minion.daemon().recipe().typed();
+    let programs = fleet.programs().path(Kind::Ours, Program::Minion)?;
+    let dir = programs.parent().unwrap_or(Path::new("."));
+    let line = format!("PATH={}:$PATH; {typed} -d 2>&1 | cat", dir.display());
+    let shell = Recipe::new("sh", "/bin/sh".into(), fleet.path()).args(&["-c", &line]);
+    run(&shell, SHORT)?.ok()?;
+    master.wait_minion("web1")?;
+    let known = master.returns(&["web1", "grains.get", "own"])?;
+    assert_eq!(known["web1"], json!("here"));
+    let pid: i32 = fs::read_to_string(minion.dir().join("pid"))?
+        .trim()
+        .parse()?;
+    terminate(pid)?;
+    until("the minion to end", SHORT, || {
+        Ok((!Path::new(&format!("/proc/{pid}")).exists()).then_some(()))
+    })
 }
 
 /// The owner of a directory may put a pipe where a state expects a file.

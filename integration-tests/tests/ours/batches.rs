@@ -202,19 +202,30 @@ fn a_return_too_large_for_an_event_comes_from_the_cache() -> Result<()> {
         .master("m1", Kind::Ours)
         .auto_accept()
         .set("max_event_size", 4000)
+        .set("peer", json!({ "web1": ["cmd.run"] }))
         .start()?;
-    let _minion = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    let minion = fleet.minion("web1", Kind::Ours).of(&master).start()?;
     master.wait_minion("web1")?;
     let long = "x".repeat(9000);
-    let shown = master
-        .salt(&[
-            "web1",
-            "cmd.run",
-            "head -c 9000 /dev/zero | tr '\\0' x",
-            "--out=json",
-        ])?
-        .ok()?;
-    assert_eq!(shown.of("web1")?, Value::from(long));
+    let command = "head -c 9000 /dev/zero | tr '\\0' x";
+    let asked = ["web1", "cmd.run", command, "--out=json"];
+    for batch in [&[][..], &["-b", "1"]] {
+        let shown = master.salt(&[batch, &asked].concat())?.ok()?;
+        assert_eq!(shown.of("web1")?, Value::from(long.as_str()));
+    }
+    // A minion that has others run it, too.
+    for (function, shown) in [
+        ("publish.publish", json!(long)),
+        ("publish.full_data", json!({ "ret": long })),
+    ] {
+        let asked = [function, "web1", "cmd.run", command, "timeout=30"];
+        let said = &minion.called(&asked)?["web1"];
+        let said = match function {
+            "publish.full_data" => json!({ "ret": said["ret"] }),
+            _ => said.clone(),
+        };
+        assert_eq!(said, shown, "{function}");
+    }
     Ok(())
 }
 

@@ -6,13 +6,14 @@
 use std::time::Duration;
 
 use halite_proto::clear::{Credentials, PublishRequest};
-use halite_proto::event::Event;
+use halite_proto::event::{Event, VALUE_TRIMMED, is_trimmed};
 use halite_proto::msgpack::{Packing, packed_len};
 use halite_proto::publish::FunSpec;
 use halite_proto::request::{PeerPublish, PubRet};
 use halite_proto::shown::quoted;
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::StoredReturn;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Caller, Handled};
@@ -24,7 +25,7 @@ use crate::core::targets::{Asked, Resolved};
 use crate::error::chain;
 use crate::events::bus::Bus;
 use crate::fleet::Fleet;
-use crate::jobs::Jobs;
+use crate::jobs::{Jobs, untrimmed};
 use crate::limits::{
     FUNCTIONS_PER_JOB_MAX, MINION_TARGET_BYTES_MAX, PEER_WAIT_DEFAULT, PEER_WAIT_MAX,
     SHOWN_CHARS_MAX,
@@ -97,6 +98,7 @@ impl PeerJobs<'_> {
         }
         let is_full = asked.form.as_deref() == Some("full");
         let wait = wait_of(asked.tmo.as_ref());
+        let cache = self.jobs.cache.clone();
         Handled::Later(Box::pin(async move {
             let _turn = turn;
             let deadline = Instant::now() + wait;
@@ -108,7 +110,8 @@ impl PeerJobs<'_> {
                 if let Ok(event) = Event::unpack(event.bytes())
                     && is_of_one(&event.data, &job.resolved.minions)
                 {
-                    take_result(&mut answer, event.data, is_full);
+                    let data = whole(&cache, &jid, event.data).await;
+                    take_result(&mut answer, data, is_full);
                 }
             }
             if is_full {
@@ -311,6 +314,20 @@ fn wait_of(tmo: Option<&Value>) -> Duration {
 fn is_of_one(data: &Map, minions: &[MinionId]) -> bool {
     let id = data.get("id").and_then(Value::as_str);
     minions.iter().any(|minion| Some(minion.as_str()) == id)
+}
+
+/// A result with all of its value, which an event may have been too small for.
+async fn whole(cache: &halite_store::Jobs, jid: &Jid, mut data: Map) -> Map {
+    let is_cut = data.get("return").is_some_and(is_trimmed);
+    let id = data.get("id").and_then(Value::as_str);
+    let Some(id) = id.filter(|_| is_cut).map(str::to_owned) else {
+        return data;
+    };
+    let value = data.remove("return").unwrap_or_default();
+    let (cache, jid) = (cache.clone(), jid.clone());
+    let read = spawn_blocking(move || untrimmed(&cache, &jid, &id, value)).await;
+    data.insert("return", read.unwrap_or_else(|_| VALUE_TRIMMED.into()));
+    data
 }
 
 fn take_result(answer: &mut Map, mut data: Map, is_full: bool) {

@@ -8,6 +8,7 @@ pub(crate) mod publishers;
 pub(crate) mod runner_returns;
 pub(crate) mod settings;
 pub(crate) mod stop;
+mod untrimmed;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,6 +16,8 @@ use halite_crypto::random_bytes;
 use halite_proto::time::{self, JidClock};
 use halite_proto::{Jid, Map, MinionId, PublisherId};
 use halite_store::{Places, StoreError};
+
+pub(crate) use self::untrimmed::untrimmed;
 
 use self::job_mirror::JobMirror;
 use self::missed::MissedJobs;

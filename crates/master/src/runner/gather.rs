@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use halite_gather::{CollectOptions, Collector, Output, Return, words};
 use halite_proto::clear::{Credentials, PublishRequest};
-use halite_proto::event::{Event, is_trimmed};
+use halite_proto::event::Event;
 use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_transport::ipc::LocalEvents;
@@ -13,6 +13,7 @@ use tokio::time::sleep_until;
 use super::{Call, RunnerError};
 use crate::core::owner::note_proof;
 use crate::error::chain;
+use crate::jobs::untrimmed;
 use crate::limits::{AWAY_CHECK, AWAY_GRACE};
 
 /// A command for minions.
@@ -207,31 +208,14 @@ impl Waiting<'_> {
     }
 
     fn returned(&mut self, ret: Return) {
+        let cache = &self.call.runners.jobs.cache;
         self.rows.push(Row {
-            ret: self.untrimmed(&ret.id, ret.value),
+            ret: untrimmed(cache, &self.jid, &ret.id, ret.value),
             id: ret.id,
             out: ret.out,
             retcode: ret.retcode,
             is_missing: false,
         });
-    }
-
-    /// The return as the job cache has it, where it was too large for an event.
-    fn untrimmed(&self, id: &str, value: Value) -> Value {
-        if !is_trimmed(&value) {
-            return value;
-        }
-        let Ok(id) = MinionId::parse(id) else {
-            return value;
-        };
-        match self.call.runners.jobs.cache.return_of(&self.jid, &id) {
-            Ok(Some(stored)) => stored.ret().clone(),
-            Ok(None) => value,
-            Err(error) => {
-                tracing::warn!(minion = %id, jid = %self.jid, "a large return is shown in part: {}", chain(&error));
-                value
-            }
-        }
     }
 
     fn missing(&mut self, id: String) {

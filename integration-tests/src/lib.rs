@@ -32,6 +32,7 @@ pub mod flood;
 pub mod flooded;
 mod full_disk;
 mod kind;
+pub mod local_program;
 mod master;
 mod memory;
 mod minion;

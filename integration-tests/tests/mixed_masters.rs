@@ -4,7 +4,9 @@
 use std::fs;
 
 use anyhow::{Result, ensure};
+use halite_integration_tests::local_program::{LocalJob, LocalProgram};
 use halite_integration_tests::{Fleet, Kind, Master, START, scenarios, until};
+use serde_json::Value;
 
 const MINIONS: [Kind; 3] = [Kind::Ours, Kind::Salt3008, Kind::Salt3006];
 
@@ -97,4 +99,91 @@ fn signed_keys_of_3008_and_ours() -> Result<()> {
 #[test]
 fn signed_keys_of_3006_and_ours() -> Result<()> {
     signed_keys(Kind::Salt3006)
+}
+
+/// Publishes a command under an id: it tells that it has begun, waits for a file, and
+/// says a word.
+fn publish_held(fleet: &Fleet, master: &Master, jid: &str, word: &str) -> Result<()> {
+    let at = |name: &str| fleet.path().join(format!("{jid}.{name}"));
+    let command = format!(
+        "echo {word} >> {}; until [ -e {} ]; do sleep 0.02; done; echo {word}",
+        at("begun").display(),
+        at(word).display()
+    );
+    let job = LocalJob {
+        jid,
+        target: "web1",
+        fun: "cmd.run",
+        arg: &command,
+    };
+    let given = LocalProgram::of(master)?.publish(&job)?;
+    ensure!(given == jid, "published as {given}");
+    Ok(())
+}
+
+/// What the master says that its job has come to.
+fn wait_result(master: &Master, jid: &str) -> Result<Value> {
+    until("the result of a job", START, || {
+        let asked = ["jobs.lookup_jid", jid, "--out=json"];
+        let said = master.tools(master.kind()).runner(&asked)?;
+        let found: Value = serde_json::from_str(&said.stdout).unwrap_or_default();
+        Ok(found.get("web1").cloned())
+    })
+}
+
+/// A real master and one of ours give two commands one job id, alive and killed.
+fn one_id(theirs: Kind) -> Result<()> {
+    const ALIVE: &str = "20261120141841939742";
+    const KILLED: &str = "20261120141841939743";
+    let fleet = Fleet::new("oneid")?;
+    let mut ours = fleet.master("m1", Kind::Ours).auto_accept().start()?;
+    let plan = fleet.master("m2", theirs).auto_accept();
+    let theirs = plan.key_pair_of(&ours).start()?;
+    let _minion = fleet
+        .minion("web1", Kind::Ours)
+        .of(&ours)
+        .of(&theirs)
+        .start()?;
+    for master in [&ours, &theirs] {
+        master.wait_minion("web1")?;
+    }
+    let begin = |jid: &str, ours: &Master| -> Result<()> {
+        publish_held(&fleet, ours, jid, "ours")?;
+        publish_held(&fleet, &theirs, jid, "theirs")?;
+        until("both commands to run", START, || {
+            let begun = fs::read_to_string(fleet.path().join(format!("{jid}.begun")));
+            let begun = begun.unwrap_or_default();
+            let has = |word: &str| begun.lines().filter(|line| *line == word).count() == 1;
+            Ok((has("ours") && has("theirs")).then_some(()))
+        })
+    };
+    let release = |jid: &str, word: &str| fs::write(fleet.path().join(format!("{jid}.{word}")), "");
+
+    begin(ALIVE, &ours)?;
+    release(ALIVE, "theirs")?;
+    assert_eq!(wait_result(&theirs, ALIVE)?, "theirs");
+    release(ALIVE, "ours")?;
+    assert_eq!(wait_result(&ours, ALIVE)?, "ours");
+    assert_eq!(wait_result(&theirs, ALIVE)?, "theirs");
+
+    // The result of a dead master's job is no result of the other one's.
+    begin(KILLED, &ours)?;
+    ours.kill9()?;
+    release(KILLED, "ours")?;
+    release(KILLED, "theirs")?;
+    assert_eq!(wait_result(&theirs, KILLED)?, "theirs");
+    ours.start()?;
+    assert_eq!(wait_result(&ours, KILLED)?, "ours");
+    assert_eq!(wait_result(&theirs, KILLED)?, "theirs");
+    Ok(())
+}
+
+#[test]
+fn a_job_id_of_3008_and_of_ours_mixes_nothing() -> Result<()> {
+    one_id(Kind::Salt3008)
+}
+
+#[test]
+fn a_job_id_of_3006_and_of_ours_mixes_nothing() -> Result<()> {
+    one_id(Kind::Salt3006)
 }

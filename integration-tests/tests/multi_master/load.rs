@@ -13,8 +13,8 @@ use halite_integration_tests::Master;
 use halite_integration_tests::chaos::{Results, read_cache};
 use serde_json::json;
 
-use crate::one_id::{Local, Published};
 use crate::support::{Several, wait_stored};
+use halite_integration_tests::local_program::{LocalJob, LocalProgram};
 
 const MASTERS: usize = 2;
 const MINIONS: usize = 4;
@@ -92,11 +92,14 @@ fn run(jobs: usize) -> Result<()> {
 fn publish_all(several: &Several, jobs: usize) -> Result<Vec<Vec<Sent>>> {
     let mut locals = Vec::new();
     for master in &several.masters {
-        locals.push((Local::of(master)?, Vec::with_capacity(jobs / MASTERS)));
+        locals.push((
+            LocalProgram::of(master)?,
+            Vec::with_capacity(jobs / MASTERS),
+        ));
     }
     for number in 0..jobs / MASTERS {
         for (at, (local, _)) in locals.iter_mut().enumerate() {
-            local.send(&Published {
+            local.send(&LocalJob {
                 jid: "",
                 target: "*",
                 fun: "test.echo",

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
-use halite_integration_tests::wire::msgpack::Item;
-use halite_integration_tests::wire::stand_in::StandIn;
-use halite_integration_tests::wire::zmtp::Connection;
+use halite_integration_tests::local_program::{LocalJob, LocalProgram};
 use halite_integration_tests::{Master, SHORT, until};
 use serde_json::{Value, json};
 
@@ -20,72 +18,14 @@ use halite_integration_tests::chaos::read_cache;
 
 const ONE_ID: &str = "20261120141841939742";
 
-/// What a local program publishes, with an id that it gives.
-pub(crate) struct Published<'a> {
-    pub(crate) jid: &'a str,
-    pub(crate) target: &'a str,
-    pub(crate) fun: &'a str,
-    pub(crate) arg: &'a str,
-}
-
-/// A local program of a master.
-pub(crate) struct Local {
-    connection: Connection,
-    key: String,
-}
-
-impl Local {
-    pub(crate) fn of(master: &Master) -> Result<Self> {
-        let key = fs::read_dir(master.dir().join("cache"))?
-            .flatten()
-            .map(|entry| entry.path())
-            .find(|path| path.to_string_lossy().ends_with("_key"))
-            .context("no key of a local user")?;
-        Ok(Self {
-            connection: master.connect()?,
-            key: fs::read_to_string(key)?,
-        })
-    }
-
-    pub(crate) fn send(&mut self, job: &Published<'_>) -> Result<()> {
-        let load = Item::map([
-            ("cmd", "publish".into()),
-            ("tgt", job.target.into()),
-            ("fun", job.fun.into()),
-            ("arg", Item::List(vec![job.arg.into()])),
-            ("key", self.key.as_str().into()),
-            ("tgt_type", "glob".into()),
-            ("ret", "".into()),
-            ("jid", job.jid.into()),
-            ("kwargs", Item::map([("delimiter", ":".into())])),
-            ("user", "root".into()),
-        ]);
-        self.connection.send_request(&StandIn::clear(load).pack())
-    }
-
-    /// The id of the job that was sent.
-    pub(crate) fn jid(&mut self) -> Result<String> {
-        let reply = self.connection.receive()?.pop().context("no reply")?;
-        let reply = Item::unpack(&reply)?;
-        let jid = reply.get("load").and_then(|load| load.get("jid"));
-        let jid = jid.and_then(Item::text).context("not published")?;
-        Ok(jid.to_owned())
-    }
-
-    fn publish(&mut self, job: &Published<'_>) -> Result<String> {
-        self.send(job)?;
-        self.jid()
-    }
-}
-
 fn publish_one_id(master: &Master, command: &str) -> Result<()> {
-    let job = Published {
+    let job = LocalJob {
         jid: ONE_ID,
         target: "web1",
         fun: "cmd.run",
         arg: command,
     };
-    let jid = Local::of(master)?.publish(&job)?;
+    let jid = LocalProgram::of(master)?.publish(&job)?;
     ensure!(jid == ONE_ID, "published as {jid}");
     Ok(())
 }

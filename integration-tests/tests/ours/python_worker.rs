@@ -15,6 +15,9 @@ def said():
     os.write(1, b'raw noise')
     return 'said'
 
+def raises():
+    raise ValueError('odd indeed')
+
 def leaves():
     os._exit(3)
 
@@ -55,16 +58,14 @@ fn asked(master: &Master, args: &[&str]) -> Result<Value> {
     returns.remove("web1").context("no return")
 }
 
+/// The children of a process.
 fn children(pid: i32) -> Result<Vec<String>> {
-    let mut names = Vec::new();
+    let mut pids = Vec::new();
     for task in fs::read_dir(format!("/proc/{pid}/task"))? {
         let listed = fs::read_to_string(task?.path().join("children")).unwrap_or_default();
-        for child in listed.split_whitespace() {
-            let name = fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default();
-            names.push(name.trim().to_owned());
-        }
+        pids.extend(listed.split_whitespace().map(str::to_owned));
     }
-    Ok(names)
+    Ok(pids)
 }
 
 #[test]
@@ -84,9 +85,16 @@ fn users_code_cannot_take_the_minion_down() -> Result<()> {
     })?;
     asked(&master, &["saltutil.sync_modules"])?;
     ensure!(asked(&master, &["odd.said"])? == json!("said"));
-    until("one child to run", START, || {
-        Ok((children(pid)?.len() == 1).then_some(()))
+    let child = until("one child to run", START, || {
+        let children = children(pid)?;
+        Ok((children.len() == 1).then(|| children[0].clone()))
     })?;
+    // Lists of processes show a line, not the worker's program.
+    let typed = fs::read_to_string(format!("/proc/{child}/cmdline"))?;
+    ensure!(
+        typed.contains("python3") && typed.len() < 1000 && typed.lines().count() < 12,
+        "ps shows {typed}"
+    );
     for (fun, says) in [
         ("odd.leaves", "exit status: 3"),
         ("odd.killed", "SIGKILL"),
@@ -116,6 +124,34 @@ fn users_code_cannot_take_the_minion_down() -> Result<()> {
         Ok((running == json!({})).then_some(()))
     })?;
     ensure!(asked(&master, &["odd.said"])? == json!("said"));
+    Ok(())
+}
+
+/// Logged where one looks for mistakes, and nowhere else.
+#[test]
+fn salt_call_logs_where_in_a_module_an_exception_was_raised() -> Result<()> {
+    let fleet = Fleet::new("trace")?;
+    let plan = fleet.minion("web1", Kind::Ours).set("file_client", "local");
+    let minion = plan.lay()?;
+    let modules = minion.dir().join("cache/extmods/modules");
+    fs::create_dir_all(&modules)?;
+    fs::write(modules.join("odd.py"), MODULE)?;
+    let said = |level: &str| -> Result<String> {
+        let call = minion.call(&["--local", "-l", level, "odd.raises"])?;
+        ensure!(call.code != 0, "{call}");
+        Ok(call.stderr)
+    };
+    let debug = said("debug")?;
+    for part in [
+        "Traceback (most recent call last)",
+        "odd.py\", line ",
+        "in raises",
+        "ValueError: odd indeed",
+    ] {
+        ensure!(debug.contains(part), "no {part} in {debug}");
+    }
+    let warning = said("warning")?;
+    ensure!(!warning.contains("Traceback"), "{warning}");
     Ok(())
 }
 

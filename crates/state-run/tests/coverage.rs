@@ -168,6 +168,7 @@ fn page(registry: &Registry) -> String {
     ] {
         module_table(&mut page, registry, kind, title);
     }
+    page.push_str(include_str!("coverage/absent.md"));
     page.push_str(include_str!("coverage/formulas.md"));
     page
 }

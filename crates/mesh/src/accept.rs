@@ -6,13 +6,14 @@ mod bus;
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
 
+use halite_proto::chain;
 use tokio::io::{BufReader, split};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
-use crate::error::{MeshError, chain};
+use crate::error::MeshError;
 use crate::frame::{Frame, Hello, Welcome};
 use crate::handshakes::{Handshake, Origin};
 use crate::join::{Joins, answer};

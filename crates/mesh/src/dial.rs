@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use halite_proto::chain;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter, split};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::error::{MeshError, chain};
+use crate::error::MeshError;
 use crate::frame::{Frame, Hello, data_head};
 use crate::limits::{
     BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, NO_LIMIT, PING_EVERY,

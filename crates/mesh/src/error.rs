@@ -108,15 +108,3 @@ impl MeshError {
         )
     }
 }
-
-/// An error with its causes, in one line.
-pub(crate) fn chain(error: &MeshError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}

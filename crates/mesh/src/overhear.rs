@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use halite_crypto::BroadcastOpener;
+use halite_proto::chain;
 use tokio::io::AsyncRead;
 use tokio::sync::{mpsc, watch};
 
-use crate::error::{MeshError, chain};
+use crate::error::MeshError;
 use crate::frame::Frame;
 use crate::limits::{BUS_CATCH_UP_PIECES, HELLO_BYTES_MAX, NO_LIMIT};
 use crate::nats::{Book, Bus, HeardMessage, Stored, Taken};
@@ -88,7 +89,7 @@ pub(crate) async fn overhear(
 pub(crate) fn note_said(bus: &Bus, peer: &PeerId, said: &Mutex<Instant>) {
     let now = Instant::now();
     *said.lock().unwrap_or_else(PoisonError::into_inner) = now;
-    bus.signs.note(now, peer);
+    bus.signs.heard(now, peer);
 }
 
 impl Overhearing<'_> {
@@ -128,7 +129,7 @@ impl Overhearing<'_> {
     async fn handed(&mut self, piece: &Bytes) -> Result<bool, MeshError> {
         let taken = self.book.take(Instant::now(), piece);
         if taken != Taken::Nothing {
-            self.bus.signs.note(Instant::now(), self.peer);
+            self.bus.signs.heard(Instant::now(), self.peer);
         }
         match taken {
             Taken::Nothing | Taken::Part => Ok(true),

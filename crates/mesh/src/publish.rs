@@ -3,11 +3,12 @@
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
+use halite_proto::chain;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::error::{MeshError, chain};
+use crate::error::MeshError;
 use crate::limits::{
     BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, BUS_AGAIN_MIN, BUS_PROBE_EVERY, BUS_RECONNECT_MAX,
     BUS_RECONNECT_MIN,

@@ -34,7 +34,6 @@ pub mod request;
 pub mod returns;
 pub mod shown;
 pub mod stream;
-pub mod subscriber;
 pub mod time;
 mod transport;
 pub mod value;

@@ -1,6 +1,6 @@
-//! Frames on streams: the local event bus, and the tcp transport.
+//! Frames on streams: the local event bus.
 //!
-//! Described in `docs/protocol.md`, "Ports and transport" and "Event bus". Every
+//! Described in `docs/protocol.md`, "Event bus". Every
 //! frame is a packed map of
 //! `head` and `body`. The event bus puts a length of four bytes in front where
 //! events are pushed, and on the publishing side of 3006; everything else is a
@@ -38,38 +38,14 @@ pub enum FrameError {
     BodyType(&'static str),
 }
 
-/// A frame of the tcp transport.
+/// A frame of the event bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// The message id that answers give back; empty in publications.
-    pub head: Map,
-    /// The message: of a request an envelope, of a publication its packed
-    /// payload (3006: the payload itself).
-    pub body: Value,
+    head: Map,
+    body: Value,
 }
 
 impl Frame {
-    /// A request or its answer.
-    pub fn message(mid: &str, body: Value) -> Self {
-        Self {
-            head: Map::from([("mid", mid)]),
-            body,
-        }
-    }
-
-    /// A publication, or what a subscriber says of itself.
-    pub fn publication(body: Value) -> Self {
-        Self {
-            head: Map::new(),
-            body,
-        }
-    }
-
-    /// The message id, if there is one.
-    pub fn mid(&self) -> Option<&str> {
-        self.head.get("mid").and_then(Value::as_str)
-    }
-
     /// Whether it holds an event that was fired before the subscriber came.
     pub fn is_late(&self) -> bool {
         self.head.get(LATE).is_some_and(Value::is_true)
@@ -87,22 +63,6 @@ impl Frame {
         }
     }
 
-    /// The packed frame.
-    ///
-    /// # Errors
-    /// When the body is nested too deeply or holds something too long.
-    pub fn encode(&self) -> Result<Vec<u8>, PackError> {
-        const OVERHEAD_BYTES: usize = 80;
-        let body = crate::msgpack::packed_len(&self.body, Packing::Modern);
-        let mut writer = Writer::with_capacity(Packing::Modern, body + OVERHEAD_BYTES);
-        writer.begin_map(2)?;
-        writer.str("head")?;
-        writer.map(&self.head)?;
-        writer.str("body")?;
-        writer.value(&self.body)?;
-        Ok(writer.into_bytes())
-    }
-
     /// Reads one frame.
     ///
     /// # Errors
@@ -116,20 +76,11 @@ impl Frame {
         let body = map.remove("body").ok_or(FrameError::NoBody)?;
         let head = match map.remove("head") {
             Some(Value::Map(head)) => head,
-            // Salt looks at the head of requests only.
+            // Salt does not look at it.
             _ => Map::new(),
         };
         Ok(Self { head, body })
     }
-}
-
-/// A frame of a packed payload, as masters publish over tcp: the bytes are
-/// copied once.
-///
-/// # Errors
-/// When the payload is longer than the format can hold.
-pub fn frame_publication(payload: &[u8]) -> Result<Vec<u8>, PackError> {
-    frame_bare(payload)
 }
 
 /// An event as it is pushed onto the bus, and published by 3006: the length, then
@@ -288,7 +239,7 @@ impl FrameReader {
         Ok(self.buffer.get(start..self.done))
     }
 
-    /// The next frame of the tcp transport.
+    /// The next frame.
     ///
     /// # Errors
     /// When the stream cannot be read on.
@@ -409,13 +360,5 @@ mod tests {
         let mut reader = FrameReader::new(Framing::Bare);
         reader.push(&[0x81, 0xa4, b'h', b'e', b'a', b'd', 0x80]);
         assert_eq!(reader.next_frame(), Err(FrameError::NoBody));
-    }
-
-    #[test]
-    fn requests_keep_their_message_id() {
-        let frame = Frame::message("m1", Map::from([("enc", "clear")]).into());
-        let decoded = Frame::decode(&frame.encode().unwrap()).unwrap();
-        assert_eq!(decoded.mid(), Some("m1"));
-        assert_eq!(decoded, frame);
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
+use halite_proto::chain;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::{prove, take};
-use crate::error::{MeshError, chain};
+use crate::error::MeshError;
 use crate::handshakes::Origin;
 use crate::limits::{HANDSHAKE_MAX, REDIAL_MAX};
 use crate::nats::Bus;

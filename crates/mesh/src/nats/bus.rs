@@ -8,6 +8,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use halite_crypto::BroadcastKey;
+use halite_proto::chain;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
@@ -120,7 +121,7 @@ impl Bus {
                 }
                 Err(error) if !was_said => {
                     was_said = true;
-                    tracing::error!("no connection to the bus: {}", crate::error::chain(&error));
+                    tracing::error!("no connection to the bus: {}", chain(&error));
                 }
                 Err(_) => {}
             }
@@ -249,7 +250,7 @@ impl Bus {
                         self.hand(&message.subject, message.payload);
                     }
                 }
-                Err(error) => tracing::debug!("not subscribed: {}", crate::error::chain(&error)),
+                Err(error) => tracing::debug!("not subscribed: {}", chain(&error)),
             }
             sleep(BUS_RECONNECT_MAX).await;
         }

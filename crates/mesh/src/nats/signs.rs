@@ -16,7 +16,7 @@ pub(crate) struct Signs(Mutex<HashMap<PeerId, Instant>>);
 
 impl Signs {
     /// A peer has told something, or said something on a link.
-    pub(crate) fn note(&self, now: Instant, peer: &PeerId) {
+    pub(crate) fn heard(&self, now: Instant, peer: &PeerId) {
         self.lock().insert(peer.clone(), now);
     }
 
@@ -69,7 +69,7 @@ mod tests {
         let signs = Signs::default();
         let last = Mutex::new(Instant::now().checked_sub(SILENCE_MAX).unwrap());
         signs.silence(&peer, &last).await;
-        signs.note(Instant::now(), &peer);
+        signs.heard(Instant::now(), &peer);
         let waited = tokio::time::timeout(Duration::from_millis(50), signs.silence(&peer, &last));
         assert!(waited.await.is_err());
     }

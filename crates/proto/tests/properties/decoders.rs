@@ -18,8 +18,7 @@ use halite_proto::pieces::PiecePosition;
 use halite_proto::pillar::{PillarAnswer, PillarData, SignedPillar};
 use halite_proto::publish::{Publication, PublishLoad};
 use halite_proto::request::{FileChunk, FileFound, FileHash, PeerPublished, Request};
-use halite_proto::stream::{Frame, FrameReader, Framing};
-use halite_proto::subscriber::{SubscriberId, Subscription};
+use halite_proto::stream::{Frame, FrameReader, Framing, frame_bare};
 use halite_proto::{
     Jid, Map, MinionId, Nonce, Refusal, SaltEnv, SignOfLife, Tag, Value, limits, shown as show,
     time,
@@ -45,7 +44,6 @@ pub(crate) const DECODERS: &[Decoder] = &[
     ("pillar", pillar),
     ("event", event),
     ("frames", frames),
-    ("subscriber", subscriber),
     ("names", names),
     ("presence", presence),
     ("pieces", pieces),
@@ -232,9 +230,12 @@ fn event(bytes: &[u8]) {
 }
 
 fn frames(bytes: &[u8]) {
-    if let Ok(frame) = Frame::decode(bytes) {
-        let packed = frame.encode().expect("it was read within the limits");
-        same(Frame::decode(&packed), Ok(frame));
+    if let Ok(event) = Frame::decode(bytes).and_then(Frame::into_event) {
+        let packed = frame_bare(&event).expect("it was read within the limits");
+        same(
+            Frame::decode(&packed).and_then(Frame::into_event),
+            Ok(event),
+        );
     }
     for framing in [Framing::Bare, Framing::Prefixed] {
         // Whole, and byte by byte: the frames are the same.
@@ -253,16 +254,6 @@ fn frames(bytes: &[u8]) {
     let mut reader = FrameReader::detecting();
     reader.push(bytes);
     while let Ok(Some(_)) = reader.next_event() {}
-}
-
-fn subscriber(bytes: &[u8]) {
-    if let Ok(id) = SubscriberId::decode(bytes) {
-        let packed = id.encode().expect("it is flat");
-        same(SubscriberId::decode(&packed), Ok(id));
-    }
-    if let Ok(Ok(message)) = unpack_wire(bytes).map(Subscription::from_value) {
-        same(Subscription::from_value(message.to_value()), Ok(message));
-    }
 }
 
 fn names(bytes: &[u8]) {

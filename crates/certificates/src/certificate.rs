@@ -4,9 +4,9 @@ use halite_call::CallError;
 use halite_proto::Value;
 
 use crate::asn1::{DerError, Item, Reader, oid, sequence, set, tag, tlv};
-use crate::containers::{self, Opened};
-use crate::extension::{self, Extension};
-use crate::keys::{Encoding, KeyError, PublicKey};
+use crate::containers;
+use crate::extension::{self, Extension, Issuer};
+use crate::keys::{Encoding, KeyError, Opened, PublicKey, is_pkcs12, open_pkcs12};
 use crate::name::Name;
 use crate::text::{self, Pem};
 use crate::time;
@@ -46,6 +46,16 @@ fn bad(what: &str) -> CallError {
 }
 
 impl Certificate {
+    /// What the extensions of a certificate take over that this one signs.
+    pub(crate) fn as_issuer(&self) -> Issuer<'_> {
+        Issuer {
+            issuer_der: &self.issuer_der,
+            serial: &self.serial,
+            public_key: &self.public_key,
+            extensions: &self.extensions,
+        }
+    }
+
     pub(crate) fn from_der(der: &[u8]) -> Result<Self, DerError> {
         let mut whole = Reader::one(der, tag::SEQUENCE)?.inside();
         let mut parts = whole.expect(tag::SEQUENCE)?.inside();
@@ -101,8 +111,8 @@ impl Certificate {
                 friendly_name: None,
             });
         }
-        if containers::is_pkcs12(&data) {
-            let opened = match containers::open_pkcs12(&data, passphrase) {
+        if is_pkcs12(&data) {
+            let opened = match open_pkcs12(&data, passphrase) {
                 Ok(opened) => opened,
                 Err(KeyError::Unreadable(_)) => return Err(neither()),
                 Err(error) => return Err(error.into()),

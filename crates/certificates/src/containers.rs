@@ -1,4 +1,4 @@
-//! PKCS#12 and PKCS#7: certificates with their chain, and a key.
+//! PKCS#12 as it is written, and PKCS#7: certificates with their chain, and a key.
 
 use halite_call::CallError;
 use openssl::hash::MessageDigest;
@@ -8,7 +8,7 @@ use openssl::stack::Stack;
 use openssl::x509::{X509, X509Crl};
 
 use crate::asn1::{DerError, Reader, around, oid, sequence, small, tag, tlv};
-use crate::keys::{KeyError, PrivateKey, PublicKey, failed};
+use crate::keys::{PrivateKey, PublicKey, failed};
 
 /// How often a passphrase is stirred.
 const ROUNDS: u32 = 20_000;
@@ -17,54 +17,6 @@ const ROUNDS_COMPATIBLE: u32 = 50_000;
 
 const SIGNED_DATA: &str = "1.2.840.113549.1.7.2";
 const DATA: &str = "1.2.840.113549.1.7.1";
-
-/// What was in a PKCS#12 file.
-pub(crate) struct Opened {
-    pub(crate) key: Option<PrivateKey>,
-    /// The certificate in DER.
-    pub(crate) certificate: Option<Vec<u8>>,
-    pub(crate) chain: Vec<Vec<u8>>,
-    pub(crate) friendly_name: Option<Vec<u8>>,
-}
-
-/// Whether data begins as PKCS#12 does: a list that begins with a 3.
-pub(crate) fn is_pkcs12(data: &[u8]) -> bool {
-    let begins = || -> Result<bool, DerError> {
-        let mut parts = Reader::one(data, tag::SEQUENCE)?.inside();
-        let version = parts.expect(tag::INTEGER)?.number()?;
-        parts.expect(tag::SEQUENCE)?;
-        Ok(version == 3)
-    };
-    begins().unwrap_or(false)
-}
-
-pub(crate) fn open_pkcs12(data: &[u8], passphrase: Option<&str>) -> Result<Opened, KeyError> {
-    let unreadable = |_| {
-        KeyError::Unreadable(CallError::invocation(
-            "Could not deserialize binary data, neither as DER nor PKCS#12.",
-        ))
-    };
-    let packed = Pkcs12::from_der(data).map_err(unreadable)?;
-    let opened = packed
-        .parse2(passphrase.unwrap_or_default())
-        .map_err(|_| KeyError::Invalid)?;
-    let key = match opened.pkey {
-        Some(key) => Some(PrivateKey::from_openssl(key).map_err(KeyError::Unreadable)?),
-        None => None,
-    };
-    let friendly_name = opened
-        .cert
-        .as_ref()
-        .and_then(|cert| cert.alias().map(<[u8]>::to_vec));
-    let certificate = opened.cert.map(|cert| cert.to_der());
-    let chain = opened.ca.iter().flatten().map(|cert| cert.to_der());
-    Ok(Opened {
-        key,
-        certificate: certificate.transpose().map_err(unreadable)?,
-        chain: chain.collect::<Result<_, _>>().map_err(unreadable)?,
-        friendly_name,
-    })
-}
 
 /// How a PKCS#12 file is protected.
 #[derive(Clone, Copy, Default)]

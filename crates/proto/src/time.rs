@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use crate::value::EXT_DATETIME;
 use crate::{Jid, PublisherId, Value};
 
 /// The last moment that has a four digit year: 9999-12-31 23:59:59.999999.
@@ -197,7 +198,7 @@ pub fn datetime(at: Civil) -> Value {
         "{:04}{:02}{:02}T{:02}:{:02}:{:02}.{:06}",
         at.year, at.month, at.day, at.hour, at.minute, at.second, at.micro
     );
-    Value::Ext(crate::msgpack::EXT_DATETIME, text.into_bytes())
+    Value::Ext(EXT_DATETIME, text.into_bytes())
 }
 
 /// The date and time in the data of extension 78: `20240229T12:34:56.789012`.

@@ -9,6 +9,9 @@ use std::hash::{Hash, Hasher};
 
 pub use crate::map::Map;
 
+/// The msgpack extension for a date and time.
+pub(crate) const EXT_DATETIME: i8 = 78;
+
 /// A value of any kind that Salt's peers exchange.
 #[derive(Clone, Debug, Default)]
 pub enum Value {
@@ -153,7 +156,7 @@ impl Value {
             Self::Bytes(_) => "bytes",
             Self::List(_) => "list",
             Self::Map(_) => "dict",
-            Self::Ext(78, _) => "datetime",
+            Self::Ext(EXT_DATETIME, _) => "datetime",
             Self::Ext(..) => "ext",
         }
     }

@@ -27,6 +27,14 @@ pub enum RenderContextError {
 }
 
 impl RenderContextError {
+    /// The failure as templates have it.
+    pub(crate) fn in_template(self) -> halite_jinja::Error {
+        match self {
+            Self::Command(message) => halite_jinja::Error::host(message),
+            Self::Exception { message, .. } => halite_jinja::Error::foreign(message),
+        }
+    }
+
     /// A function refused or failed.
     pub fn command(message: impl Into<String>) -> Self {
         Self::Command(message.into())

@@ -75,7 +75,7 @@ impl UnsignedList {
             revoked.extend(revoke(&entry, now, with_expired)?);
         }
         let parties = Parties {
-            issuer: certificate.as_ref(),
+            issuer: certificate.as_ref().map(Certificate::as_issuer),
             ..Parties::default()
         };
         let mut extensions = Vec::new();

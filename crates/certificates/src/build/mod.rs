@@ -155,7 +155,7 @@ impl Unsigned {
         let own_key = signing_cert.is_none().then_some(public_key.der.as_slice());
         let parties = Parties {
             subject: Some(&public_key.der),
-            issuer: signing_cert.as_ref(),
+            issuer: signing_cert.as_ref().map(Certificate::as_issuer),
             issuer_key: own_key,
         };
         let extensions = extensions(kwargs, parties, csr.as_ref())?;

@@ -77,9 +77,9 @@ pub(super) fn authority(value: &Value, parties: Parties<'_>) -> Made {
     if always || (option("issuer").is_some() && key.is_none()) {
         match parties.issuer {
             Some(issuer) => {
-                let name = general::directory(&issuer.issuer_der);
+                let name = general::directory(issuer.issuer_der);
                 parts.push(tlv(tag::explicit(1), &name));
-                parts.push(tlv(tag::implicit(2), &unsigned(&issuer.serial)));
+                parts.push(tlv(tag::implicit(2), &unsigned(issuer.serial)));
             }
             None if always => {
                 return Err(CallError::command(
@@ -106,6 +106,6 @@ fn issuer_key(parties: Parties<'_>) -> Option<Vec<u8>> {
         Some(said) => Reader::one(&said.value, tag::OCTETS)
             .ok()
             .map(|item| item.body.to_vec()),
-        None => key_identifier(&issuer.public_key).ok(),
+        None => key_identifier(issuer.public_key).ok(),
     }
 }

@@ -17,7 +17,6 @@ use halite_proto::{Map, Value};
 pub(crate) use show::show;
 
 use crate::asn1::{DerError, Item, boolean, octets, oid, sequence, tag};
-use crate::certificate::Certificate;
 
 /// Names of the extensions of certificates, lists and requests, in the order
 /// in which they are written and shown; and the identifier of each.
@@ -207,13 +206,24 @@ pub(crate) fn from_list(item: &Item<'_>) -> Result<Vec<Extension>, DerError> {
         .collect()
 }
 
+/// What extensions take over from the certificate of an issuer.
+#[derive(Clone, Copy)]
+pub(crate) struct Issuer<'a> {
+    /// The name of its own issuer, in DER.
+    pub(crate) issuer_der: &'a [u8],
+    pub(crate) serial: &'a [u8],
+    /// In DER.
+    pub(crate) public_key: &'a [u8],
+    pub(crate) extensions: &'a [Extension],
+}
+
 /// What extensions are made of beside their arguments.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Parties<'a> {
     /// The public key of the subject, in DER.
     pub(crate) subject: Option<&'a [u8]>,
-    /// The certificate of the issuer.
-    pub(crate) issuer: Option<&'a Certificate>,
+    /// What the certificate of the issuer says.
+    pub(crate) issuer: Option<Issuer<'a>>,
     /// The public key of the issuer where that signs itself, in DER.
     pub(crate) issuer_key: Option<&'a [u8]>,
 }

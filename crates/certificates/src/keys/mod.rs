@@ -2,6 +2,7 @@
 //! module and `containers`.
 
 mod digest;
+mod pkcs12;
 mod read;
 
 use digest::message_digest;
@@ -15,6 +16,7 @@ use openssl::pkey::{Id, PKey, Private, Public};
 use openssl::rsa::Rsa;
 use openssl::sign::Signer;
 use openssl::symm::Cipher;
+pub(crate) use pkcs12::{Opened, is_pkcs12, open_pkcs12};
 use read::read;
 pub(crate) use read::{Encoding, KeyError};
 

@@ -6,8 +6,8 @@
 use halite_call::CallError;
 use openssl::pkey::{PKey, Private};
 
+use super::{is_pkcs12, open_pkcs12};
 use crate::asn1::{Reader, tag};
-use crate::containers;
 use crate::text::{self, Pem};
 
 /// How data was encoded that was read.
@@ -80,8 +80,8 @@ pub(super) fn read(
     if text::is_pem(data) {
         return read_pem(data, passphrase).map(|key| (key, Encoding::Pem));
     }
-    if containers::is_pkcs12(data) {
-        let opened = containers::open_pkcs12(data, passphrase)?;
+    if is_pkcs12(data) {
+        let opened = open_pkcs12(data, passphrase)?;
         let key = opened.key.ok_or_else(|| {
             KeyError::Unreadable(CallError::command(
                 "PKCS12-encoded blob does not contain a private key.",

@@ -26,7 +26,6 @@ pub use error::{PackError, UnpackError};
 pub use len::packed_len;
 pub use parts::{Parts, pack_wire_parts, string_in, wire_bytes_head};
 pub use pick::{entry, pick, text};
-pub(crate) use reader::EXT_DATETIME;
 pub use scan::Scanner;
 pub use writer::Writer;
 

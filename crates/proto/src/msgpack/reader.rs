@@ -8,6 +8,7 @@ use super::error::UnpackError;
 use super::marker;
 use super::scan::Scanner;
 use crate::limits::Limits;
+use crate::value::EXT_DATETIME;
 use crate::{Map, Value, time};
 
 /// Reads one value after the other.
@@ -279,8 +280,6 @@ impl<'a> Reader<'a> {
 /// may announce more than will follow.
 const PREALLOCATED_MAX: usize = 1024;
 
-/// The extension for a date and time.
-pub(crate) const EXT_DATETIME: i8 = 78;
 /// The extension for a constant of Salt's loader: a packed `[name, value]`.
 pub(crate) const EXT_CONSTANT: i8 = 79;
 

@@ -14,7 +14,7 @@ use halite_jinja::{Error, Result};
 use halite_proto::{Map, Value};
 
 use crate::jmespath;
-use crate::render_context::RenderContext;
+use crate::render_context::{RenderContext, RenderContextError};
 pub(crate) use args::Args;
 pub(crate) use machine::find_program;
 
@@ -66,5 +66,5 @@ fn http_query(ctx: &dyn RenderContext, args: &mut Vec<Value>, kwargs: &mut Map) 
     let returned = ctx.call(FUNCTION, args, kwargs);
     returned
         .map(|returned| returned.value)
-        .map_err(crate::jinja::context_error)
+        .map_err(RenderContextError::in_template)
 }

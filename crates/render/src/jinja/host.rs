@@ -42,7 +42,10 @@ impl<'a> SaltHost<'a> {
 
     fn file(&self, path: &str) -> Result<Option<ContextFile>> {
         match self.saltenv {
-            Some(saltenv) => self.ctx.file(path, saltenv).map_err(context_error),
+            Some(saltenv) => self
+                .ctx
+                .file(path, saltenv)
+                .map_err(RenderContextError::in_template),
             None => Ok(self.beside(path)),
         }
     }
@@ -59,14 +62,6 @@ impl<'a> SaltHost<'a> {
             path,
             bytes: bytes.into(),
         })
-    }
-}
-
-/// A failure of the context as templates have them.
-pub(crate) fn context_error(error: RenderContextError) -> Error {
-    match error {
-        RenderContextError::Command(message) => Error::host(message),
-        RenderContextError::Exception { message, .. } => Error::foreign(message),
     }
 }
 
@@ -160,7 +155,9 @@ impl Host for SaltHost<'_> {
     }
 
     fn call(&self, name: &str, args: &mut Vec<Value>, kwargs: &mut Map) -> Result<Returned> {
-        self.ctx.call(name, args, kwargs).map_err(context_error)
+        self.ctx
+            .call(name, args, kwargs)
+            .map_err(RenderContextError::in_template)
     }
 
     fn filter(&self, name: &str, args: &mut Vec<Value>, kwargs: &mut Map) -> Result<Value> {

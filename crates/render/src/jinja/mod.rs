@@ -13,7 +13,7 @@ use halite_yaml::{SourceLocation, Span};
 
 use crate::error::RenderError;
 use crate::render_context::RenderContext;
-pub(crate) use host::{SaltHost, context_error};
+pub(crate) use host::SaltHost;
 pub(crate) use templates::Templates;
 
 /// What the external pillar `stack` calls what belongs to itself: data, and a

@@ -159,7 +159,7 @@ const COMMON: [&str; 13] = [
 ];
 
 /// The programs without which states with pages are not available.
-const PROGRAMS: [&str; 3] = ["crontab", "git", "rsync"];
+const PROGRAMS: [&str; 4] = ["crontab", "git", "iptables", "rsync"];
 
 /// A minion of a machine of its own, whose programs are there and always fail.
 fn with_failing_programs(root: &Path) -> LocalMinion {

@@ -88,7 +88,7 @@ impl Held {
     }
 
     /// Notes a file that was read.
-    pub(crate) fn note(&mut self, file: HeldFile) {
+    pub(crate) fn record_read(&mut self, file: HeldFile) {
         if self.read.len() < halite_proto::request::HELD_FILES_MAX {
             self.read.push(file);
         }

@@ -67,11 +67,11 @@ impl<'c> CallRenderContext<'c> {
         (client.hash_of_bytes(&bytes)?.1 == hash).then_some(ContextFile { path, bytes })
     }
 
-    fn note(&self, (path, saltenv): &(String, String), file: &ContextFile) {
+    fn record_read(&self, (path, saltenv): &(String, String), file: &ContextFile) {
         let Some(held) = &self.held else { return };
         let hash = FileClient::new(self.call.ctx).hash_of_bytes(&file.bytes);
         if let (Some((hash_type, hsum)), Ok(saltenv)) = (hash, SaltEnv::parse(saltenv)) {
-            held.borrow_mut().note(HeldFile {
+            held.borrow_mut().record_read(HeldFile {
                 path: path.clone(),
                 saltenv,
                 hash_type,
@@ -227,7 +227,7 @@ impl RenderContext for CallRenderContext<'_> {
             None => self.fetch(path, saltenv)?,
         };
         if let Some(file) = &file {
-            self.note(&key, file);
+            self.record_read(&key, file);
         }
         self.files.borrow_mut().insert(key, file.clone());
         Ok(file)

@@ -254,7 +254,7 @@ impl RunnerSession<'_> {
                 Some(BusNews::Event(event)) => {
                     if let Some(news) = self.news(&event) {
                         if let Some(watch) = &mut self.watch {
-                            watch.told();
+                            watch.heard();
                         }
                         return self.untrimmed(news).await;
                     }
@@ -263,7 +263,7 @@ impl RunnerSession<'_> {
                 Some(BusNews::Back) => {
                     self.gone_at = None;
                     // A master that was restarted has ended it.
-                    self.watch.get_or_insert_default().told();
+                    self.watch.get_or_insert_default().heard();
                     if let Some(data) = self.kept().await {
                         return Ok(RunnerNews::Done(data));
                     }

@@ -31,7 +31,7 @@ pub(super) struct RunnerWatch {
 
 impl RunnerWatch {
     /// It has told something.
-    pub(super) fn told(&mut self) {
+    pub(super) fn heard(&mut self) {
         self.has_begun = true;
         self.away_since = None;
     }
@@ -39,7 +39,7 @@ impl RunnerWatch {
     /// Takes whether it was seen now; whether to give it up.
     pub(super) fn is_lost(&mut self, now: Instant, is_there: bool) -> bool {
         if is_there {
-            self.told();
+            self.heard();
             return false;
         }
         let since = *self.away_since.get_or_insert(now);
@@ -81,7 +81,7 @@ mod tests {
         assert!(!watch.is_lost(after(20), true));
         // It is gone, comes back once more, and stays away.
         assert!(!watch.is_lost(after(21), false));
-        watch.told();
+        watch.heard();
         assert!(!watch.is_lost(after(32), false));
         assert!(!watch.is_lost(after(41), false));
         assert!(watch.is_lost(after(42), false));

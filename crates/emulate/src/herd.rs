@@ -31,13 +31,13 @@ const EVENT_PATIENCE: Patience = Patience {
 /// A herd that runs.
 pub struct Herd {
     shared: Arc<Shared>,
-    places: Vec<Arc<Place>>,
+    places: Vec<Arc<Slot>>,
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
 }
 
 /// Where one minion after the other lives that has this number.
-struct Place {
+struct Slot {
     number: u32,
     /// The minion of now.
     minion: Mutex<Option<Arc<Minion>>>,
@@ -45,7 +45,7 @@ struct Place {
     again: watch::Sender<u64>,
 }
 
-impl Place {
+impl Slot {
     fn minion(&self) -> Option<Arc<Minion>> {
         let minion = self.minion.lock().unwrap_or_else(PoisonError::into_inner);
         minion.clone()
@@ -61,7 +61,7 @@ impl Herd {
     pub fn start(shared: Arc<Shared>) -> Self {
         let (stop, _) = watch::channel(false);
         let places = shared.plan.numbers().map(|number| {
-            Arc::new(Place {
+            Arc::new(Slot {
                 number,
                 minion: Mutex::new(None),
                 again: watch::channel(0).0,
@@ -117,7 +117,7 @@ impl Herd {
 /// One minion after the other with the number of a place.
 async fn live(
     shared: Arc<Shared>,
-    place: Arc<Place>,
+    place: Arc<Slot>,
     starting: Arc<Semaphore>,
     mut stop: watch::Receiver<bool>,
     due: Instant,
@@ -173,7 +173,7 @@ async fn at_pace(per_s: f64, mut once: impl FnMut()) {
 }
 
 /// Ends minions by chance; each starts again at once.
-async fn churn_on(places: Vec<Arc<Place>>, per_s: f64) {
+async fn churn_on(places: Vec<Arc<Slot>>, per_s: f64) {
     let mut chance = Chance::new(u64::from_le_bytes(random_bytes()));
     at_pace(per_s, || {
         if let Some(place) = one_of(&places, &mut chance) {
@@ -183,7 +183,7 @@ async fn churn_on(places: Vec<Arc<Place>>, per_s: f64) {
     .await;
 }
 
-async fn send_events(shared: Arc<Shared>, places: Vec<Arc<Place>>, per_s: f64) {
+async fn send_events(shared: Arc<Shared>, places: Vec<Arc<Slot>>, per_s: f64) {
     let mut chance = Chance::new(u64::from_le_bytes(random_bytes()));
     let in_flight = Arc::new(Semaphore::new(EVENTS_IN_FLIGHT_MAX));
     // The first minions sign in.
@@ -229,7 +229,7 @@ async fn send_event(minion: &Minion) -> bool {
     master.channel.request(event, EVENT_PATIENCE).await.is_ok()
 }
 
-fn one_of<'a>(places: &'a [Arc<Place>], chance: &mut Chance) -> Option<&'a Arc<Place>> {
+fn one_of<'a>(places: &'a [Arc<Slot>], chance: &mut Chance) -> Option<&'a Arc<Slot>> {
     let count = u64::try_from(places.len())
         .ok()
         .filter(|count| *count > 0)?;

@@ -29,11 +29,11 @@ pub(crate) struct Handshakes(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     next: u64,
-    places: VecDeque<Place>,
+    places: VecDeque<Slot>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct Slot {
     number: u64,
     from: Origin,
     /// Dropped when the place is given to another one.
@@ -66,7 +66,7 @@ impl Handshakes {
         }
         let number = state.next;
         state.next += 1;
-        state.places.push_back(Place {
+        state.places.push_back(Slot {
             number,
             from,
             _holds: holds,

@@ -13,18 +13,18 @@ use crate::peer::{Incarnation, PeerId};
 
 /// Where one peer was heard up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct HeardUpTo {
     pub(crate) incarnation: Incarnation,
     pub(crate) number: u64,
 }
 
 /// All peers that were heard.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Heard(BTreeMap<PeerId, Place>);
+pub(crate) struct Heard(BTreeMap<PeerId, HeardUpTo>);
 
 impl Heard {
     /// Where a peer was heard up to.
-    pub(crate) fn of(&self, peer: &PeerId) -> Option<Place> {
+    pub(crate) fn of(&self, peer: &PeerId) -> Option<HeardUpTo> {
         self.0.get(peer).copied()
     }
 
@@ -46,7 +46,7 @@ impl Heard {
             let peers = peers();
             self.0.retain(|peer, _| peers.contains(peer));
         }
-        let place = Place {
+        let place = HeardUpTo {
             incarnation,
             number: 0,
         };
@@ -87,7 +87,7 @@ impl Heard {
                 return None;
             };
             let incarnation = u64::from_str_radix(incarnation.as_str()?, 16).ok()?;
-            let place = Place {
+            let place = HeardUpTo {
                 incarnation: Incarnation(incarnation),
                 number: u64::try_from(number.as_i64()?).ok()?,
             };

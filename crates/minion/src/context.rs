@@ -42,22 +42,22 @@ pub(crate) enum Route {
 /// What is told to every master, and who has it.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
-    told: Mutex<BTreeSet<usize>>,
+    answered: Mutex<BTreeSet<usize>>,
 }
 
 impl Round {
     /// Whether the master has answered for it.
     pub(crate) fn has(&self, master: usize) -> bool {
-        self.told().contains(&master)
+        self.answered().contains(&master)
     }
 
     /// The master has it.
     pub(crate) fn record(&self, master: usize) {
-        self.told().insert(master);
+        self.answered().insert(master);
     }
 
-    fn told(&self) -> MutexGuard<'_, BTreeSet<usize>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn answered(&self) -> MutexGuard<'_, BTreeSet<usize>> {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -46,11 +46,11 @@ impl Connection {
     }
 
     /// The client's state, whatever became of its events.
-    pub(crate) fn note_state(&self, state: &State) {
+    pub(crate) fn take_state(&self, state: &State) {
         self.set(*state == State::Connected);
     }
 
-    pub(crate) fn note(&self, event: &Event) {
+    pub(crate) fn take(&self, event: &Event) {
         let servers = &self.servers;
         match event {
             Event::Connected => self.set(true),
@@ -140,16 +140,16 @@ mod tests {
         let connection = Connection::new("a:4222".to_owned());
         let mut changes = connection.changes();
         assert!(!connection.is_up());
-        connection.note_state(&State::Connected);
+        connection.take_state(&State::Connected);
         assert!(connection.is_up() && changes.has_changed().unwrap());
         changes.borrow_and_update();
-        connection.note(&Event::Connected);
+        connection.take(&Event::Connected);
         assert!(!changes.has_changed().unwrap());
         let ends = connection.ends();
-        connection.note_state(&State::Disconnected);
+        connection.take_state(&State::Disconnected);
         assert!(!connection.is_up() && changes.has_changed().unwrap());
         // Also who looks only when it is back.
-        connection.note(&Event::Connected);
+        connection.take(&Event::Connected);
         assert!(ends.has_changed().unwrap());
     }
 
@@ -159,8 +159,8 @@ mod tests {
         assert!(connection.is_new("authorization violation"));
         assert!(!connection.is_new("authorization violation"));
         assert!(connection.is_new("IO error"));
-        connection.note(&Event::Connected);
-        connection.note(&Event::Disconnected);
+        connection.take(&Event::Connected);
+        connection.take(&Event::Disconnected);
         assert!(connection.is_new("IO error"));
     }
 }

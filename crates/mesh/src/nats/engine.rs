@@ -59,7 +59,7 @@ impl Engine {
             .ping_interval(BUS_ANSWER_MAX)
             .reconnect_delay_callback(pause)
             .event_callback(move |event| {
-                noted.note(&event);
+                noted.take(&event);
                 std::future::ready(())
             });
         if options.tls {
@@ -112,7 +112,7 @@ impl Engine {
     /// Follows the client's state, for as long as it is polled.
     pub(crate) async fn follow(&self) {
         loop {
-            self.connection.note_state(&self.client.connection_state());
+            self.connection.take_state(&self.client.connection_state());
             sleep(BUS_LOOK_EVERY).await;
         }
     }

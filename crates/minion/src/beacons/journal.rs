@@ -65,7 +65,9 @@ impl Beacon for Journal {
         let merged = settings.merged();
         let services = merged.get("services").and_then(Value::as_map);
         let entries = lines.iter().filter_map(|line| entry(line));
-        Ok(entries.flat_map(|entry| told(&entry, services)).collect())
+        Ok(entries
+            .flat_map(|entry| per_service(&entry, services))
+            .collect())
     }
 }
 
@@ -87,7 +89,7 @@ fn entry(line: &str) -> Option<Map> {
 }
 
 /// The entry once for each service whose fields it has.
-fn told(entry: &Map, services: Option<&Map>) -> Vec<Map> {
+fn per_service(entry: &Map, services: Option<&Map>) -> Vec<Map> {
     let mut seen = Vec::new();
     for (name, fields) in services.into_iter().flatten() {
         let mut fields = fields.as_map().into_iter().flatten();
@@ -110,7 +112,7 @@ mod tests {
         let entry = entry(line).unwrap();
         assert_eq!(entry.get("_PID"), Some(&Value::from(12)));
         let services = |text: &str| halite_yaml::load(text, "test").unwrap().into_value();
-        let told = |text: &str| told(&entry, services(text).as_map());
+        let told = |text: &str| per_service(&entry, services(text).as_map());
         let seen = told("{a: {SYSLOG_IDENTIFIER: sshd, PRIORITY: 6}, b: {PRIORITY: 5}}");
         assert_eq!(seen.len(), 1);
         assert_eq!(seen[0].get("tag"), Some(&Value::from("a")));

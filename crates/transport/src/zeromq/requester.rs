@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::requester_lane::Lane;
+use super::requester_lane::RequesterLane;
 use crate::contract::{RequestError, RequesterOptions};
 use crate::{Counters, Endpoint, limits};
 
@@ -177,7 +177,7 @@ impl Shared {
             let number = state.next_lane;
             state.next_lane += 1;
             drop(state);
-            tokio::spawn(Lane::new(Arc::clone(self), number).run(request));
+            tokio::spawn(RequesterLane::new(Arc::clone(self), number).run(request));
             Ok(())
         } else if state.waiting.len() < limits::REQUESTS_WAITING_MAX {
             state.waiting.push_back(request);

@@ -17,7 +17,7 @@ use crate::zmtp::{Dial, DialError, Item, Link, Outgoing, ReadOutcome, encode_hea
 use crate::{Counters, SocketError, limits};
 
 /// Owns a connection that speaks like a REQ, under the name of a DEALER.
-pub(super) struct Lane {
+pub(super) struct RequesterLane {
     shared: Arc<Shared>,
     number: u64,
     connection: Option<Link>,
@@ -36,7 +36,7 @@ enum Broken {
     Disconnected,
 }
 
-impl Lane {
+impl RequesterLane {
     pub(super) fn new(shared: Arc<Shared>, number: u64) -> Self {
         Self {
             shared,
@@ -292,7 +292,7 @@ fn is_usable(link: &mut Link) -> bool {
     false
 }
 
-impl Drop for Lane {
+impl Drop for RequesterLane {
     fn drop(&mut self) {
         self.shared.lane_ended();
     }

@@ -12,7 +12,6 @@ use tokio::time::sleep_until;
 
 use super::{Call, RunnerError};
 use crate::core::owner::note_proof;
-use crate::error::chain;
 use crate::jobs::untrimmed;
 use crate::limits::{AWAY_CHECK, AWAY_GRACE};
 

@@ -145,27 +145,7 @@ impl Message {
                 Value::Bytes(packed) => Self::Event(packed),
                 _ => return None,
             },
-            "publish" => {
-                let load = PublishLoad::from_map(map(next()?)?).ok()?;
-                let minions = read_ids(&next()?)?;
-                let by_ids = next()?.is_true();
-                let kept = match next()? {
-                    Value::Nil => None,
-                    kept => Some(map(kept)?),
-                };
-                let age = match next() {
-                    // Masters of earlier versions do not say.
-                    None => Duration::ZERO,
-                    Some(age) => Duration::from_millis(u64::try_from(age.as_i64()?).ok()?),
-                };
-                Self::Publish(Box::new(Published {
-                    load,
-                    minions,
-                    by_ids,
-                    kept,
-                    age,
-                }))
-            }
+            "publish" => Self::Publish(Box::new(published(next)?)),
             "return" => {
                 let id = minion(&next()?)?;
                 let job = JobReturn::from_map(map(next()?)?).ok()?;
@@ -218,6 +198,28 @@ impl Message {
             _ => return None,
         })
     }
+}
+
+fn published(mut next: impl FnMut() -> Option<Value>) -> Option<Published> {
+    let load = PublishLoad::from_map(map(next()?)?).ok()?;
+    let minions = read_ids(&next()?)?;
+    let by_ids = next()?.is_true();
+    let kept = match next()? {
+        Value::Nil => None,
+        kept => Some(map(kept)?),
+    };
+    let age = match next() {
+        // Masters of earlier versions do not say.
+        None => Duration::ZERO,
+        Some(age) => Duration::from_millis(u64::try_from(age.as_i64()?).ok()?),
+    };
+    Some(Published {
+        load,
+        minions,
+        by_ids,
+        kept,
+        age,
+    })
 }
 
 fn map(value: Value) -> Option<Map> {

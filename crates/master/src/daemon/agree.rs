@@ -2,15 +2,52 @@
 
 use std::sync::Arc;
 
+use halite_store::Places;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::cluster::Channel;
 use crate::cluster::secret::SecretChannel;
+use crate::error::StartError;
 use crate::limits::{REGISTERS_EVERY, SHARED_DATA_EVERY};
 use crate::master::Master;
-use crate::registers::{JoinAcceptor, KeyRegisters};
-use crate::shared_data::SharedData;
+use crate::publishing::{Publishing, PublishingGroups};
+use crate::registers::{JoinAcceptor, KeyRegisters, RegisterParts};
+use crate::shared_data::{SharedData, SharedPlaces};
+
+/// The registers of a cluster whose masters share no directory.
+pub(super) fn registers(
+    parts: &PublishingGroups,
+    publishing: &Arc<Publishing>,
+) -> Result<Option<Arc<KeyRegisters>>, StartError> {
+    let cluster = parts.cluster.as_ref();
+    let isolated = cluster.filter(|cluster| cluster.settings.isolated);
+    let registers = isolated.map(|cluster| {
+        KeyRegisters::open(RegisterParts {
+            cluster: Arc::clone(cluster),
+            keys: Arc::clone(&parts.keys),
+            fleet: Arc::clone(&parts.fleet),
+            publishing: Arc::clone(publishing),
+        })
+    });
+    registers
+        .transpose()
+        .map_err(|error| StartError::Registers(Box::new(error)))
+}
+
+/// What the masters of a cluster tell each other of minions and tokens, as far as it
+/// is on no server.
+pub(super) fn shared_data(parts: &PublishingGroups, places: &Places) -> Option<Arc<SharedData>> {
+    let cluster = parts.cluster.as_ref()?;
+    let shares_data = places.store.data.cache().is_none() && parts.fleet.settings.keeps_data;
+    let shares_tokens = places.store.tokens.cache().is_none();
+    let places = SharedPlaces {
+        keys: Arc::clone(&parts.keys),
+        fleet: shares_data.then(|| Arc::clone(&parts.fleet)),
+        access: shares_tokens.then(|| Arc::clone(&parts.access)),
+    };
+    Some(SharedData::open(Arc::clone(cluster), places))
+}
 
 /// What masters without shared files talk about beside their minions.
 pub(super) fn channels(master: &Master) -> Vec<Arc<dyn Channel>> {

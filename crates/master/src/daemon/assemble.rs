@@ -11,6 +11,7 @@ use halite_store::{Places, Store, StoreOptions, open_with_spool, returner_place}
 use halite_transport::fleet::PublishPort;
 use halite_transport::ipc::EventBus;
 
+use super::agree::{registers, shared_data};
 use super::settings::{Settings, TaskSettings};
 use crate::access::Access;
 use crate::access::local_keys::{Holders, LocalKeys, let_others_enter, system_users};
@@ -34,11 +35,9 @@ use crate::publishing::publisher::Publisher;
 use crate::publishing::settings::PublishingSettings;
 use crate::publishing::{Publishing, PublishingGroups};
 use crate::reactor::{Reactor, ReactorSettings};
-use crate::registers::{KeyRegisters, RegisterParts};
 use crate::runner::{RunnerGroups, Runners, run_within_functions};
 use crate::serving::Serving;
 use crate::settings::General;
-use crate::shared_data::{SharedData, SharedPlaces};
 use crate::telemetry::Telemetry;
 use crate::telemetry::meters::Meters;
 use crate::wheel::Wheel;
@@ -180,9 +179,8 @@ pub(super) fn assemble(
     )?;
     let_publishers_enter(&general, &settings.access)?;
     let files = Arc::new(Files::open(settings.files)?);
-    let server = Arc::clone(&files.server);
-    let functions = Functions::new(&general.opts, halite_state_run::registry(), server);
-    let functions = Arc::new(functions);
+    let (registry, server) = (halite_state_run::registry(), Arc::clone(&files.server));
+    let functions = Arc::new(Functions::new(&general.opts, registry, server));
     let threads = settings.serving.worker_threads;
     let pillars = pillars(&general, threads, &functions, settings.tops)?;
     let store = opened.store;
@@ -314,40 +312,6 @@ fn wheel(parts: &PublishingGroups, publishing: &Arc<Publishing>) -> Wheel {
         fleet: Arc::clone(&parts.fleet),
         publishing: Arc::clone(publishing),
     }
-}
-
-/// The registers of a cluster whose masters share no directory.
-fn registers(
-    parts: &PublishingGroups,
-    publishing: &Arc<Publishing>,
-) -> Result<Option<Arc<KeyRegisters>>, StartError> {
-    let cluster = parts.cluster.as_ref();
-    let isolated = cluster.filter(|cluster| cluster.settings.isolated);
-    let registers = isolated.map(|cluster| {
-        KeyRegisters::open(RegisterParts {
-            cluster: Arc::clone(cluster),
-            keys: Arc::clone(&parts.keys),
-            fleet: Arc::clone(&parts.fleet),
-            publishing: Arc::clone(publishing),
-        })
-    });
-    registers
-        .transpose()
-        .map_err(|error| StartError::Registers(Box::new(error)))
-}
-
-/// What the masters of a cluster tell each other of minions and tokens, as far as it
-/// is on no server.
-fn shared_data(parts: &PublishingGroups, places: &Places) -> Option<Arc<SharedData>> {
-    let cluster = parts.cluster.as_ref()?;
-    let shares_data = places.store.data.cache().is_none() && parts.fleet.settings.keeps_data;
-    let shares_tokens = places.store.tokens.cache().is_none();
-    let places = SharedPlaces {
-        keys: Arc::clone(&parts.keys),
-        fleet: shares_data.then(|| Arc::clone(&parts.fleet)),
-        access: shares_tokens.then(|| Arc::clone(&parts.access)),
-    };
-    Some(SharedData::open(Arc::clone(cluster), places))
 }
 
 fn reactor(settings: ReactorSettings, groups: &RunnerGroups, runners: &Arc<Runners>) -> Reactor {

@@ -8,7 +8,7 @@ mod cache;
 mod jobs;
 
 pub use cache::{copy_bank, copy_data, copy_tokens};
-pub use jobs::{JobsCopied, copy_jobs};
+pub use jobs::{JobsCopied, JobsCopy, copy_jobs};
 
 /// What became of the entries of a bank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

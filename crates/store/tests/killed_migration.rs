@@ -17,7 +17,7 @@ use halite_crypto::HashType;
 use halite_proto::publish::FunSpec;
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, Value};
-use halite_store::migrate::copy_jobs;
+use halite_store::migrate::{JobsCopy, copy_jobs};
 use halite_store::{BackendOptions, JobTables, PostgresOptions, RedisOptions, Store, StoreOptions};
 use halite_store_servers::{Address, ServerKind};
 use halite_test_services::{Postgres, Redis, Wanted};
@@ -78,7 +78,7 @@ fn copy_until_killed(places: &str) {
         println!("\ndone {done}");
         true
     };
-    copy_jobs(&from.jobs, &to.jobs, false, report).unwrap();
+    copy_jobs(&from.jobs, &to.jobs, JobsCopy::new(false), report).unwrap();
 }
 
 /// Kills a process that has copied some jobs and copies others.
@@ -111,7 +111,7 @@ fn check(test: &str, to: &str) {
     let there = place(to);
     let all = usize::try_from(JOBS).unwrap();
     let mut steps = Vec::new();
-    let copied = copy_jobs(&files.jobs, &there.jobs, false, |done, _| {
+    let copied = copy_jobs(&files.jobs, &there.jobs, JobsCopy::new(false), |done, _| {
         steps.push(done);
         true
     });
@@ -123,7 +123,7 @@ fn check(test: &str, to: &str) {
     assert!(copied.different.is_empty(), "{copied:?}");
     assert_eq!(there.jobs.newest(usize::MAX).unwrap().len(), all);
     // Nothing is left to do.
-    let again = copy_jobs(&files.jobs, &there.jobs, false, |_, _| true).unwrap();
+    let again = copy_jobs(&files.jobs, &there.jobs, JobsCopy::new(false), |_, _| true).unwrap();
     assert_eq!((again.known, again.copied), (all, 0));
 }
 

@@ -11,6 +11,8 @@ use halite_proto::request::{COMMITS, Commits};
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, SaltEnv, Value};
 use halite_store::migrate::{copy_bank, copy_data, copy_jobs, copy_tokens};
+use halite_proto::{Jid, Map, MinionId, Value};
+use halite_store::migrate::{JobsCopy, copy_bank, copy_data, copy_jobs, copy_tokens};
 use halite_store::{
     BackendOptions, Bank, JobTables, MysqlOptions, PostgresOptions, RedisOptions, Saved, Store,
     StoreOptions, TokenId,
@@ -90,18 +92,18 @@ fn check(place: BackendOptions) {
     let token = fill(&files);
     let there = halite_store::open(&StoreOptions::all(place));
 
-    let dry = copy_jobs(&files.jobs, &there.jobs, true, |_, _| true).unwrap();
+    let dry = copy_jobs(&files.jobs, &there.jobs, JobsCopy::new(true), |_, _| true).unwrap();
     assert_eq!((dry.jobs, dry.copied), (450, 450));
     assert_eq!(there.jobs.newest(1).unwrap(), []);
     // It is broken off, and begun again.
     let mut reports = 0;
-    let part = copy_jobs(&files.jobs, &there.jobs, false, |_, all| {
+    let part = copy_jobs(&files.jobs, &there.jobs, JobsCopy::new(false), |_, all| {
         assert_eq!(all, 450);
         reports += 1;
         reports < 2
     });
     assert_eq!(part.unwrap().copied, 200);
-    let rest = copy_jobs(&files.jobs, &there.jobs, false, |_, _| true).unwrap();
+    let rest = copy_jobs(&files.jobs, &there.jobs, JobsCopy::new(false), |_, _| true).unwrap();
     assert_eq!((rest.jobs, rest.returns), (450, 450));
     assert_eq!((rest.copied, rest.known), (250, 200));
     assert_eq!(rest.hash, rest.hash_there);
@@ -137,10 +139,21 @@ fn check(place: BackendOptions) {
         (2, vec!["own/a".to_owned()])
     );
 
-    // And back to files.
+    // And back to files, a few at a time: none is left out.
     let back = tempfile::tempdir().unwrap();
     let back = halite_store::open(&StoreOptions::local_fs(back.path(), HashType::Sha256));
-    let returned = copy_jobs(&there.jobs, &back.jobs, false, |_, _| true).unwrap();
+    let few = JobsCopy {
+        listed_max: 100,
+        ..JobsCopy::new(false)
+    };
+    let mut reported = Vec::new();
+    let returned = copy_jobs(&there.jobs, &back.jobs, few, |done, all| {
+        reported.push((done, all));
+        true
+    });
+    let returned = returned.unwrap();
+    let steps = [(0, 100), (100, 200), (200, 300), (300, 400), (400, 450)];
+    assert_eq!(reported, steps);
     assert_eq!((returned.copied, returned.returns), (450, 450));
     assert_eq!(returned.hash, rest.hash);
     assert_eq!(returned.hash_there, rest.hash);
@@ -182,6 +195,26 @@ fn a_mariadb_takes_all_and_gives_it_back() {
     check(BackendOptions::Mysql(Box::new(MysqlOptions::new(address))));
 }
 
+/// Files whose jobs are listed from memory, and those of which there are too many.
+#[test]
+fn jobs_of_files_are_copied_however_many_are_listed_at_once() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let open = |dir: &tempfile::TempDir| {
+        halite_store::open(&StoreOptions::local_fs(dir.path(), HashType::Sha256))
+    };
+    let (one, two) = (open(&one), open(&two));
+    fill(&one);
+    for listed_max in [1, 7, 450, 451] {
+        let how = JobsCopy {
+            listed_max,
+            ..JobsCopy::new(listed_max != 1)
+        };
+        let copied = copy_jobs(&one.jobs, &two.jobs, how, |_, _| true).unwrap();
+        assert_eq!((copied.jobs, copied.returns), (450, 450), "{listed_max}");
+        assert_eq!(copied.hash, copied.hash_there, "{listed_max}");
+    }
+}
+
 /// A job that somebody else has put there is told of, and not mixed up.
 #[test]
 fn a_job_that_differs_is_told_of() {
@@ -200,7 +233,7 @@ fn a_job_that_differs_is_told_of() {
             .save_return(&jid(1), &id("web1"), &ret(value))
             .unwrap();
     }
-    let copied = copy_jobs(&one.jobs, &two.jobs, false, |_, _| true).unwrap();
+    let copied = copy_jobs(&one.jobs, &two.jobs, JobsCopy::new(false), |_, _| true).unwrap();
     assert_eq!(copied.different, [jid(1)]);
     assert_ne!(copied.hash, copied.hash_there);
     let kept = two.jobs.return_of(&jid(1), &id("web1")).unwrap().unwrap();
@@ -227,7 +260,7 @@ fn a_job_that_is_refused_is_told_of() {
         let saved = files.jobs.save_return(&jid(number), &id("web1"), &ret);
         assert_eq!(saved.unwrap(), Saved::Stored);
     }
-    let copied = copy_jobs(&files.jobs, &there.jobs, false, |_, _| true).unwrap();
+    let copied = copy_jobs(&files.jobs, &there.jobs, JobsCopy::new(false), |_, _| true).unwrap();
     assert_eq!((copied.jobs, copied.copied), (20, 19));
     assert_eq!(copied.different, [jid(10)]);
     assert_ne!(copied.hash, copied.hash_there);

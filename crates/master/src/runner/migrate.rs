@@ -10,7 +10,7 @@ use std::time::Duration;
 use halite_key::{KeyState, KeyStore};
 use halite_proto::{Map, Value};
 use halite_store::migrate::{
-    Copied, JobsCopied, Outcome, copy_bank, copy_data, copy_jobs, copy_tokens,
+    Copied, JobsCopied, JobsCopy, Outcome, copy_bank, copy_data, copy_jobs, copy_tokens,
 };
 use halite_store::{BackendOptions, Bank, PlaceError, Store, StoreOptions};
 
@@ -65,7 +65,7 @@ fn migrate_jobs(call: &Call<'_>) -> Ran {
     let is_dry = call.flag("dry_run");
     let (from, to) = (open(&src), open(&dst));
     let mut stopped = Ok(());
-    let copied = copy_jobs(&from.jobs, &to.jobs, is_dry, |done, all| {
+    let copied = copy_jobs(&from.jobs, &to.jobs, JobsCopy::new(is_dry), |done, all| {
         stopped = call.wait(Duration::ZERO);
         call.print(format!("{done} of {all} jobs"));
         stopped.is_ok()

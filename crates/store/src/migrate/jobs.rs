@@ -34,7 +34,7 @@ pub struct JobsCopied {
     pub copied: usize,
     /// Jobs that were there already.
     pub known: usize,
-    /// The hash over all jobs of the source, the oldest first.
+    /// The hash over all jobs of the source, the newest first.
     pub hash: String,
     /// The hash over the same jobs where they were copied to.
     pub hash_there: String,
@@ -42,6 +42,23 @@ pub struct JobsCopied {
     pub different: Vec<Jid>,
     /// Why the first of those that cannot be copied cannot.
     pub reason: Option<String>,
+}
+
+impl JobsCopied {
+    /// Counts what became of one.
+    fn count(&mut self, jid: Jid, job: Done) {
+        self.jobs += 1;
+        self.returns += job.returns;
+        if self.reason.is_none() {
+            self.reason = job.reason;
+        }
+        match job.outcome {
+            Outcome::Copied => self.copied += 1,
+            Outcome::Known => self.known += 1,
+            Outcome::Different if self.different.len() < DIFFERENT_MAX => self.different.push(jid),
+            Outcome::Different => {}
+        }
+    }
 }
 
 /// What is kept of a job.
@@ -77,9 +94,28 @@ impl Done {
     }
 }
 
+/// How jobs are copied.
+#[derive(Clone, Copy, Debug)]
+pub struct JobsCopy {
+    /// Nothing is written, only counted.
+    pub is_dry: bool,
+    /// Jobs that are listed at once. Their ids are in memory.
+    pub listed_max: usize,
+}
+
+impl JobsCopy {
+    /// The usual way.
+    pub fn new(is_dry: bool) -> Self {
+        Self {
+            is_dry,
+            listed_max: JOBS_LISTED_MAX,
+        }
+    }
+}
+
 /// Copies all jobs that have been published or returned, the newest first. After
-/// each few, `go_on` is told how many of how many are done, and says whether to go
-/// on.
+/// each few, `go_on` is told how many are done, and of how many that are listed so
+/// far, and says whether to go on.
 ///
 /// # Errors
 /// When one of the places cannot be used. What is copied by then is not copied again.
@@ -87,44 +123,74 @@ impl Done {
 pub fn copy_jobs(
     from: &Jobs,
     to: &Jobs,
-    is_dry: bool,
+    how: JobsCopy,
     mut go_on: impl FnMut(usize, usize) -> bool,
 ) -> Result<JobsCopied, StoreError> {
     // A place that refuses everything is not one that refuses each job.
     to.newest(1)?;
-    let all = JobFilter::default();
-    let jids = from.newest_picked(JOBS_LISTED_MAX, &all, |jid, _| Some(jid))?;
     let mut copied = JobsCopied::default();
-    let (mut hashes, mut hashes_there) = (Vec::new(), Vec::new());
-    for (number, step) in jids.chunks(STEP).enumerate() {
-        if !go_on(number * STEP, jids.len()) {
-            break;
+    let mut hashes = Hashes::default();
+    let (mut before, mut done, mut listed) = (None, 0, 0);
+    'pages: loop {
+        let jids = listed_before(from, before.as_ref(), how.listed_max)?;
+        listed += jids.len();
+        for step in jids.chunks(STEP) {
+            if !go_on(done, listed) {
+                break 'pages;
+            }
+            for (jid, job) in together(from, to, step, how.is_dry)? {
+                hashes.add(&job);
+                copied.count(jid, job);
+            }
+            done += step.len();
         }
-        for (jid, done) in together(from, to, step, is_dry)? {
-            copied.jobs += 1;
-            copied.returns += done.returns;
-            if copied.reason.is_none() {
-                copied.reason = done.reason;
-            }
-            match done.outcome {
-                Outcome::Copied => copied.copied += 1,
-                Outcome::Known => copied.known += 1,
-                Outcome::Different if copied.different.len() < DIFFERENT_MAX => {
-                    copied.different.push(jid);
-                }
-                Outcome::Different => {}
-            }
-            hashes.push(done.hash);
-            hashes_there.push(done.hash_there);
+        match jids.into_iter().next_back() {
+            Some(oldest) => before = Some(oldest),
+            None => break,
         }
     }
-    let over_all = |mut hashes: Vec<String>| {
-        hashes.reverse();
-        hash_hex(HashType::Sha256, hashes.concat().as_bytes())
-    };
-    copied.hash = over_all(hashes);
-    copied.hash_there = over_all(hashes_there);
+    copied.hash = hashes.here;
+    copied.hash_there = hashes.there;
     Ok(copied)
+}
+
+/// The newest jobs that come after another in the list, which begins with the newest.
+fn listed_before(from: &Jobs, jid: Option<&Jid>, max: usize) -> Result<Vec<Jid>, StoreError> {
+    let filter = JobFilter {
+        until: jid.map(Jid::to_string),
+        ..JobFilter::default()
+    };
+    from.newest_picked(max.max(1), &filter, |found, _| {
+        (Some(&found) != jid).then_some(found)
+    })
+}
+
+/// The hashes over all jobs so far, on both sides.
+struct Hashes {
+    here: String,
+    there: String,
+}
+
+impl Default for Hashes {
+    fn default() -> Self {
+        let nothing = hash_hex(HashType::Sha256, b"");
+        Self {
+            here: nothing.clone(),
+            there: nothing,
+        }
+    }
+}
+
+impl Hashes {
+    fn add(&mut self, job: &Done) {
+        let pairs = [
+            (&mut self.here, &job.hash),
+            (&mut self.there, &job.hash_there),
+        ];
+        for (all, hash) in pairs {
+            *all = hash_hex(HashType::Sha256, format!("{all} {hash}").as_bytes());
+        }
+    }
 }
 
 /// Copies some jobs side by side; gives them in the order in which they are.

@@ -3,20 +3,27 @@
 //! for each minion, the bank `denied_keys` a list of keys.
 //!
 //! A master keeps a mirror of them on disk: while the server is away, the keys
-//! are those that were last seen, and none can be changed.
+//! are those that were last seen, and none can be changed. It keeps which acceptances
+//! have ended, too, and does not believe them when they come back (`ended`).
 
+mod ended;
 mod mirror;
 mod record;
+mod removed;
 
 use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use halite_crypto::files::ensure_private_dir;
 use halite_crypto::{HashType, hash_hex};
 use halite_process::clock::unix_timestamp;
 use halite_proto::{MinionId, Value};
 use halite_store::limits::{FETCHED_AT_ONCE_MAX, STAMP_SETTLED_S};
 use halite_store::{Cache, StoreError};
 
+use self::ended::Ended;
 use self::mirror::{Listed, Seen};
 use self::record::{Record, denied_keys, packed};
 use crate::error::KeyStoreError;
@@ -39,18 +46,51 @@ struct Inner {
     /// changes in the same order.
     changes: Mutex<()>,
     seen: Mutex<Seen>,
+    ended: Mutex<Ended>,
+    /// Counts keys that were removed.
+    removed: AtomicUsize,
 }
 
 /// The first bytes of a hash: of a key, or of a whole list.
 pub(crate) type Digest = [u8; 32];
 
 impl CachedKeys {
-    pub(crate) fn new(cache: Cache, mirror: Option<LocalFs>) -> Self {
+    /// The keys with a mirror in a directory, which is made.
+    pub(crate) fn with_mirror(
+        cache: Cache,
+        dir: &Path,
+        owner: Option<u32>,
+    ) -> Result<Self, KeyStoreError> {
+        ensure_private_dir(dir, owner)?;
+        let mirror = LocalFs::in_dir(dir, owner);
+        mirror.make()?;
+        let ended = Ended::in_mirror(dir, owner)?;
+        Ok(Self::new(cache, Some(mirror), ended))
+    }
+
+    /// The keys without a mirror.
+    pub(crate) fn without_mirror(cache: Cache) -> Self {
+        Self::new(cache, None, Ended::default())
+    }
+
+    /// The same without a mirror, with what that of a master says of acceptances that
+    /// have ended.
+    pub(crate) fn as_seen_by(&self, mirror: &Path) -> Self {
+        let ended = Ended::of_master(mirror).unwrap_or_else(|error| {
+            tracing::warn!(%error, "what the master does not believe its store is not known");
+            Ended::default()
+        });
+        Self::new(self.0.cache.clone(), None, ended)
+    }
+
+    fn new(cache: Cache, mirror: Option<LocalFs>, ended: Ended) -> Self {
         Self(Arc::new(Inner {
             cache,
             mirror,
             changes: Mutex::default(),
             seen: Mutex::default(),
+            ended: Mutex::new(ended),
+            removed: AtomicUsize::default(),
         }))
     }
 
@@ -64,11 +104,17 @@ impl CachedKeys {
         if state == KeyState::Denied {
             return self.add_denied(id, pem);
         }
-        let record = Record::new(state, pem);
-        let packed = record.packed()?;
         let _change = self.begin_change();
+        let record = match state {
+            KeyState::Accepted => Record::new(state, pem),
+            _ => {
+                let stored = self.0.cache.fetch(KEYS, id.as_str())?;
+                Record::new(state, pem).over(stored.as_deref().and_then(Record::read).as_ref())
+            }
+        };
+        let packed = record.packed()?;
         self.0.cache.store(KEYS, id.as_str(), packed)?;
-        self.mirror_change(id, Some(&record));
+        self.mirror_change(id, self.believed(id, record).as_ref());
         Ok(())
     }
 
@@ -93,17 +139,22 @@ impl CachedKeys {
         pem: &str,
     ) -> Result<bool, KeyStoreError> {
         let id = checked(id)?;
-        let known = read.map(|(state, pem)| Record::new(state, pem));
-        let wanted = Record::new(to, pem);
-        let packed = wanted.packed()?;
         let _change = self.begin_change();
         let stored = self.0.cache.fetch(KEYS, id.as_str())?;
-        if stored.as_deref().and_then(Record::read) != known {
+        let known = stored.as_deref().and_then(Record::read);
+        let known = known.and_then(|record| self.believed(id, record));
+        let is_same = match (&known, read) {
+            (Some(known), Some(read)) => known.is(read),
+            (known, read) => known.is_none() && read.is_none(),
+        };
+        if !is_same {
             return Ok(false);
         }
+        let wanted = Record::new(to, pem).over(known.as_ref());
+        let packed = wanted.packed()?;
         let is_done = self.0.cache.replace(KEYS, id.as_str(), stored, packed)?;
         if is_done {
-            self.mirror_change(id, Some(&wanted));
+            self.mirror_change(id, self.believed(id, wanted).as_ref());
         }
         Ok(is_done)
     }
@@ -173,11 +224,11 @@ impl CachedKeys {
         if state == KeyState::Denied {
             return Ok(self.0.cache.flush_key(DENIED, id.as_str())?);
         }
-        if self.record(id)?.is_none_or(|record| record.state != state) {
+        let Some(record) = self.record(id)?.filter(|record| record.state == state) else {
             return Ok(false);
-        }
+        };
         let _change = self.begin_change();
-        let was_there = self.0.cache.flush_key(KEYS, id.as_str())?;
+        let was_there = self.remove_marked(id, record.mark.as_ref())?;
         self.mirror_change(id, None);
         Ok(was_there)
     }
@@ -252,8 +303,21 @@ impl CachedKeys {
         let changes = self.seen().changes;
         let bytes = self.0.cache.fetch(KEYS, id.as_str())?;
         let record = bytes.and_then(|bytes| Record::read(&bytes));
+        let record = record.and_then(|record| self.believed(id, record));
+        if record.is_none() && self.may_be_in_mirror(id) {
+            self.note_removed(std::slice::from_ref(id))?;
+        }
         self.mirror(changes, id, record.as_ref());
         Ok(record)
+    }
+
+    /// A record as far as it counts for this master.
+    fn believed(&self, id: &MinionId, record: Record) -> Option<Record> {
+        self.ended().believed(id, record)
+    }
+
+    fn ended(&self) -> MutexGuard<'_, Ended> {
+        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Only the keys that were stored since the last look are fetched.
@@ -285,6 +349,7 @@ impl CachedKeys {
             let found = self.0.cache.fetch_many(KEYS, &names)?;
             for ((id, stamp), bytes) in part.iter().zip(found) {
                 let record = bytes.and_then(|bytes| Record::read(&bytes));
+                let record = record.and_then(|record| self.believed(id, record));
                 let is_newest = self.mirror(changes, id, record.as_ref());
                 let listed = Listed {
                     stamp: *stamp,
@@ -296,7 +361,7 @@ impl CachedKeys {
                 self.seen().states.insert(id.clone(), listed);
             }
         }
-        self.drop_from_mirror(changes, &stamps);
+        self.drop_from_mirror(changes, &stamps)?;
         let seen = self.seen();
         let of_state = seen.states.iter().filter(|(_, it)| it.state == Some(state));
         Ok(of_state.map(|(id, it)| (id.clone(), it.digest)).collect())

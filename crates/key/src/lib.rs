@@ -50,5 +50,5 @@ pub use renew::{Renewed, renew_master_key};
 pub use select::matches_any;
 pub use signing::{MasterSigning, SignatureRequest, gen_signature};
 pub use state::{Change, FingerForm, KeyState, Listing, StoredKey};
-pub use store::KeyStore;
+pub use store::{KeyStore, MIRROR_DIR};
 pub use token::TokenCheck;

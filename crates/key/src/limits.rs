@@ -29,3 +29,20 @@ pub const TOKENS_REMEMBERED_MAX: usize = 100_000;
 /// A listing of a directory of keys is kept once the directory has not changed
 /// for this long.
 pub const LISTING_SETTLED: Duration = Duration::from_secs(2);
+
+/// Most minions of which it is kept which acceptances of their keys have ended. The
+/// oldest is forgotten first.
+pub const ENDED_IDS_MAX: usize = 20_000;
+
+/// Most acceptances of one minion that are kept. The oldest is forgotten first.
+pub const ENDED_OF_ID_MAX: usize = 8;
+
+/// Most bytes of the file with them that is read.
+pub const ENDED_BYTES_MAX: u64 = 4096;
+
+/// Keys that were removed of which a server keeps that for the other masters, which
+/// look once a second. More are there until the next look whether there are too many.
+pub const REMOVED_KEYS_MAX: usize = 4096;
+
+/// How many keys a process removes until it looks again whether there are too many.
+pub const REMOVED_LOOK_INTERVAL: usize = 1024;

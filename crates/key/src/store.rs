@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use halite_crypto::files::ensure_private_dir;
 use halite_crypto::{HashType, PublicKey};
 use halite_proto::MinionId;
 use halite_store::{BackendOptions, StoreError};
@@ -14,6 +13,9 @@ use crate::limits::CHANGE_TRIES_MAX;
 use crate::local_fs::LocalFs;
 use crate::pki_dir::PkiDir;
 use crate::state::{Change, FingerForm, KeyState, Listing, StoredKey};
+
+/// Where a master keeps the mirror of keys on a server, below its cache directory.
+pub const MIRROR_DIR: &str = "mirrored_keys";
 
 /// The keys of minions that a master has, and the directory of its own.
 #[derive(Debug, Clone)]
@@ -64,12 +66,11 @@ impl KeyStore {
             return Self::open(dir, owner);
         };
         let pki = PkiDir::open(dir, owner)?;
-        let mirror = mirror.map(|dir| {
-            ensure_private_dir(dir, owner)?;
-            let mirror = LocalFs::in_dir(dir, owner);
-            mirror.make().map(|()| mirror)
-        });
-        let backend = Backend::Cached(CachedKeys::new(cache, mirror.transpose()?));
+        let cached = match mirror {
+            Some(dir) => CachedKeys::with_mirror(cache, dir, owner)?,
+            None => CachedKeys::without_mirror(cache),
+        };
+        let backend = Backend::Cached(cached);
         Ok(Self { pki, backend })
     }
 
@@ -86,8 +87,18 @@ impl KeyStore {
             return Self::open_existing(dir);
         };
         let pki = PkiDir::open_existing(dir)?;
-        let backend = Backend::Cached(CachedKeys::new(cache, None));
+        let backend = Backend::Cached(CachedKeys::without_mirror(cache));
         Ok(Self { pki, backend })
+    }
+
+    /// The keys as the master sees them whose mirror is in a directory, for programs
+    /// beside it: what it does not believe its server counts for them neither.
+    #[must_use]
+    pub fn as_seen_by(mut self, mirror: &Path) -> Self {
+        if let Backend::Cached(cached) = &self.backend {
+            self.backend = Backend::Cached(cached.as_seen_by(mirror));
+        }
+        self
     }
 
     /// Keys of minions in memory, beside a pki directory that must exist.

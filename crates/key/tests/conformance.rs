@@ -5,15 +5,16 @@
 #![cfg(feature = "test-backends")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod servers;
+
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use halite_crypto::PrivateKey;
 use halite_key::{KeyState, KeyStore, KeyStoreError, MemoryKeys, TokenCheck};
 use halite_proto::MinionId;
-use halite_store::{BackendOptions, EtcdOptions, EtcdVersion, RedisOptions};
-use halite_store_servers::Address;
+
+use crate::servers::{Place, on_each_server};
 
 fn id(name: &str) -> MinionId {
     MinionId::parse(name).unwrap()
@@ -26,31 +27,14 @@ fn on_each(test: impl Fn(&str, &KeyStore)) {
     test("files", &files);
     let memory = KeyStore::in_memory(dir.path(), Arc::default()).unwrap();
     test("memory", &memory);
-    // Where there is no Redis that is reported.
-    if let Some(redis) = halite_test_services::Redis::for_test(&Default::default()) {
-        test("redis", &on_redis(dir.path(), &redis));
-    }
-    if let Some(etcd) = halite_test_services::Etcd::shared() {
-        for (name, version) in [
-            ("etcd", EtcdVersion::V3),
-            ("etcd of Salt", EtcdVersion::salts()),
-        ] {
-            let address = Address::parse(&etcd.new_url()).unwrap();
-            let options = EtcdOptions { address, version };
-            let place = BackendOptions::Etcd(Box::new(options));
-            let pki = dir.path().join(name);
-            let store = KeyStore::open_at(pki, None, Some(&place), None).unwrap();
-            test(name, &store);
-        }
-    }
+    on_each_server(|place| {
+        let pki = tempfile::tempdir().unwrap();
+        test(place.name, &place.master(pki.path()));
+    });
 }
 
 fn on_redis(dir: &Path, redis: &halite_test_services::Redis) -> KeyStore {
-    let address = Address::parse(&redis.url()).unwrap();
-    let options = RedisOptions::new(address, Duration::ZERO);
-    let place = BackendOptions::Redis(Box::new(options));
-    let mirror = dir.join("mirror");
-    KeyStore::open_at(dir.join("pki2"), None, Some(&place), Some(&mirror)).unwrap()
+    Place::redis("redis", &redis.url()).master(dir)
 }
 
 /// While the server is away the keys are those that were seen last, for a master
@@ -92,33 +76,6 @@ fn keys_that_were_seen_are_known_while_the_server_is_away() {
     redis.server.start().unwrap();
     let back = on_redis(dir.path(), &redis);
     assert_eq!(back.list(KeyState::Accepted).unwrap(), [id("web1")]);
-}
-
-/// Two masters share a server; what one reads, the other changes.
-#[test]
-fn of_two_masters_none_undoes_what_the_other_did() {
-    let Some(redis) = halite_test_services::Redis::for_test(&Default::default()) else {
-        return;
-    };
-    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (one, two) = (on_redis(dir.path(), &redis), on_redis(other.path(), &redis));
-    for number in 0..50 {
-        let web = id(&format!("web{number}"));
-        one.put(&web, KeyState::Pending, "key").unwrap();
-        let (accepted, rejected) = std::thread::scope(|scope| {
-            let accept = scope.spawn(|| one.accept(&web, &[KeyState::Pending]).unwrap());
-            let reject = scope.spawn(|| two.reject(&web, &[KeyState::Pending]).unwrap());
-            (accept.join().unwrap(), reject.join().unwrap())
-        });
-        assert!(accepted.is_some() != rejected.is_some(), "both or none did");
-        let state = one.lookup(&web).unwrap().unwrap().state;
-        let wanted = match accepted {
-            Some(_) => KeyState::Accepted,
-            None => KeyState::Rejected,
-        };
-        assert_eq!(state, wanted);
-        assert_eq!(two.lookup(&web).unwrap().unwrap().state, wanted);
-    }
 }
 
 /// A sign-in that was decided by what was seen does not undo what was decided since.
@@ -201,8 +158,7 @@ fn denied_keys_on_a_server_are_added() {
     }
     let shown = store.get(KeyState::Denied, &web).unwrap();
     assert_eq!(shown.as_deref(), Some("first"));
-    let options = RedisOptions::new(Address::parse(&redis.url()).unwrap(), Duration::ZERO);
-    let cache = BackendOptions::Redis(Box::new(options)).cache().unwrap();
+    let cache = Place::redis("redis", &redis.url()).options.cache().unwrap();
     let stored = cache.fetch("denied_keys", "web1").unwrap().unwrap();
     let stored = halite_proto::msgpack::unpack_modern(&stored).unwrap();
     let keys = ["first", "second"].map(halite_proto::Value::from).to_vec();

@@ -93,7 +93,7 @@ impl Keys {
 /// The keys, for looking at: nothing where there is no directory yet.
 pub(super) fn readable(settings: &KeySettings) -> Result<Option<KeyStore>, KeyStoreError> {
     match KeyStore::open_existing_at(&settings.keys_dir, settings.places.keys.as_ref()) {
-        Ok(store) => Ok(Some(store)),
+        Ok(store) => Ok(Some(store.as_seen_by(&settings.mirror()))),
         Err(KeyStoreError::NoDirectory { .. }) => Ok(None),
         Err(error) => Err(error),
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use halite_crypto::{HashType, Secret};
-use halite_key::{KeyStore, KeyStoreError};
+use halite_key::{KeyStore, KeyStoreError, MIRROR_DIR};
 use halite_proto::{Map, Value};
 use halite_store::Places;
 use halite_transport::Endpoint;
@@ -110,7 +110,14 @@ impl KeySettings {
     /// # Errors
     /// When a directory can neither be found nor made.
     pub(super) fn open_keys(&self) -> Result<KeyStore, KeyStoreError> {
-        KeyStore::open_at(&self.keys_dir, self.owner, self.places.keys.as_ref(), None)
+        let place = self.places.keys.as_ref();
+        let keys = KeyStore::open_at(&self.keys_dir, self.owner, place, None)?;
+        Ok(keys.as_seen_by(&self.mirror()))
+    }
+
+    /// Where the master keeps what it has seen of keys on a server.
+    pub(super) fn mirror(&self) -> PathBuf {
+        self.cachedir.join(MIRROR_DIR)
     }
 }
 

@@ -99,15 +99,35 @@ impl CachedKeys {
         }
     }
 
-    pub(super) fn drop_from_mirror(&self, changes: u64, listed: &HashMap<MinionId, i64>) {
-        let Some(mirror) = &self.0.mirror else { return };
-        for state in KeyState::LOOKUP {
-            for id in mirror.list(state).unwrap_or_default() {
-                if !listed.contains_key(&id) {
-                    self.mirror(changes, &id, None);
-                }
-            }
+    /// Takes those from the mirror that the server does not list.
+    pub(super) fn drop_from_mirror(
+        &self,
+        changes: u64,
+        listed: &HashMap<MinionId, i64>,
+    ) -> Result<(), KeyStoreError> {
+        let Some(mirror) = &self.0.mirror else {
+            return Ok(());
+        };
+        let there = KeyState::LOOKUP.map(|state| mirror.list(state).unwrap_or_default());
+        let gone = there.into_iter().flatten();
+        let gone: Vec<MinionId> = gone.filter(|id| !listed.contains_key(id)).collect();
+        self.note_removed(&gone)?;
+        for id in &gone {
+            self.mirror(changes, id, None);
         }
+        Ok(())
+    }
+
+    /// Whether there may be a copy of a minion's key.
+    pub(super) fn may_be_in_mirror(&self, id: &MinionId) -> bool {
+        let Some(mirror) = &self.0.mirror else {
+            return false;
+        };
+        let mut seen = self.seen();
+        if seen.in_mirror.is_none() {
+            seen.in_mirror = in_mirror(mirror);
+        }
+        seen.in_mirror.as_ref().is_none_or(|ids| ids.contains(id))
     }
 
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {

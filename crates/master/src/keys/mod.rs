@@ -9,7 +9,7 @@ pub(crate) mod settings;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::{EncAlgo, SigAlgo, UnknownAlgorithm};
-use halite_key::{Autosign, KeyState, KeyStore, MasterKeys};
+use halite_key::{Autosign, KeyState, KeyStore, MIRROR_DIR, MasterKeys};
 use halite_proto::{Map, MinionId, Value};
 use halite_store::BackendOptions;
 use halite_transport::fleet::Origin;
@@ -36,9 +36,6 @@ pub(crate) const KEY_MARK: &[u8] = b"halite.compare:";
 
 /// Directory below `cachedir` that sessions are kept in.
 pub(crate) const SESSIONS_DIR: &str = "sessions";
-
-/// Directory below `cachedir` with what was last seen of keys on a server.
-const MIRROR_DIR: &str = "mirrored_keys";
 
 /// The keys and what is granted by them.
 pub(crate) struct Keys {

@@ -1,0 +1,78 @@
+//! Keys that were removed: the marks of their records, in a bank of our own, for the
+//! other masters, which else would see only that the keys are gone.
+
+use std::sync::atomic::Ordering;
+
+use halite_proto::msgpack::unpack_modern;
+use halite_proto::{MinionId, Value};
+use halite_store::limits::FETCHED_AT_ONCE_MAX;
+
+use super::ended::By;
+use super::record::{Mark, packed};
+use super::{CachedKeys, KEYS};
+use crate::error::KeyStoreError;
+use crate::limits::{REMOVED_KEYS_MAX, REMOVED_LOOK_INTERVAL};
+
+const REMOVED: &str = "halite_removed_keys";
+
+impl CachedKeys {
+    /// Removes a minion's record, and says to the other masters that it was removed.
+    /// A server that is full takes no word, and the key is removed all the same.
+    pub(super) fn remove_marked(
+        &self,
+        id: &MinionId,
+        mark: Option<&Mark>,
+    ) -> Result<bool, KeyStoreError> {
+        let cache = &self.0.cache;
+        if let Some(mark) = mark {
+            let bytes = packed(&Value::from(mark.as_str()))?;
+            if let Err(error) = cache.store(REMOVED, id.as_str(), bytes) {
+                tracing::warn!(minion = %id, %error, "other masters do not hear who removed a key");
+            }
+        }
+        let was_there = cache.flush_key(KEYS, id.as_str())?;
+        if let Some(mark) = mark {
+            self.ended().note(id, mark, By::Deletion);
+        }
+        if self.0.removed.fetch_add(1, Ordering::Relaxed) % REMOVED_LOOK_INTERVAL == 0 {
+            self.drop_oldest_removed();
+        }
+        Ok(was_there)
+    }
+
+    /// Hears which of some keys that are gone were removed by somebody.
+    pub(super) fn note_removed(&self, gone: &[MinionId]) -> Result<(), KeyStoreError> {
+        for ids in gone.chunks(FETCHED_AT_ONCE_MAX) {
+            let names: Vec<String> = ids.iter().map(MinionId::to_string).collect();
+            let found = self.0.cache.fetch_many(REMOVED, &names)?;
+            for (id, bytes) in ids.iter().zip(found) {
+                if let Some(mark) = bytes.and_then(|bytes| mark(&bytes)) {
+                    self.ended().note(id, &mark, By::Deletion);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The other masters have heard of them long since.
+    fn drop_oldest_removed(&self) {
+        let Ok(mut stamps) = self.0.cache.stamps(REMOVED) else {
+            return;
+        };
+        let beyond = stamps.len().saturating_sub(REMOVED_KEYS_MAX);
+        stamps.sort_unstable_by_key(|(_, stamp)| *stamp);
+        for (name, _) in stamps.into_iter().take(beyond) {
+            if let Err(error) = self.0.cache.flush_key(REMOVED, &name) {
+                tracing::debug!(%error, "too many removed keys are kept");
+                return;
+            }
+        }
+    }
+}
+
+fn mark(bytes: &[u8]) -> Option<Mark> {
+    match unpack_modern(bytes) {
+        Ok(Value::Str(text)) => Mark::parse(&text),
+        _ => None,
+    }
+}

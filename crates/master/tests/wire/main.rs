@@ -4,6 +4,7 @@
 
 mod access;
 mod away_store;
+mod away_whole_store;
 mod believed;
 mod clones;
 mod daemon;

@@ -2,11 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use halite_proto::auth::{AuthRefusal, AuthReply};
+use halite_proto::clear::PublishReply;
 use halite_proto::envelope::Reply;
-use halite_proto::request::MinionRequest;
+use halite_proto::request::{MineGet, MineStore, MinionRequest, PillarRequest};
 use halite_proto::{Map, Value};
-use halite_test_services::{Etcd, MariaDb, Postgres, Redis, Wanted};
+use halite_test_services::{Etcd, MariaDb, Postgres, Redis, RedisCluster, Sentinel, Wanted};
 
+use crate::faulty_store::give;
+use crate::jobs::publish;
 use crate::store_runners::run_as;
 use crate::support::{Master, Minion};
 
@@ -14,14 +18,17 @@ use crate::support::{Master, Minion};
 /// a second, and these machines may be busy.
 const KNOWN_WITHIN: Duration = Duration::from_secs(10);
 
-/// Runs a function of the wheel on the key of `web1`.
-async fn decide(master: &Master, fun: &str) {
-    let load = Map::from([
+/// Runs a function of the wheel on a key.
+pub(crate) async fn decide(master: &Master, fun: &str, id: &str) {
+    let mut load = Map::from([
         ("cmd", Value::from("wheel")),
         ("fun", fun.into()),
-        ("match", "web1".into()),
+        ("match", id.into()),
         ("key", master.root_key().into()),
     ]);
+    if fun == "key.reject" {
+        load.insert("include_accepted", true);
+    }
     let answer = master.ask_clear(load).await;
     assert!(answer.get("tag").is_some(), "{answer:?}");
 }
@@ -35,25 +42,37 @@ async fn check(url: &str) {
         passwords.display()
     );
     let (one, two) = (Master::start(&options), Master::start(&options));
-    a_key(&one, &two).await;
+    for end in ["key.delete", "key.reject"] {
+        a_key(&one, &two, end).await;
+    }
     a_token(&one, &two).await;
+    what_a_minion_tells(&one, &two).await;
+    if !url.starts_with("etcd") {
+        a_result(&one, &two).await;
+    }
     one.stop().await;
     two.stop().await;
 }
 
-/// It waits at one master, is accepted at the other, and deleted there.
-async fn a_key(one: &Master, two: &Master) {
-    let mut web1 = Minion::new(one, "web1");
-    web1.sign_in().await;
-    assert!(web1.session.is_none(), "nobody has accepted it");
-    decide(two, "key.accept").await;
+/// Signs in at one master a minion that the other one accepts.
+pub(crate) async fn accepted(one: &Master, two: &Master, id: &str) -> Minion {
+    let mut minion = Minion::new(one, id);
+    minion.sign_in().await;
+    assert!(minion.session.is_none(), "nobody has accepted it");
+    decide(two, "key.accept", id).await;
     let begun = Instant::now();
-    while web1.session.is_none() {
+    while minion.session.is_none() {
         assert!(begun.elapsed() < KNOWN_WITHIN, "its key stays unaccepted");
-        web1.sign_in().await;
+        minion.sign_in().await;
     }
+    minion
+}
+
+/// It waits at one master, is accepted at the other, and rejected or deleted there.
+async fn a_key(one: &Master, two: &Master, end: &str) {
+    let mut web1 = accepted(one, two, "web1").await;
     web1.ask(MinionRequest::FileEnvs).await;
-    decide(two, "key.delete").await;
+    decide(two, end, "web1").await;
     let begun = Instant::now();
     loop {
         let load = web1.load(MinionRequest::FileEnvs);
@@ -61,9 +80,61 @@ async fn a_key(one: &Master, two: &Master) {
         if matches!(Reply::decode(&reply), Ok(Reply::Refused(_))) {
             break;
         }
-        assert!(begun.elapsed() < KNOWN_WITHIN, "its session goes on");
+        assert!(begun.elapsed() < KNOWN_WITHIN, "{end}: its session goes on");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    let wanted = match end {
+        "key.reject" => AuthRefusal::Rejected,
+        _ => AuthRefusal::Pending,
+    };
+    match web1.sign_in().await {
+        AuthReply::Refused(why, _) => assert_eq!(why, wanted, "{end}"),
+        AuthReply::Accepted(_) => panic!("{end}: it signs in"),
+    }
+    decide(two, "key.delete", "web1").await;
+}
+
+/// Its grains and its mine are told to one master, and known to the other.
+async fn what_a_minion_tells(one: &Master, two: &Master) {
+    let web = accepted(one, two, "web2").await;
+    let db = accepted(two, one, "db1").await;
+    let grains = Map::from([("role", "web")]);
+    let pillar = MinionRequest::Pillar(Box::new(PillarRequest::new(grains)));
+    web.send(web.envelope(&web.load(pillar))).await;
+    let request = publish(two, "role:web", "grain");
+    match PublishReply::from_value(two.ask_clear(request).await).unwrap() {
+        PublishReply::Accepted { minions, .. } => assert_eq!(minions, [web.id.clone()]),
+        other => panic!("{other:?}"),
+    }
+    let data = Map::from([("test.ping", 5)]);
+    let told = MinionRequest::Mine(MineStore { data, clear: false });
+    assert_eq!(web.ask(told).await, true.into());
+    let question = MinionRequest::MineGet(MineGet {
+        tgt: "*".into(),
+        fun: "test.ping".into(),
+        tgt_type: None,
+    });
+    assert_eq!(db.ask(question).await, Map::from([("web2", 5)]).into());
+}
+
+/// It is brought to one master, and the other one knows the job.
+async fn a_result(one: &Master, two: &Master) {
+    let web = accepted(one, two, "web3").await;
+    let request = publish(one, "web3", "list");
+    let jid = match PublishReply::from_value(one.ask_clear(request).await).unwrap() {
+        PublishReply::Accepted { jid, .. } => jid,
+        other => panic!("{other:?}"),
+    };
+    give(&web, &jid, "done").await;
+    let mut events = two.events().await;
+    let proof = Map::from([
+        ("user", Value::from("root")),
+        ("key", two.root_key().into()),
+    ]);
+    let wanted = Map::from([("jid", jid.as_str())]);
+    let (found, success) = run_as(proof, two, &mut events, "jobs.lookup_jid", wanted).await;
+    assert!(success, "{found:?}");
+    assert_eq!(found.get("web3"), Some(&"done".into()), "{found:?}");
 }
 
 /// It is made by one master, and is worth as much at the other.
@@ -86,6 +157,21 @@ async fn a_token(one: &Master, two: &Master) {
 async fn masters_share_a_redis() {
     if let Some(redis) = Redis::for_test(&Wanted::default()) {
         check(&redis.url()).await;
+    }
+}
+
+#[tokio::test]
+async fn masters_share_a_redis_cluster() {
+    if let Some(cluster) = RedisCluster::for_test(&Wanted::default(), false) {
+        check(&cluster.url()).await;
+    }
+}
+
+#[tokio::test]
+async fn masters_share_a_redis_that_a_sentinel_knows() {
+    if let Some(redis) = Redis::for_test(&Wanted::default()) {
+        let sentinel = Sentinel::start(&redis, "fleet").unwrap();
+        check(&format!("redis://{}/0?sentinel=fleet", sentinel.address)).await;
     }
 }
 

@@ -281,6 +281,14 @@ impl Minion {
         reply
     }
 
+    /// Signs in; `None` if the master decides nothing.
+    pub(crate) async fn try_sign_in(&self) -> Option<AuthReply> {
+        match self.send_auth(&self.auth_request(), 3).await {
+            AuthAnswer::Signed(signed) => Some(AuthReply::decode(&signed.load).unwrap()),
+            _ => None,
+        }
+    }
+
     pub(crate) async fn send_auth(&self, request: &AuthRequest, version: u32) -> AuthAnswer {
         let envelope = RequestEnvelope::Clear {
             load: request.to_map(),

@@ -163,7 +163,7 @@ impl EtcdConnection {
         };
         let (status, said) = self.http.ask(question).await?;
         if status.is_success() {
-            return Ok(Ok(said));
+            return from_an_etcd(said).map(Ok);
         }
         let why = reason(status, &said);
         let code = said.get("code").and_then(Value::as_i64);
@@ -202,6 +202,16 @@ impl EtcdConnection {
 /// The server does not know who asks, in its words.
 struct Unknown(String);
 
+/// An answer, unless something else has given it: one that has nothing in it would mean
+/// that nothing is there.
+fn from_an_etcd(said: Value) -> Result<Value, Failure> {
+    let cluster = said.get("header").and_then(|it| it.get("cluster_id"));
+    match cluster.is_some_and(Value::is_string) {
+        true => Ok(said),
+        false => Err(Failure::broken("what answers is no etcd".to_owned())),
+    }
+}
+
 fn entries(said: &Value) -> Result<Vec<Entry>, Failure> {
     match said.get("kvs") {
         None => Ok(Vec::new()),
@@ -227,6 +237,16 @@ fn wrong(what: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_of_an_etcd_does_not_mean_that_nothing_is_there() {
+        let empty = json!({"header": {"cluster_id": "1", "revision": "2"}});
+        assert_eq!(entries(&from_an_etcd(empty).unwrap()).unwrap(), []);
+        for wrong in [json!({}), json!(null), json!([]), json!({"header": "x"})] {
+            let error = from_an_etcd(wrong).unwrap_err();
+            assert!(matches!(error, Failure::Broken(_)), "{error}");
+        }
+    }
 
     #[test]
     fn an_answer_is_checked_before_it_is_used() {

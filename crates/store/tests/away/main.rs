@@ -6,7 +6,6 @@
 
 mod cluster;
 mod dead;
-mod proxy;
 mod slow;
 mod subject;
 mod unwilling;

@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use halite_store::Saved;
-use halite_test_services::{MariaDb, Postgres, Redis, Wanted};
+use halite_test_services::{MariaDb, Mode, Postgres, Proxy, Redis, Wanted};
 
-use crate::proxy::{Mode, Proxy};
 use crate::subject::{Subject, drain, id, jid, job_with_returns, ret, waits};
 
 /// Far below what a write may take for which nobody waits.

@@ -3,12 +3,12 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What happens to answers.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Mode {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mode {
     /// They arrive as they are.
     Faithful,
     /// Each arrives so much later.
@@ -18,14 +18,21 @@ pub(crate) enum Mode {
 }
 
 /// Stands between a store and its server.
-pub(crate) struct Proxy {
-    pub(crate) address: SocketAddr,
+#[derive(Debug)]
+pub struct Proxy {
+    /// Where it is asked.
+    pub address: SocketAddr,
     mode: Arc<Mutex<Mode>>,
     is_over: Arc<AtomicBool>,
 }
 
 impl Proxy {
-    pub(crate) fn before(server: SocketAddr) -> Self {
+    /// One that is faithful at first.
+    ///
+    /// # Panics
+    /// When it has no port to listen at.
+    #[allow(clippy::unwrap_used)]
+    pub fn before(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let this = Self {
             address: listener.local_addr().unwrap(),
@@ -42,7 +49,9 @@ impl Proxy {
                 let Ok(server) = TcpStream::connect(server) else {
                     continue;
                 };
-                let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                let (Ok(from), Ok(to)) = (client.try_clone(), server.try_clone()) else {
+                    return;
+                };
                 std::thread::spawn(move || forward(from, to, &Mutex::new(Mode::Faithful)));
                 let mode = Arc::clone(&mode);
                 std::thread::spawn(move || forward(server, client, &mode));
@@ -51,8 +60,9 @@ impl Proxy {
         this
     }
 
-    pub(crate) fn set(&self, mode: Mode) {
-        *self.mode.lock().unwrap() = mode;
+    /// What happens to the answers from now on.
+    pub fn set(&self, mode: Mode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
     }
 }
 
@@ -67,13 +77,13 @@ impl Drop for Proxy {
 fn forward(mut from: TcpStream, mut to: TcpStream, mode: &Mutex<Mode>) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(read) = from.read(&mut buffer) {
-        let now = *mode.lock().unwrap();
+        let now = *mode.lock().unwrap_or_else(PoisonError::into_inner);
         if let Mode::Late(by) = now {
             std::thread::sleep(by);
         }
         let bytes = match now {
             Mode::Instead(bytes) if read > 0 => bytes,
-            _ => &buffer[..read],
+            _ => buffer.get(..read).unwrap_or_default(),
         };
         if bytes.is_empty() || to.write_all(bytes).is_err() {
             break;

@@ -1,5 +1,6 @@
 //! Where a server is and how to sign in there: a URL, or options of Salt's.
 
+mod password;
 #[cfg(test)]
 mod tests;
 
@@ -8,14 +9,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use halite_crypto::Secret;
-use halite_crypto::files::{FileError, read_limited};
+use halite_crypto::files::FileError;
 use percent_encoding::percent_decode_str;
 use thiserror::Error;
 use url::Url;
 
 use crate::limits::{
-    CONNECTIONS_ALLOWED_MAX, CONNECTIONS_MAX, MEMBERS_MAX, OPERATION_TIME, PASSWORD_BYTES_MAX,
-    SENTINELS_MAX,
+    CONNECTIONS_ALLOWED_MAX, CONNECTIONS_MAX, MEMBERS_MAX, OPERATION_TIME, SENTINELS_MAX,
 };
 
 /// Where a Sentinel listens unless something else is said.
@@ -115,6 +115,10 @@ pub struct Address {
     pub sentinel: Option<String>,
     /// Further Sentinels, with their ports.
     pub sentinels: Vec<(String, u16)>,
+    /// Whom to sign in as at the Sentinels.
+    pub sentinel_user: Option<String>,
+    /// Their password.
+    pub sentinel_password: Option<Secret<String>>,
     /// Of a Redis: it is a cluster, of which the host and the members are servers.
     pub cluster: Option<Coverage>,
     /// Further members of an etcd or a Redis cluster, with their ports.
@@ -183,6 +187,8 @@ impl Address {
             tls: None,
             sentinel: None,
             sentinels: Vec::new(),
+            sentinel_user: None,
+            sentinel_password: None,
             cluster: None,
             members: Vec::new(),
             limit: OPERATION_TIME,
@@ -196,7 +202,8 @@ impl Address {
     /// `tls=yes|no|unverified`, `ca`, `cert` and `key` are files, `socket` is
     /// one of this machine, `timeout` are seconds, `connections` a number. `sentinel`
     /// is the name of a Redis that its Sentinels know, who are at the host and at
-    /// `sentinels=host:port,host:port`. `members=host:port,host:port` are further
+    /// `sentinels=host:port,host:port`; `sentinel_user`, `sentinel_password_file` and
+    /// `sentinel_password_env` are for these. `members=host:port,host:port` are further
     /// members of an etcd, or of a Redis with `cluster=yes|partial`.
     ///
     /// # Errors
@@ -217,7 +224,10 @@ impl Address {
         for (name, value) in url.query_pairs() {
             address.set(&name, &value)?;
         }
-        if address.sentinel.is_none() && !address.sentinels.is_empty() {
+        let says_of_sentinels = !address.sentinels.is_empty()
+            || address.sentinel_user.is_some()
+            || address.sentinel_password.is_some();
+        if address.sentinel.is_none() && says_of_sentinels {
             return Err(AddressError::Value("sentinel"));
         }
         if address.sentinel.is_some() && address.port == kind.port() && url.port().is_none() {
@@ -249,18 +259,8 @@ impl Address {
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), AddressError> {
         match name {
-            "password_file" => {
-                let bytes = read_limited(value.as_ref(), PASSWORD_BYTES_MAX)
-                    .map_err(AddressError::PasswordFile)?;
-                let text =
-                    String::from_utf8(bytes).map_err(|_| AddressError::NotText("password"))?;
-                self.password = Some(Secret::new(text.trim_end().to_owned()));
-            }
-            "password_env" => {
-                let found = std::env::var(value);
-                let found = found.map_err(|_| AddressError::NoVariable(value.to_owned()))?;
-                self.password = Some(Secret::new(found));
-            }
+            "password_file" => self.password = Some(password::in_file(value)?),
+            "password_env" => self.password = Some(password::in_variable(value)?),
             "tls" => match value {
                 "yes" => drop(self.tls.get_or_insert_default()),
                 "unverified" => self.tls.get_or_insert_default().is_unverified = true,
@@ -281,6 +281,15 @@ impl Address {
                 let sentinels = found.collect::<Option<Vec<_>>>();
                 let sentinels = sentinels.filter(|found| found.len() <= SENTINELS_MAX);
                 self.sentinels = sentinels.ok_or(AddressError::Value("sentinels"))?;
+            }
+            "sentinel_user" if self.kind == ServerKind::Redis => {
+                self.sentinel_user = Some(value.to_owned()).filter(|user| !user.is_empty());
+            }
+            "sentinel_password_file" if self.kind == ServerKind::Redis => {
+                self.sentinel_password = Some(password::in_file(value)?);
+            }
+            "sentinel_password_env" if self.kind == ServerKind::Redis => {
+                self.sentinel_password = Some(password::in_variable(value)?);
             }
             "cluster" if self.kind == ServerKind::Redis => match value {
                 "yes" => self.cluster = Some(Coverage::Full),
@@ -331,17 +340,24 @@ fn part(name: &'static str, text: &str) -> Result<Option<String>, AddressError> 
 
 impl PartialEq for Address {
     fn eq(&self, other: &Self) -> bool {
-        let password = |address: &Self| address.password.as_ref().map(|it| it.expose().clone());
+        let passwords = |address: &Self| {
+            [&address.password, &address.sentinel_password]
+                .map(|password| password.as_ref().map(|it| it.expose().clone()))
+        };
         let rest = |address: &Self| {
             let place = (address.kind, address.host.clone(), address.port);
             let who = (address.user.clone(), address.database.clone());
             let how = (address.limit, address.connect_limit, address.connections);
-            let sentinels = (address.sentinel.clone(), address.sentinels.clone());
+            let sentinels = (
+                address.sentinel.clone(),
+                address.sentinels.clone(),
+                address.sentinel_user.clone(),
+            );
             let others = (sentinels, address.members.clone(), address.cluster);
             let wire = (address.socket.clone(), address.tls.clone(), others);
             (place, wire, who, how)
         };
-        rest(self) == rest(other) && password(self) == password(other)
+        rest(self) == rest(other) && passwords(self) == passwords(other)
     }
 }
 

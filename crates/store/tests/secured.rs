@@ -18,7 +18,9 @@ use halite_store::{
     RedisOptions, Store, StoreOptions,
 };
 use halite_store_servers::{Address, ServerKind};
-use halite_test_services::{Certificates, Etcd, MariaDb, Postgres, Redis, Wanted};
+use halite_test_services::{
+    Certificates, Etcd, MariaDb, Postgres, Redis, RedisCluster, Sentinel, Wanted,
+};
 
 /// The server that a child is to use.
 const CHILD_URL: &str = "HALITE_TEST_CHILD_URL";
@@ -183,6 +185,57 @@ fn a_redis_is_checked_and_knows_its_user() {
     }
     let why = use_it(&format!("redis://{}/0?ca={ca}", redis.address)).unwrap_err();
     assert!(why.to_string().contains("NOAUTH"), "{why}");
+}
+
+/// The Sentinels have a password of their own, and the server is told only its own.
+#[test]
+fn a_sentinel_is_checked_and_knows_who_asks() {
+    let Some(redis) = Redis::for_test(&wanted()) else {
+        return;
+    };
+    let sentinel = Sentinel::start_with(&redis, "fleet", Some("guarded")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, password: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, password).unwrap();
+        format!("&sentinel_password_file={}", path.display())
+    };
+    let url = |ca: &Certificates, login: &str| {
+        let (address, ca) = (sentinel.address, ca.ca.display());
+        format!("redis://:{PASSWORD}@{address}/0?sentinel=fleet&timeout=5&ca={ca}{login}")
+    };
+    let files = redis.tls.as_ref().unwrap();
+    use_it(&url(files, &file("right", "guarded\n"))).unwrap();
+    let why = refusal(&url(files, &file("wrong", "guess")));
+    assert!(why.contains("authentication failed"), "{why}");
+    let why = use_it(&url(files, "")).unwrap_err();
+    assert!(with_causes(&why).contains("NOAUTH"), "{why}");
+    let other = Certificates::make(dir.path(), redis.address.ip()).unwrap();
+    let why = refusal(&url(&other, &file("right", "guarded")));
+    assert!(why.contains("certificate verify failed"), "{why}");
+}
+
+#[test]
+fn each_server_of_a_cluster_is_checked() {
+    let Some(cluster) = RedisCluster::for_test(&wanted(), false) else {
+        return;
+    };
+    let files = cluster.mains[0].tls.as_ref().unwrap();
+    let url = cluster.url();
+    let url = |ca: &Certificates| format!("{url}&timeout=5&ca={}", ca.ca.display());
+    let banks = open(&url(files)).banks;
+    // They lie on all servers.
+    for number in 0..20 {
+        let bank = format!("own{number}");
+        banks.store(&bank, "key", &number.into()).unwrap();
+        assert_eq!(banks.fetch(&bank, "key").unwrap(), Some(number.into()));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let other = Certificates::make(dir.path(), cluster.mains[0].address.ip()).unwrap();
+    let why = refusal(&url(&other));
+    assert!(why.contains("certificate verify failed"), "{why}");
+    let why = refusal(&url(files).replace(PASSWORD, "guess"));
+    assert!(why.contains("authentication failed"), "{why}");
 }
 
 #[test]

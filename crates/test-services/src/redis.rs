@@ -22,7 +22,7 @@ pub struct Redis {
     pub address: SocketAddr,
     /// Its certificates, if it speaks TLS.
     pub tls: Option<Certificates>,
-    password: Option<String>,
+    pub(crate) password: Option<String>,
 }
 
 impl Redis {
@@ -52,15 +52,11 @@ impl Redis {
                 dir.display()
             );
             if wanted.tls {
-                let files = Certificates::make(dir, address.ip())?;
-                text += &format!(
-                    "port 0\ntls-port {}\ntls-cert-file {}\ntls-key-file {}\n\
-                     tls-ca-cert-file {}\ntls-auth-clients no\n",
-                    address.port(),
-                    files.cert.display(),
-                    files.key.display(),
-                    files.ca.display()
-                );
+                let files = match &wanted.certificates {
+                    Some(files) => files.clone(),
+                    None => Certificates::make(dir, address.ip())?,
+                };
+                text += &files.for_redis(address.port());
                 tls = Some(files);
             } else {
                 text += &format!("port {}\n", address.port());

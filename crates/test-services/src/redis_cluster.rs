@@ -73,8 +73,17 @@ impl RedisCluster {
     fn start(wanted: &Wanted, with_replicas: bool, missed_after_ms: u32) -> Result<Self> {
         let servers = if with_replicas { 2 * MAINS } else { MAINS };
         let mut nodes = Vec::new();
+        let mut wanted = wanted.clone();
+        if wanted.tls {
+            let args = ["--tls-cluster", "yes", "--tls-replication", "yes"];
+            wanted = wanted.args(&args);
+        }
         for _ in 0..servers {
-            nodes.push(start_node(wanted, missed_after_ms)?);
+            let (node, bus) = start_node(&wanted, missed_after_ms)?;
+            if let Some(files) = &node.tls {
+                wanted = wanted.certificates(files.clone());
+            }
+            nodes.push((node, bus));
         }
         for (number, (node, _)) in nodes.iter().take(MAINS).enumerate() {
             let first = number * SLOTS / MAINS;

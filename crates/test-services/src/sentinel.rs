@@ -23,19 +23,37 @@ impl Sentinel {
     /// # Errors
     /// When it does not start.
     pub fn start(redis: &Redis, name: &str) -> Result<Self> {
+        Self::start_with(redis, name, None)
+    }
+
+    /// The same, which asks for a password of its own. It speaks TLS if its Redis does,
+    /// with the same certificate.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn start_with(redis: &Redis, name: &str, password: Option<&str>) -> Result<Self> {
         let address = free_port()?;
         let server = Server::new("sentinel", |dir| {
             let config = dir.join("sentinel.conf");
-            let text = format!(
-                "bind {}\nport {}\ndir {}\nprotected-mode no\nsentinel monitor {name} {} {} 1\n\
+            let mut text = format!(
+                "bind {}\ndir {}\nprotected-mode no\nsentinel monitor {name} {} {} 1\n\
                  sentinel down-after-milliseconds {name} 500\n\
                  sentinel failover-timeout {name} 3000\n",
                 address.ip(),
-                address.port(),
                 dir.display(),
                 redis.address.ip(),
                 redis.address.port()
             );
+            text += &match &redis.tls {
+                Some(files) => files.for_redis(address.port()) + "tls-replication yes\n",
+                None => format!("port {}\n", address.port()),
+            };
+            if let Some(theirs) = &redis.password {
+                text += &format!("sentinel auth-pass {name} {theirs}\n");
+            }
+            if let Some(password) = password {
+                text += &format!("requirepass {password}\n");
+            }
             write_file(&config, &text)?;
             Ok(Launch {
                 program: "redis-server",

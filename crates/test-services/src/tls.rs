@@ -33,6 +33,17 @@ pub struct Certificates {
 }
 
 impl Certificates {
+    /// What a Redis, or a Sentinel, has in its configuration to speak TLS alone.
+    pub(crate) fn for_redis(&self, port: u16) -> String {
+        format!(
+            "port 0\ntls-port {port}\ntls-cert-file {}\ntls-key-file {}\n\
+             tls-ca-cert-file {}\ntls-auth-clients no\n",
+            self.cert.display(),
+            self.key.display(),
+            self.ca.display()
+        )
+    }
+
     /// Makes an authority and a certificate for an address, in a directory.
     ///
     /// # Errors

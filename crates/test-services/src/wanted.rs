@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::tls::Certificates;
+
 /// Access and further settings of a server. By default it asks for no password
 /// and speaks in the clear.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     pub(crate) password: Option<String>,
     pub(crate) tls: bool,
+    pub(crate) certificates: Option<Certificates>,
     pub(crate) client_certificate: bool,
     pub(crate) credentials: bool,
     pub(crate) args: Vec<String>,
@@ -27,6 +30,15 @@ impl Wanted {
     #[must_use]
     pub fn tls(mut self) -> Self {
         self.tls = true;
+        self
+    }
+
+    /// The same with these certificates, those of another server at its address. Redis
+    /// has that.
+    #[must_use]
+    pub(crate) fn certificates(mut self, files: Certificates) -> Self {
+        self.tls = true;
+        self.certificates = Some(files);
         self
     }
 

@@ -65,6 +65,21 @@ fn sentinels_know_the_address() {
     let others = others.map(|(host, port)| (host.to_owned(), port));
     assert_eq!(address.sentinels, others);
     assert_eq!(address.to_string(), "redis://s1:26379/0 (main)");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("password");
+    std::fs::write(&path, "secret\n").unwrap();
+    let login = format!(
+        "&sentinel_user=salt&sentinel_password_file={}",
+        path.display()
+    );
+    let with_login = Address::parse(&format!("{text}{login}")).unwrap();
+    assert_eq!(with_login.sentinel_user.as_deref(), Some("salt"));
+    assert_eq!(
+        with_login.sentinel_password.as_ref().unwrap().expose(),
+        "secret"
+    );
+    assert!(with_login.password.is_none() && with_login != address);
+    assert!(!format!("{with_login} {with_login:?}").contains("secret"));
 }
 
 #[test]
@@ -102,6 +117,8 @@ fn what_is_no_address_is_refused() {
         "redis://h?sentinels=s2",
         "redis://h?sentinel=",
         "redis://h?sentinel=main&sentinels=s2:x",
+        "redis://h?sentinel_user=salt",
+        "etcd://h?sentinel_user=salt",
         "postgres://h?sentinel=main",
         "postgres://h?members=other",
         "redis://h?members=other",

@@ -8,7 +8,7 @@ use crate::error::Failure;
 use crate::limits::SENTINEL_TIME;
 
 /// Asks the Sentinels which server is the one that takes writes, and connects to it.
-/// Users and passwords are the server's; the Sentinels are asked without.
+/// User and password are the server's; the Sentinels have a login of their own, or none.
 pub(super) async fn connect_to_main(address: &Address, name: &str) -> Result<Single, Failure> {
     let first = (address.host.clone(), address.port);
     let mut failure = None;
@@ -33,6 +33,8 @@ async fn main_of(
     let mut sentinel = Address::new(address.kind, host);
     sentinel.port = port;
     sentinel.tls.clone_from(&address.tls);
+    sentinel.user.clone_from(&address.sentinel_user);
+    sentinel.password.clone_from(&address.sentinel_password);
     let mut sentinel = Single::connect(&sentinel).await?;
     let mut ask = redis::cmd("SENTINEL");
     ask.arg("get-master-addr-by-name").arg(name);

@@ -34,7 +34,8 @@ impl CachedKeys {
         if let Some(mark) = mark {
             self.ended().note(id, mark, By::Deletion);
         }
-        if self.0.removed.fetch_add(1, Ordering::Relaxed) % REMOVED_LOOK_INTERVAL == 0 {
+        let removed = self.0.removed.fetch_add(1, Ordering::Relaxed);
+        if removed.is_multiple_of(REMOVED_LOOK_INTERVAL) {
             self.drop_oldest_removed();
         }
         Ok(was_there)

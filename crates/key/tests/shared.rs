@@ -5,10 +5,13 @@
 
 mod servers;
 
+use std::cell::RefCell;
+use std::process::Command;
+
 use halite_key::{KeyState, KeyStore};
 use halite_proto::msgpack::{pack_modern, unpack_modern};
 use halite_proto::{Map, MinionId, Value};
-use halite_test_services::{MariaDb, Postgres};
+use halite_test_services::{MariaDb, Postgres, find_program};
 use tempfile::TempDir;
 
 use crate::servers::{Place, on_each_server};
@@ -235,44 +238,81 @@ fn what_a_python_master_accepts_counts() {
     });
 }
 
-/// With the databases' own statements, so that the times of rows are old, too.
-fn restored(place: &Place, sql: impl Fn(&str)) {
+/// With the databases' own programs, as docs/stores.md has it.
+fn restored(place: &Place, save: impl Fn(), restore: impl Fn()) {
     let ([one, two], _dirs) = two(place);
-    for minion in ["rejected", "deleted"] {
+    for minion in ["rejected", "deleted", "good"] {
         one.put(&id(minion), KeyState::Accepted, "key").unwrap();
     }
-    assert_eq!(two.list(KeyState::Accepted).unwrap().len(), 2);
-    sql("create table yesterday as select * from CACHE");
+    assert_eq!(two.list(KeyState::Accepted).unwrap().len(), 3);
+    save();
     one.reject(&id("rejected"), &[KeyState::Accepted]).unwrap();
     one.delete(&id("deleted")).unwrap();
-    assert_eq!(two.list(KeyState::Accepted).unwrap(), []);
-    sql("delete from CACHE");
-    sql("insert into CACHE select * from yesterday");
+    one.delete(&id("good")).unwrap();
+    one.put(&id("good"), KeyState::Accepted, "key").unwrap();
+    assert_eq!(two.list(KeyState::Accepted).unwrap(), [id("good")]);
+    restore();
     for store in [&one, &two] {
-        assert_eq!(store.list(KeyState::Accepted).unwrap(), []);
+        // The same key was accepted again since.
+        assert_eq!(store.list(KeyState::Accepted).unwrap(), [id("good")]);
         assert_eq!(state(store, &id("rejected")), Some(KeyState::Rejected));
         assert_eq!(state(store, &id("deleted")), None);
     }
 }
 
+/// What a program says.
+fn run(program: &str, args: &[&str]) -> String {
+    let ran = Command::new(find_program(program).unwrap())
+        .args(args)
+        .output();
+    let ran = ran.unwrap();
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    String::from_utf8(ran.stdout).unwrap()
+}
+
 #[test]
 fn a_postgres_of_yesterday() {
-    if let Some(postgres) = Postgres::shared() {
-        let database = postgres.database().unwrap();
-        restored(&Place::postgres(&postgres.url(&database)), |statement| {
-            let statement = statement.replace("CACHE", "halite_cache");
-            postgres.sql(&database, &statement).unwrap();
-        });
-    }
+    let Some(postgres) = Postgres::shared() else {
+        return;
+    };
+    let database = postgres.database().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("salt.dump").display().to_string();
+    let (ip, port) = (
+        postgres.address.ip().to_string(),
+        postgres.address.port().to_string(),
+    );
+    let server = ["-h", &ip, "-p", &port, "-U", "salt"];
+    let save = || {
+        let args = ["--format=custom", "--file", &file, &database];
+        run("pg_dump", &[&server[..], &args].concat());
+    };
+    let restore = || {
+        let how = ["--clean", "--if-exists", "--single-transaction"];
+        let args = ["--dbname", &database, &file];
+        run("pg_restore", &[&server[..], &how, &args].concat());
+    };
+    restored(&Place::postgres(&postgres.url(&database)), save, restore);
 }
 
 #[test]
 fn a_mariadb_of_yesterday() {
-    if let Some(mariadb) = MariaDb::shared() {
-        let database = mariadb.database().unwrap();
-        restored(&Place::mariadb(&mariadb.url(&database)), |statement| {
-            let statement = statement.replace("CACHE", "salt");
-            mariadb.sql(&database, &statement).unwrap();
-        });
-    }
+    let Some(mariadb) = MariaDb::shared() else {
+        return;
+    };
+    let database = mariadb.database().unwrap();
+    let socket = format!("--socket={}", mariadb.server.dir().join("socket").display());
+    let dump = RefCell::new(String::new());
+    let save = || {
+        let who = ["--no-defaults", &socket, "-u", "root"];
+        // Bytes that are no text do not survive every client otherwise.
+        let what = ["--single-transaction", "--hex-blob", &database];
+        *dump.borrow_mut() = run("mariadb-dump", &[&who[..], &what].concat());
+    };
+    let restore = || drop(mariadb.sql(&database, &dump.borrow()).unwrap());
+    restored(&Place::mariadb(&mariadb.url(&database)), save, restore);
 }

@@ -58,6 +58,25 @@ pub(crate) use tokens::Tokens;
 #[derive(Clone, Debug)]
 pub struct Cache(Driver);
 
+/// A value as a driver has found it.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Bytes(Vec<u8>),
+    /// So many bytes that the server was not asked for them.
+    TooLarge(usize),
+}
+
+impl Found {
+    /// A value that the server leaves out where it is longer than is read, with its length.
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
+    fn of_length<L: TryInto<usize>>(bytes: Option<Vec<u8>>, length: L) -> Self {
+        match bytes {
+            Some(bytes) => Self::Bytes(bytes),
+            None => Self::TooLarge(length.try_into().unwrap_or(usize::MAX)),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Driver {
     #[cfg(feature = "etcd")]
@@ -127,7 +146,7 @@ impl Cache {
     pub fn fetch(&self, bank: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let found = drive!(self, fetch(bank, key))?;
         found
-            .map(|bytes| self.checked(bank, key, bytes))
+            .map(|found| self.checked(bank, key, found))
             .transpose()
     }
 
@@ -142,8 +161,8 @@ impl Cache {
         keys: &[String],
     ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
         let found = drive!(self, fetch_many(bank, keys))?;
-        let checked = |(key, bytes): (&String, Option<Vec<u8>>)| {
-            let checked = self.checked(bank, key, bytes?);
+        let checked = |(key, found): (&String, Option<Found>)| {
+            let checked = self.checked(bank, key, found?);
             checked
                 .inspect_err(|error| tracing::warn!(%error, "it is left out"))
                 .ok()
@@ -237,16 +256,18 @@ impl Cache {
             .map_err(|source| StoreError::damaged(self.place(bank, key), source))
     }
 
-    fn checked(&self, bank: &str, key: &str, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+    fn checked(&self, bank: &str, key: &str, found: Found) -> Result<Vec<u8>, StoreError> {
         let max = usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX);
-        match bytes.len() > max {
-            false => Ok(bytes),
-            true => Err(StoreError::TooLarge {
-                place: self.place(bank, key),
-                bytes: bytes.len(),
-                max,
-            }),
-        }
+        let bytes = match found {
+            Found::Bytes(bytes) if bytes.len() <= max => return Ok(bytes),
+            Found::Bytes(bytes) => bytes.len(),
+            Found::TooLarge(bytes) => bytes,
+        };
+        Err(StoreError::TooLarge {
+            place: self.place(bank, key),
+            bytes,
+            max,
+        })
     }
 
     fn check_count(&self, bank: &str, count: usize) -> Result<(), StoreError> {

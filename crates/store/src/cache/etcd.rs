@@ -8,6 +8,7 @@ use halite_store_servers::{
     Address, Entry, EtcdConnection, EtcdServer, Failure, ServerError, etcd_server, prefix_of,
 };
 
+use super::Found;
 use crate::error::StoreError;
 use crate::limits::{ETCD_KEYS_AT_ONCE_MAX, ETCD_VALUES_AT_ONCE_MAX, JOBS_LISTED_MAX};
 
@@ -48,11 +49,14 @@ impl EtcdCache {
         }
     }
 
-    pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Found>, StoreError> {
         let place = self.place(bank, key);
         Ok(self.server.run(async move |etcd| {
             let found = etcd.range(&place, &[], 1, false).await?;
-            Ok(found.into_iter().next().map(|entry| entry.value))
+            Ok(found
+                .into_iter()
+                .next()
+                .map(|entry| Found::Bytes(entry.value)))
         })?)
     }
 
@@ -60,7 +64,7 @@ impl EtcdCache {
         &self,
         bank: &str,
         keys: &[String],
-    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+    ) -> Result<Vec<Option<Found>>, StoreError> {
         let mut values = Vec::with_capacity(keys.len());
         for keys in keys.chunks(ETCD_VALUES_AT_ONCE_MAX) {
             let places: Vec<_> = keys.iter().map(|key| self.place(bank, key)).collect();
@@ -68,7 +72,11 @@ impl EtcdCache {
                 .server
                 .run(async move |etcd| etcd.get_all(&places).await);
             match found {
-                Ok(found) => values.extend(found.into_iter().map(|entry| Some(entry?.value))),
+                Ok(found) => values.extend(
+                    found
+                        .into_iter()
+                        .map(|entry| Some(Found::Bytes(entry?.value))),
+                ),
                 Err(error) if is_too_long(&error) => {
                     for key in keys {
                         values.push(self.fetch_if_short(bank, key)?);
@@ -81,7 +89,7 @@ impl EtcdCache {
     }
 
     /// A value, unless that alone is longer than what is read.
-    fn fetch_if_short(&self, bank: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    fn fetch_if_short(&self, bank: &str, key: &str) -> Result<Option<Found>, StoreError> {
         match self.fetch(bank, key) {
             Err(StoreError::Server(error)) if is_too_long(&error) => {
                 tracing::warn!(bank, key, %error, "it is left out");

@@ -14,6 +14,7 @@ use halite_store_servers::{
     Address, EtcdConnection, EtcdServer, Failure, Node, ServerError, etcd_v2_server, prefix_of,
 };
 
+use super::Found;
 use crate::error::StoreError;
 use crate::limits::ETCD_VALUES_AT_ONCE_MAX;
 
@@ -46,14 +47,16 @@ impl EtcdV2Cache {
         format!("{}/{bank}", self.prefix)
     }
 
-    pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Found>, StoreError> {
         if self.why_no_key(key).is_some() {
             return Ok(None);
         }
         let place = self.place(bank, key);
-        Ok(self
-            .server
-            .run(async move |etcd| Ok(get(etcd, &place).await?.map(|(bytes, _)| bytes)))?)
+        Ok(self.server.run(async move |etcd| {
+            Ok(get(etcd, &place)
+                .await?
+                .map(|(bytes, _)| Found::Bytes(bytes)))
+        })?)
     }
 
     /// One after the other: version 2 answers one question at a time.
@@ -61,7 +64,7 @@ impl EtcdV2Cache {
         &self,
         bank: &str,
         keys: &[String],
-    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+    ) -> Result<Vec<Option<Found>>, StoreError> {
         let place = |key: &String| match self.why_no_key(key) {
             Some(_) => None,
             None => Some(self.place(bank, key)),
@@ -71,11 +74,11 @@ impl EtcdV2Cache {
         for some in places.chunks(ETCD_VALUES_AT_ONCE_MAX) {
             let some = some.to_vec();
             // What has been answered in one operation's time stays.
-            let found: Vec<Option<Vec<u8>>> = self.server.run(async move |etcd| {
+            let found: Vec<Option<Found>> = self.server.run(async move |etcd| {
                 let mut found = Vec::with_capacity(some.len());
                 for place in some {
                     found.push(match place {
-                        Some(place) => get_if_readable(etcd, &place).await?,
+                        Some(place) => get_if_readable(etcd, &place).await?.map(Found::Bytes),
                         None => None,
                     });
                 }

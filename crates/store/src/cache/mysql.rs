@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use halite_store_servers::{Address, Failure, mysql_server};
 
+use super::Found;
 use crate::error::StoreError;
 use crate::limits::STAMP_SETTLED_S;
 use crate::mysql_tables::Tables;
@@ -20,6 +21,9 @@ const UNSETTLED: i64 = i64::MAX;
 /// Whether the row that is there has the name of the one that is stored.
 const SAME_NAME: &str = "cast(bank as binary) = values(bank) \
      and cast(etcd_key as binary) = values(etcd_key)";
+
+/// What is longer than `FILE_BYTES_MAX` stays on the server.
+const SHORT_DATA: &str = "if(octet_length(data) <= 104857600, data, null)";
 
 /// The cache of a MySQL.
 #[derive(Clone, Debug)]
@@ -43,16 +47,21 @@ impl MysqlCache {
         self.tables.server.address()
     }
 
-    pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Found>, StoreError> {
         let ask = format!(
-            "select bank, etcd_key, data from {} where bank = ? and etcd_key = ?",
+            "select bank, etcd_key, {SHORT_DATA}, octet_length(data) from {} \
+             where bank = ? and etcd_key = ?",
             self.table
         );
         let name = (bank.to_owned(), key.to_owned());
         self.tables.run(async move |mysql| {
             let arguments = vec![(&name.0).into(), (&name.1).into()];
-            let row: Option<(String, String, Option<Vec<u8>>)> = mysql.row(ask, arguments).await?;
-            Ok(row.and_then(|(bank, key, data)| data.filter(|_| (bank, key) == name)))
+            type Row = (String, String, Option<Vec<u8>>, Option<u64>);
+            let row: Option<Row> = mysql.row(ask, arguments).await?;
+            Ok(row.and_then(|(bank, key, data, length)| {
+                let found = Found::of_length(data, length?);
+                ((bank, key) == name).then_some(found)
+            }))
         })
     }
 
@@ -60,23 +69,26 @@ impl MysqlCache {
         &self,
         bank: &str,
         keys: &[String],
-    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+    ) -> Result<Vec<Option<Found>>, StoreError> {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
         let ask = format!(
-            "select etcd_key, data from {} \
+            "select etcd_key, {SHORT_DATA}, octet_length(data) from {} \
              where bank = ? and cast(bank as binary) = ? and etcd_key in ({})",
             self.table,
             vec!["?"; keys.len()].join(", ")
         );
         let mut arguments = vec![bank.into(), bank.into()];
         arguments.extend(keys.iter().map(Into::into));
-        let found: Vec<(String, Option<Vec<u8>>)> = self
+        let found: Vec<(String, Option<Vec<u8>>, Option<u64>)> = self
             .tables
             .run(async move |mysql| mysql.rows(ask, arguments).await)?;
-        let mut found: HashMap<String, Option<Vec<u8>>> = found.into_iter().collect();
-        Ok(keys.iter().map(|key| found.remove(key)?).collect())
+        let found = found
+            .into_iter()
+            .filter_map(|(key, data, length)| Some((key, Found::of_length(data, length?))));
+        let mut found: HashMap<String, Found> = found.collect();
+        Ok(keys.iter().map(|key| found.remove(key)).collect())
     }
 
     pub(super) fn store(&self, bank: &str, key: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
@@ -215,5 +227,16 @@ impl MysqlCache {
             let changed: Result<u64, Failure> = mysql.execute(statement, arguments).await;
             Ok(changed? > 0)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::FILE_BYTES_MAX;
+
+    #[test]
+    fn the_statement_has_the_limit() {
+        assert!(SHORT_DATA.contains(&format!("<= {FILE_BYTES_MAX},")));
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use halite_store_servers::{Address, PostgresServer, postgres_server};
+use halite_store_servers::{Address, Failure, PostgresRow, PostgresServer, postgres_server};
 
+use super::Found;
 use crate::error::StoreError;
 
 /// The cache of a PostgreSQL.
@@ -15,6 +16,16 @@ pub(super) struct PostgresCache {
 
 /// A bank, or one below it: `$1` is its name, `$2` its name with a slash.
 const FLUSH_BANK: &str = "delete from halite_cache where bank = $1 or starts_with(bank, $2)";
+
+/// What is longer than `FILE_BYTES_MAX` stays on the server; its length is in its row, and
+/// costs nothing.
+const FETCH: &str = "
+select case when octet_length(data) <= 104857600 then data end, octet_length(data)
+from halite_cache where bank = $1 and key = $2";
+
+const FETCH_MANY: &str = "
+select key, case when octet_length(data) <= 104857600 then data end, octet_length(data)
+from halite_cache where bank = $1 and key = any($2)";
 
 const STORE: &str = "
 insert into halite_cache (bank, key, data, version)
@@ -31,6 +42,12 @@ const STORE_OVER: &str = "
 update halite_cache set data = $3, version = nextval('halite_versions'), changed = now()
 where bank = $1 and key = $2 and data = $4";
 
+/// A value in two columns.
+fn found(row: &PostgresRow, column: usize) -> Result<Found, Failure> {
+    let length: i32 = row.try_get(column + 1)?;
+    Ok(Found::of_length(row.try_get(column)?, length))
+}
+
 impl PostgresCache {
     pub(super) fn new(address: &Address) -> Self {
         Self {
@@ -42,12 +59,11 @@ impl PostgresCache {
         self.server.address()
     }
 
-    pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Found>, StoreError> {
         let (bank, key) = (bank.to_owned(), key.to_owned());
         Ok(self.server.run(async move |postgres| {
-            let ask = "select data from halite_cache where bank = $1 and key = $2";
-            let row = postgres.row(ask, &[&bank, &key]).await?;
-            Ok(row.map(|row| row.try_get(0)).transpose()?)
+            let row = postgres.row(FETCH, &[&bank, &key]).await?;
+            row.map(|row| found(&row, 0)).transpose()
         })?)
     }
 
@@ -55,14 +71,11 @@ impl PostgresCache {
         &self,
         bank: &str,
         keys: &[String],
-    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+    ) -> Result<Vec<Option<Found>>, StoreError> {
         let (bank, wanted) = (bank.to_owned(), keys.to_vec());
-        let mut found: HashMap<String, Vec<u8>> = self.server.run(async move |postgres| {
-            let ask = "select key, data from halite_cache where bank = $1 and key = any($2)";
-            let rows = postgres.rows(ask, &[&bank, &wanted]).await?;
-            let pairs = rows
-                .iter()
-                .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+        let mut found: HashMap<String, Found> = self.server.run(async move |postgres| {
+            let rows = postgres.rows(FETCH_MANY, &[&bank, &wanted]).await?;
+            let pairs = rows.iter().map(|row| Ok((row.try_get(0)?, found(row, 1)?)));
             pairs.collect()
         })?;
         Ok(keys.iter().map(|key| found.remove(key)).collect())
@@ -143,5 +156,18 @@ impl PostgresCache {
                 .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
             pairs.collect()
         })?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::FILE_BYTES_MAX;
+
+    #[test]
+    fn the_statements_have_the_limit() {
+        for statement in [FETCH, FETCH_MANY] {
+            assert!(statement.contains(&format!("<= {FILE_BYTES_MAX} ")));
+        }
     }
 }

@@ -26,12 +26,15 @@ const MINIONS: &str = "
 select id from halite_minions where jid = ?
 union select id from halite_returns where jid = ? and ?";
 
-/// Ours, and those of Python masters that we have not.
+/// Ours, and those of Python masters that we have not. What is longer than `FILE_BYTES_MAX`
+/// stays on the server.
 const RETURNS: &str = "
-select id, packed, `out`, null from halite_returns
+select id, if(octet_length(packed) <= 104857600, packed, null), `out`, null
+from halite_returns
 where jid = ? and (? is null or id = ?)
 union all
-select id, null, null, full_ret from salt_returns
+select id, null, null, if(octet_length(full_ret) <= 104857600, full_ret, null)
+from salt_returns
 where jid = ? and (? is null or id = ?) and not exists (
     select 1 from halite_returns ours
     where ours.jid = salt_returns.jid and ours.id = salt_returns.id)";

@@ -26,12 +26,16 @@ from (select $1::text as jid) asked
     left join jids on jids.jid = asked.jid
 where job.load is not null or jids.jid is not null";
 
-/// Ours, and those of Python masters that we have not.
+/// Ours, and those of Python masters that we have not. What is longer than `FILE_BYTES_MAX`
+/// stays on the server.
 const RETURNS: &str = "
-select id, packed, out, null from halite_returns
+select id, case when octet_length(packed) <= 104857600 then packed end, out, null
+from halite_returns
 where jid = $1 and ($2::text is null or id = $2)
 union all
-select id, null, null, full_ret::text from salt_returns
+select id, null, null,
+    case when octet_length(full_ret::text) <= 104857600 then full_ret::text end
+from salt_returns
 where jid = $1 and ($2::text is null or id = $2) and not exists (
     select from halite_returns ours
     where ours.jid = salt_returns.jid and ours.id = salt_returns.id)";

@@ -4,11 +4,67 @@
 //! is left as it is, so that a copy that was broken off is begun again, and does
 //! what is left; what was copied is read back and compared.
 
+use halite_crypto::{HashType, hash_hex};
+use halite_proto::json::{self, Style};
+use halite_proto::{Value, python};
+
+use crate::error::StoreError;
+
 mod cache;
 mod jobs;
 
 pub use cache::{copy_bank, copy_data, copy_tokens};
 pub use jobs::{JobsCopied, JobsCopy, copy_jobs};
+
+/// Entries between two reports.
+pub const STEP: usize = 200;
+
+/// The hashes over all entries so far, where they come from and where they go to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hashes {
+    /// Of what is copied.
+    pub here: String,
+    /// Of the same where it is copied to.
+    pub there: String,
+}
+
+impl Default for Hashes {
+    fn default() -> Self {
+        let nothing = hash_hex(HashType::Sha256, b"");
+        Self {
+            here: nothing.clone(),
+            there: nothing,
+        }
+    }
+}
+
+impl Hashes {
+    /// Adds the hashes of an entry.
+    fn add(&mut self, here: &str, there: &str) {
+        for (all, hash) in [(&mut self.here, here), (&mut self.there, there)] {
+            *all = hash_hex(HashType::Sha256, format!("{all} {hash}").as_bytes());
+        }
+    }
+}
+
+/// What a value says, where some places know JSON alone and others have the keys of maps in
+/// another order.
+///
+/// # Errors
+/// When it is nothing that JSON has.
+pub fn hash_of(place: &str, value: &Value) -> Result<String, StoreError> {
+    let style = Style {
+        sort_keys: true,
+        default: Some(python::str),
+        ..Style::default()
+    };
+    let text = json::write(value, style);
+    let text = text.map_err(|source| StoreError::Json {
+        place: place.to_owned(),
+        source,
+    })?;
+    Ok(hash_hex(HashType::Sha256, text.as_bytes()))
+}
 
 /// What became of the entries of a bank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +77,19 @@ pub struct Copied {
     pub known: usize,
     /// Those that are there and say something else, at most `DIFFERENT_MAX`.
     pub different: Vec<String>,
+    /// The hashes over all of them.
+    pub hashes: Hashes,
+}
+
+/// An entry on both sides.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// What it is called in a report.
+    pub name: &'a str,
+    /// What it says where it comes from.
+    pub here: &'a Value,
+    /// What it says where it was copied to.
+    pub there: Option<&'a Value>,
 }
 
 /// Names of different entries that are told.
@@ -28,16 +97,23 @@ pub const DIFFERENT_MAX: usize = 100;
 
 impl Copied {
     /// Counts what became of one.
-    pub fn count(&mut self, name: impl FnOnce() -> String, outcome: Outcome) {
+    ///
+    /// # Errors
+    /// When it is nothing that JSON has.
+    pub fn count(&mut self, entry: Entry<'_>, outcome: Outcome) -> Result<(), StoreError> {
         self.seen += 1;
         match outcome {
             Outcome::Copied => self.copied += 1,
             Outcome::Known => self.known += 1,
             Outcome::Different if self.different.len() < DIFFERENT_MAX => {
-                self.different.push(name());
+                self.different.push(entry.name.to_owned());
             }
             Outcome::Different => {}
         }
+        let hash = |value| hash_of(entry.name, value);
+        let there = entry.there.map_or_else(|| Ok(String::new()), hash)?;
+        self.hashes.add(&hash(entry.here)?, &there);
+        Ok(())
     }
 }
 

@@ -86,6 +86,11 @@ fn fill(store: &Store) -> TokenId {
     token
 }
 
+/// Goes on, whatever is done.
+fn all(_: usize, _: usize) -> bool {
+    true
+}
+
 fn check(place: BackendOptions) {
     let dir = tempfile::tempdir().unwrap();
     let files = halite_store::open(&StoreOptions::local_fs(dir.path(), HashType::Sha256));
@@ -118,26 +123,28 @@ fn check(place: BackendOptions) {
     assert_eq!(there.jobs.publisher(&jid(2)).unwrap(), Some(id("web2")));
 
     for bank in [Bank::Grains, Bank::Mine] {
-        let copied = copy_data(&files.data, &there.data, bank, false).unwrap();
+        let copied = copy_data(&files.data, &there.data, bank, false, all).unwrap();
         assert_eq!((copied.seen, copied.copied), (1, 1), "{bank:?}");
+        assert_eq!(copied.hashes.here, copied.hashes.there);
         let of = |store: &Store| store.data.get(bank, &id("web1")).unwrap().unwrap();
         assert_eq!(of(&there), of(&files));
     }
-    let copied = copy_tokens(&files.tokens, &there.tokens, false).unwrap();
+    let copied = copy_tokens(&files.tokens, &there.tokens, false, all).unwrap();
     assert_eq!((copied.seen, copied.copied), (1, 1));
     let found = there.tokens.get(&token, 1).unwrap().unwrap();
     assert_eq!(found.get("name"), Some(&"alice".into()));
-    let copied = copy_bank(&files.banks, &there.banks, "own", false).unwrap();
+    let copied = copy_bank(&files.banks, &there.banks, "own", false, all).unwrap();
     assert_eq!((copied.seen, copied.copied), (3, 3));
     there
         .banks
         .store("own", "a", &Value::from("other"))
         .unwrap();
-    let again = copy_bank(&files.banks, &there.banks, "own", false).unwrap();
+    let again = copy_bank(&files.banks, &there.banks, "own", false, all).unwrap();
     assert_eq!(
         (again.known, again.different),
         (2, vec!["own/a".to_owned()])
     );
+    assert_ne!(again.hashes.here, again.hashes.there);
 
     // And back to files, a few at a time: none is left out.
     let back = tempfile::tempdir().unwrap();
@@ -212,6 +219,42 @@ fn jobs_of_files_are_copied_however_many_are_listed_at_once() {
         let copied = copy_jobs(&one.jobs, &two.jobs, how, |_, _| true).unwrap();
         assert_eq!((copied.jobs, copied.returns), (450, 450), "{listed_max}");
         assert_eq!(copied.hash, copied.hash_there, "{listed_max}");
+    }
+}
+
+/// A bank is told of while it is copied, and may be stopped in it; who goes on finds what
+/// is there.
+#[test]
+fn a_large_bank_is_stopped_within() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let open = |dir: &tempfile::TempDir| {
+        halite_store::open(&StoreOptions::local_fs(dir.path(), HashType::Sha256))
+    };
+    let (one, two) = (open(&one), open(&two));
+    for number in 0..450 {
+        let (name, value) = (format!("key{number}"), Value::from(number));
+        one.banks.store("own", &name, &value).unwrap();
+        let id = id(&format!("web{number}"));
+        let grains = Map::from([("number", value)]);
+        one.data.put(Bank::Grains, &id, &grains).unwrap();
+    }
+    for is_data in [true, false] {
+        let copy = |go_on: &mut dyn FnMut(usize, usize) -> bool| match is_data {
+            true => copy_data(&one.data, &two.data, Bank::Grains, false, go_on).unwrap(),
+            false => copy_bank(&one.banks, &two.banks, "own", false, go_on).unwrap(),
+        };
+        let mut told = Vec::new();
+        let part = copy(&mut |done, all| {
+            told.push((done, all));
+            done < 200
+        });
+        assert_eq!(told, [(0, 450), (200, 450)]);
+        assert_eq!((part.seen, part.copied), (200, 200));
+        let rest = copy(&mut all);
+        assert_eq!((rest.seen, rest.copied, rest.known), (450, 250, 200));
+        assert_eq!(rest.hashes.here, rest.hashes.there);
+        let again = copy(&mut all);
+        assert_eq!((again.known, &again.hashes), (450, &rest.hashes));
     }
 }
 

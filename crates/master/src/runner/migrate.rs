@@ -10,7 +10,8 @@ use std::time::Duration;
 use halite_key::{KeyState, KeyStore};
 use halite_proto::{Map, Value};
 use halite_store::migrate::{
-    Copied, JobsCopied, JobsCopy, Outcome, copy_bank, copy_data, copy_jobs, copy_tokens,
+    Copied, Entry, JobsCopied, JobsCopy, Outcome, STEP, copy_bank, copy_data, copy_jobs,
+    copy_tokens,
 };
 use halite_store::{BackendOptions, Bank, PlaceError, Store, StoreOptions};
 
@@ -144,6 +145,8 @@ fn migrate_cache(call: &Call<'_>) -> Ran {
                 ("seen", number(copied.seen)),
                 ("copied", number(copied.copied)),
                 ("known", number(copied.known)),
+                ("hash", copied.hashes.here.as_str().into()),
+                ("hash_there", copied.hashes.there.as_str().into()),
             ]),
         );
     }
@@ -163,51 +166,85 @@ fn migrate_bank(
     is_dry: bool,
 ) -> Result<Copied, RunnerError> {
     let (from, to) = (open(src), open(dst));
-    Ok(match bank {
-        "grains" => copy_data(&from.data, &to.data, Bank::Grains, is_dry)?,
-        "pillar" => copy_data(&from.data, &to.data, Bank::Pillar, is_dry)?,
-        "mine" => copy_data(&from.data, &to.data, Bank::Mine, is_dry)?,
-        "tokens" => copy_tokens(&from.tokens, &to.tokens, is_dry)?,
+    let mut stopped = Ok(());
+    let go_on = |done: usize, all: usize| {
+        stopped = call.wait(Duration::ZERO);
+        if done > 0 {
+            call.print(format!("{bank}: {done} of {all}"));
+        }
+        stopped.is_ok()
+    };
+    let copied = match bank {
+        "grains" => copy_data(&from.data, &to.data, Bank::Grains, is_dry, go_on)?,
+        "pillar" => copy_data(&from.data, &to.data, Bank::Pillar, is_dry, go_on)?,
+        "mine" => copy_data(&from.data, &to.data, Bank::Mine, is_dry, go_on)?,
+        "tokens" => copy_tokens(&from.tokens, &to.tokens, is_dry, go_on)?,
         "keys" => {
             let pki_dir = &call.runners.general.pki_dir;
             let from = KeyStore::open_existing_at(pki_dir, Some(src))?;
             let to = KeyStore::open_existing_at(pki_dir, Some(dst))?;
-            copy_keys(&from, &to, is_dry)?
+            copy_keys(&from, &to, is_dry, go_on)?
         }
-        bank => copy_bank(&from.banks, &to.banks, bank, is_dry)?,
-    })
+        bank => copy_bank(&from.banks, &to.banks, bank, is_dry, go_on)?,
+    };
+    stopped?;
+    Ok(copied)
 }
 
 /// Copies keys with their states. An id that has a key there keeps it, and its
 /// state: somebody may have decided about it.
-fn copy_keys(from: &KeyStore, to: &KeyStore, is_dry: bool) -> Result<Copied, RunnerError> {
+fn copy_keys(
+    from: &KeyStore,
+    to: &KeyStore,
+    is_dry: bool,
+    mut go_on: impl FnMut(usize, usize) -> bool,
+) -> Result<Copied, RunnerError> {
     let mut copied = Copied::default();
+    let mut ids = Vec::new();
     for state in KeyState::ALL {
-        for id in from.list(state)? {
-            let Some(pem) = from.get(state, &id)? else {
-                continue;
-            };
-            let known = match state {
-                KeyState::Denied => to.get(state, &id)?.map(|pem| (state, pem)),
-                _ => to.lookup(&id)?.map(|key| (key.state, key.pem)),
-            };
-            let outcome = match known {
-                Some((there, known)) if there == state && known.trim() == pem.trim() => {
-                    Outcome::Known
-                }
-                Some(_) => Outcome::Different,
-                None if is_dry => Outcome::Copied,
-                None => {
-                    to.put(&id, state, &pem)?;
-                    let there = to.get(state, &id)?;
-                    match there.is_some_and(|there| there.trim() == pem.trim()) {
-                        true => Outcome::Copied,
-                        false => Outcome::Different,
-                    }
-                }
-            };
-            copied.count(|| format!("{id} ({state})"), outcome);
+        ids.extend(from.list(state)?.into_iter().map(|id| (state, id)));
+    }
+    for (number, (state, id)) in ids.iter().enumerate() {
+        if number.is_multiple_of(STEP) && !go_on(number, ids.len()) {
+            break;
         }
+        let Some(pem) = from.get(*state, id)? else {
+            continue;
+        };
+        let look = || {
+            Ok::<_, RunnerError>(match state {
+                KeyState::Denied => to.get(*state, id)?.map(|pem| (*state, pem)),
+                _ => to.lookup(id)?.map(|key| (key.state, key.pem)),
+            })
+        };
+        let is_same = |there: &Option<(KeyState, String)>| {
+            let there = there.as_ref();
+            there.is_some_and(|(is, known)| is == state && known.trim() == pem.trim())
+        };
+        let mut there = look()?;
+        let outcome = match &there {
+            known if is_same(known) => Outcome::Known,
+            Some(_) => Outcome::Different,
+            None if is_dry => Outcome::Copied,
+            None => {
+                to.put(id, *state, &pem)?;
+                there = look()?;
+                match is_same(&there) {
+                    true => Outcome::Copied,
+                    false => Outcome::Different,
+                }
+            }
+        };
+        let said = |state: KeyState, pem: &str| {
+            Value::List(vec![id.into(), state.word().into(), pem.trim().into()])
+        };
+        let there = there.map(|(state, pem)| said(state, &pem));
+        let entry = Entry {
+            name: &format!("{id} ({state})"),
+            here: &said(*state, &pem),
+            there: there.as_ref(),
+        };
+        copied.count(entry, outcome)?;
     }
     Ok(copied)
 }

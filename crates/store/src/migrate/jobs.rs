@@ -8,9 +8,9 @@ use halite_crypto::{HashType, hash_hex};
 use halite_proto::json::{self, Style};
 use halite_proto::request::COMMITS;
 use halite_proto::returns::JobReturn;
-use halite_proto::{Jid, Map, MinionId, Value, python};
+use halite_proto::{Jid, Map, MinionId, Value};
 
-use super::{DIFFERENT_MAX, Outcome};
+use super::{DIFFERENT_MAX, Hashes, Outcome, STEP, hash_of};
 use crate::error::{StoreError, chain};
 use crate::job_filter::JobFilter;
 use crate::jobs::Jobs;
@@ -19,9 +19,6 @@ use crate::limits::JOBS_LISTED_MAX;
 
 /// Jobs that are copied at once.
 const THREADS: usize = 8;
-
-/// Jobs between two reports.
-const STEP: usize = 200;
 
 /// What became of jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -139,7 +136,7 @@ pub fn copy_jobs(
                 break 'pages;
             }
             for (jid, job) in together(from, to, step, how.is_dry)? {
-                hashes.add(&job);
+                hashes.add(&job.hash, &job.hash_there);
                 copied.count(jid, job);
             }
             done += step.len();
@@ -163,34 +160,6 @@ fn listed_before(from: &Jobs, jid: Option<&Jid>, max: usize) -> Result<Vec<Jid>,
     from.newest_picked(max.max(1), &filter, |found, _| {
         (Some(&found) != jid).then_some(found)
     })
-}
-
-/// The hashes over all jobs so far, on both sides.
-struct Hashes {
-    here: String,
-    there: String,
-}
-
-impl Default for Hashes {
-    fn default() -> Self {
-        let nothing = hash_hex(HashType::Sha256, b"");
-        Self {
-            here: nothing.clone(),
-            there: nothing,
-        }
-    }
-}
-
-impl Hashes {
-    fn add(&mut self, job: &Done) {
-        let pairs = [
-            (&mut self.here, &job.hash),
-            (&mut self.there, &job.hash_there),
-        ];
-        for (all, hash) in pairs {
-            *all = hash_hex(HashType::Sha256, format!("{all} {hash}").as_bytes());
-        }
-    }
 }
 
 /// Copies some jobs side by side; gives them in the order in which they are.
@@ -360,15 +329,5 @@ fn hash(jid: &Jid, job: &Job) -> Result<String, StoreError> {
         ("endtime", job.endtime.as_deref().unwrap_or_default().into()),
         ("publisher", job.publisher.as_ref().map(Value::from).into()),
     ]);
-    let style = Style {
-        sort_keys: true,
-        default: Some(python::str),
-        ..Style::default()
-    };
-    let text = json::write(&all.into(), style);
-    let text = text.map_err(|source| StoreError::Json {
-        place: jid.to_string(),
-        source,
-    })?;
-    Ok(hash_hex(HashType::Sha256, text.as_bytes()))
+    hash_of(jid.as_str(), &all.into())
 }

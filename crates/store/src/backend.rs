@@ -130,6 +130,19 @@ impl BackendOptions {
         true
     }
 
+    /// Whether events are stored there.
+    pub fn keeps_events(&self) -> bool {
+        #[cfg(feature = "mysql")]
+        if matches!(self, Self::Mysql(_)) {
+            return true;
+        }
+        #[cfg(feature = "postgres")]
+        if matches!(self, Self::Postgres(_)) {
+            return true;
+        }
+        false
+    }
+
     /// Whether it is a server, which may be away.
     pub fn is_server(&self) -> bool {
         self.server().is_some()

@@ -18,7 +18,7 @@ use halite_proto::{Map, Value};
 use halite_store_servers::{Address, AddressError, ServerKind};
 use thiserror::Error;
 
-pub use self::named::{cache_place, is_url, job_place, returner_place};
+pub use self::named::{cache_place, event_place, is_url, job_place, returner_place};
 use crate::backend::{BackendOptions, StoreOptions};
 use crate::cache::Cache;
 #[cfg(feature = "etcd")]
@@ -273,6 +273,23 @@ fn with_causes(error: &AddressError) -> String {
 #[cfg(all(test, feature = "redis"))]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn events_go_to_the_database_of_everything() {
+        let place = |url: &str| event_place("store", &Map::from([("store", url)]));
+        let found = place("postgres://db.example/salt").unwrap().unwrap();
+        assert!(matches!(found, BackendOptions::Postgres(_)));
+        for (url, why) in [("redis://h", "keeps no events"), ("", "names no place")] {
+            let error = place(url).unwrap_err();
+            assert_eq!(error.option, "event_return");
+            assert!(error.why.contains(why), "{error}");
+        }
+        let opts = Map::new();
+        assert!(event_place("redis", &opts).unwrap().is_none());
+        assert!(event_place("pgjsonb", &opts).unwrap().is_some());
+        assert!(event_place("own", &opts).unwrap().is_none());
+    }
 
     fn places(opts: &[(&str, &str)]) -> Result<Places, PlaceError> {
         let opts: Map = opts

@@ -166,8 +166,7 @@ fn is_top((name, setting): (&Value, &Value)) -> bool {
 }
 
 impl Setting for EventReturners {
-    const ALLOWED: &'static str =
-        "the name of a returner, or a list of names: rawfile_json, local, or one in Python";
+    const ALLOWED: &'static str = "the name of a returner, or a list of names: store, rawfile_json, local, pgjsonb, postgres, mysql, or one in Python";
 
     fn read(node: &Node) -> Option<Self> {
         let names = match node.to_value() {

@@ -19,7 +19,7 @@ use halite_output::{Indent, Outputter, RenderOptions, render_as};
 use halite_proto::event::Event;
 use halite_proto::python;
 use halite_proto::{Map, Value};
-use halite_store::{BackendOptions, Events, PlaceError, append_lines, returner_place};
+use halite_store::{Events, PlaceError, append_lines, event_place};
 use halite_transport::ipc::LocalEvents;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep_until;
@@ -79,7 +79,7 @@ impl Plan {
             Ok(match name {
                 "local" => Returner::Local,
                 "rawfile_json" => Returner::RawfileJson(file(config.opts())),
-                name => match event_place(config, name)? {
+                name => match event_place(name, config.opts())? {
                     Some(place) => Returner::Database(EventDatabase::new(name, place)),
                     None => Returner::Python(name.to_owned()),
                 },
@@ -112,13 +112,6 @@ impl Plan {
     pub(crate) fn is_empty(&self) -> bool {
         self.returners.is_empty()
     }
-}
-
-/// The database of a returner; `None` for one that runs in Python. Salt's returner
-/// for Redis stores no events.
-fn event_place(config: &MasterConfig, name: &str) -> Result<Option<BackendOptions>, PlaceError> {
-    let place = returner_place("event_return", name, config.opts())?;
-    Ok(place.filter(|place| !matches!(place, BackendOptions::Redis(_))))
 }
 
 fn file(opts: &Map) -> PathBuf {

@@ -7,7 +7,7 @@ use halite_crypto::HashType;
 use halite_proto::Map;
 use halite_store_servers::Address;
 
-use super::{PlaceError, Reader, files, with_causes, wrong};
+use super::{PlaceError, Reader, STORE, files, with_causes, wrong};
 use crate::backend::BackendOptions;
 
 /// The database of one of Salt's returners, by the master's options; `None` for a
@@ -22,6 +22,31 @@ pub fn returner_place(
     opts: &Map,
 ) -> Result<Option<BackendOptions>, PlaceError> {
     Reader { opts }.returner(option, name)
+}
+
+/// Where `event_return` stores events by this program itself: the database of a returner
+/// of Salt's, or, with the name `store`, that of the option `store`; `None` for a returner
+/// in Python. Salt's returner for Redis stores no events.
+///
+/// # Errors
+/// When the options name no such place.
+pub fn event_place(name: &str, opts: &Map) -> Result<Option<BackendOptions>, PlaceError> {
+    const OPTION: &str = "event_return";
+    let reader = Reader { opts };
+    if name != STORE {
+        let place = reader.returner(OPTION, name)?;
+        return Ok(place.filter(BackendOptions::keeps_events));
+    }
+    match reader.url()? {
+        Some(place) if place.keeps_events() => Ok(Some(place)),
+        Some(_) => Err(wrong(
+            OPTION,
+            "a Redis or an etcd keeps no events: name a returner, or let store name a PostgreSQL \
+             or a MySQL"
+                .to_owned(),
+        )),
+        None => Err(wrong(OPTION, "the option store names no place".to_owned())),
+    }
 }
 
 /// Whether a command names a place by a URL. Such a place says by itself which files

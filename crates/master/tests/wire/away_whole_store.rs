@@ -87,7 +87,7 @@ async fn check(url: &str, server: &Server) {
     let mut receives = subscriber(&master).await;
     published(&master, &mut receives).await;
     let (minions, ..) = publish_listening(&master, "role:web", "grain").await;
-    assert_eq!(minions, [web.id.clone()]);
+    assert_eq!(minions, std::slice::from_ref(&web.id));
     arrives(&mut receives, &web).await;
     let bob = token(&master).await;
     assert!(asks_with(&master, &bob).await.get("tag").is_some());
@@ -120,7 +120,7 @@ async fn check(url: &str, server: &Server) {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let (minions, ..) = publish_listening(&master, "role:web", "grain").await;
-    assert_eq!(minions, [web.id.clone()]);
+    assert_eq!(minions, std::slice::from_ref(&web.id));
     let mut new = Minion::new(&master, "new1");
     decide(&master, "key.accept", "new1").await;
     let begun = Instant::now();
@@ -137,7 +137,7 @@ async fn while_it_is_away(master: &Master, web: &mut Minion, bob: &Value) {
     web.sign_in().await;
     assert!(web.session.is_some(), "it is known");
     let (minions, ..) = publish_listening(master, "role:web", "grain").await;
-    assert_eq!(minions, [web.id.clone()]);
+    assert_eq!(minions, std::slice::from_ref(&web.id));
     assert!(stays_out(master).await);
     let answer = asks_with(master, bob).await;
     assert!(answer.get("tag").is_none(), "{answer:?}");

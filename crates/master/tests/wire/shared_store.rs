@@ -103,7 +103,9 @@ async fn what_a_minion_tells(one: &Master, two: &Master) {
     web.send(web.envelope(&web.load(pillar))).await;
     let request = publish(two, "role:web", "grain");
     match PublishReply::from_value(two.ask_clear(request).await).unwrap() {
-        PublishReply::Accepted { minions, .. } => assert_eq!(minions, [web.id.clone()]),
+        PublishReply::Accepted { minions, .. } => {
+            assert_eq!(minions, std::slice::from_ref(&web.id))
+        }
         other => panic!("{other:?}"),
     }
     let data = Map::from([("test.ping", 5)]);

@@ -40,5 +40,6 @@ mod returners;
 mod runners;
 mod schedules;
 mod screens;
+mod stores;
 mod terminal;
 mod watched;

@@ -17,6 +17,8 @@ mod git_servers;
 mod git_shared;
 #[path = "python_tools/late.rs"]
 mod late;
+#[path = "python_tools/stores.rs"]
+mod stores;
 
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{

@@ -163,21 +163,11 @@ fn stored_return(jid: &Jid, (_, packed, out, json): Found) -> Option<StoredRetur
         let data = map_of_packed(jid, &packed)?;
         return Some(StoredReturn::new(data, out));
     }
-    Some(StoredReturn::from_all(map_of_json(jid, &json?)?))
     let Some(json) = json else {
         tracing::warn!(%jid, "a return in the store is too large, it is left out");
         return None;
     };
-    let mut map = map_of_json(jid, &json)?;
-    let out = map.remove("out");
-    let mut data = Map::new();
-    for name in ["return", "retcode", "success"] {
-        if let Some(value) = map.remove(name) {
-            data.insert(name, value);
-        }
-    }
-    let out = out.and_then(|out| out.as_str().map(str::to_owned));
-    Some(StoredReturn { data, out })
+    Some(StoredReturn::from_all(map_of_json(jid, &json)?))
 }
 
 #[cfg(test)]

@@ -10,8 +10,6 @@ use halite_proto::publish::FunSpec;
 use halite_proto::request::{COMMITS, Commits};
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, SaltEnv, Value};
-use halite_store::migrate::{copy_bank, copy_data, copy_jobs, copy_tokens};
-use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::migrate::{JobsCopy, copy_bank, copy_data, copy_jobs, copy_tokens};
 use halite_store::{
     BackendOptions, Bank, JobTables, MysqlOptions, PostgresOptions, RedisOptions, Saved, Store,

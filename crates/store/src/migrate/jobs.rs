@@ -4,8 +4,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use halite_crypto::{HashType, hash_hex};
-use halite_proto::json::{self, Style};
 use halite_proto::request::COMMITS;
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value};

@@ -47,44 +47,36 @@ async fn job_for_all(master: &Master) -> ReturnJid {
     ReturnJid::Jid(Jid::parse(jid.and_then(Value::as_str).unwrap()).unwrap())
 }
 
+fn large() -> String {
+    "x".repeat(2 * MIB)
+}
+
+fn several(retcodes: Value, successes: Value) -> Option<Several> {
+    Some(Several {
+        retcodes,
+        successes,
+    })
+}
+
 /// What makes one field of a return large.
-type Spoil<'a> = Box<dyn Fn(&mut JobReturn) + 'a>;
+type Spoil = fn(&mut JobReturn);
 
 /// Every field of a return that is kept counts, not its value alone.
 #[tokio::test]
 async fn every_field_of_a_return_takes_of_the_room_of_its_minion() {
     let master = Master::start("own_jobs_max_size: 1");
     let evil = Minion::signed_in(&master, "evil").await;
-    let large = || "x".repeat(2 * MIB);
-    let several = |retcodes: Value, successes: Value| {
-        Some(Several {
-            retcodes,
-            successes,
-        })
-    };
-    let spoilt: [(&str, Spoil<'_>); 6] = [
-        ("out", Box::new(|job| job.out = Some(large()))),
-        ("user", Box::new(|job| job.user = Some(large()))),
-        (
-            "metadata",
-            Box::new(|job| job.metadata = Some(large().into())),
-        ),
-        (
-            "fun_args",
-            Box::new(|job| job.fun_args = vec![large().into()]),
-        ),
-        (
-            "retcode",
-            Box::new(|job| {
-                job.several = several(Map::from([("a", large())]).into(), true.into());
-            }),
-        ),
-        (
-            "success",
-            Box::new(|job| {
-                job.several = several(Map::from([("a", 0)]).into(), vec![large().into()].into());
-            }),
-        ),
+    let spoilt: [(&str, Spoil); 6] = [
+        ("out", |job| job.out = Some(large())),
+        ("user", |job| job.user = Some(large())),
+        ("metadata", |job| job.metadata = Some(large().into())),
+        ("fun_args", |job| job.fun_args = vec![large().into()]),
+        ("retcode", |job| {
+            job.several = several(Map::from([("a", large())]).into(), true.into());
+        }),
+        ("success", |job| {
+            job.several = several(Map::from([("a", 0)]).into(), vec![large().into()].into());
+        }),
     ];
     for (field, spoil) in spoilt {
         let before = kept(&master);

@@ -11,6 +11,9 @@ use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use serde_json::{Value, json};
 
+/// Where a minion's own modules are, below its directory.
+const EXTENSIONS: &str = "var/cache/salt/minion/extmods";
+
 /// The shell has the directory open while it lists it.
 const DESCRIPTORS: &str = "cd /proc/self/fd && echo *";
 
@@ -93,7 +96,7 @@ def own():
     let fleet = Fleet::new("behind")?;
     let master = fleet.master("m1", Kind::Ours).auto_accept().start()?;
     let mut minion = fleet.minion("web1", Kind::Ours).of(&master).lay()?;
-    let modules = minion.dir().join("cache/extmods/grains");
+    let modules = minion.dir().join(EXTENSIONS).join("grains");
     fs::create_dir_all(&modules)?;
     fs::write(modules.join("own.py"), GRAINS)?;
     let typed = minion.daemon().recipe().typed();

@@ -16,7 +16,8 @@ def said():
     return 'said'
 
 def raises():
-    raise ValueError('odd indeed')
+    from salt.exceptions import CommandExecutionError
+    raise CommandExecutionError('odd indeed')
 
 def leaves():
     os._exit(3)
@@ -131,9 +132,9 @@ fn users_code_cannot_take_the_minion_down() -> Result<()> {
 #[test]
 fn salt_call_logs_where_in_a_module_an_exception_was_raised() -> Result<()> {
     let fleet = Fleet::new("trace")?;
-    let plan = fleet.minion("web1", Kind::Ours).set("file_client", "local");
-    let minion = plan.lay()?;
-    let modules = minion.dir().join("cache/extmods/modules");
+    let plan = fleet.minion("web1", Kind::Ours).set("master", "127.0.0.1");
+    let minion = plan.set("file_client", "local").lay()?;
+    let modules = minion.dir().join("var/cache/salt/minion/extmods/modules");
     fs::create_dir_all(&modules)?;
     fs::write(modules.join("odd.py"), MODULE)?;
     let said = |level: &str| -> Result<String> {
@@ -146,7 +147,7 @@ fn salt_call_logs_where_in_a_module_an_exception_was_raised() -> Result<()> {
         "Traceback (most recent call last)",
         "odd.py\", line ",
         "in raises",
-        "ValueError: odd indeed",
+        "CommandExecutionError: odd indeed",
     ] {
         ensure!(debug.contains(part), "no {part} in {debug}");
     }

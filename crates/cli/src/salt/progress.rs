@@ -93,6 +93,11 @@ impl Progress {
         self.awaited.iter().cloned().collect()
     }
 
+    /// From when on it is shown.
+    pub(super) fn shown_from(&self) -> Instant {
+        self.begun + self.shown_after
+    }
+
     /// A minion has answered, or will not.
     pub(super) fn ended(&mut self, shown: &Shown) {
         self.awaited.remove(&shown.id);

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use halite_proto::{Map, Value};
 
@@ -249,7 +249,9 @@ async fn watched(
     screen: &mut Screen<'_>,
 ) -> Result<Next, ClientError> {
     let mut next = pin!(next(session, interrupt));
-    let mut tick = tokio::time::interval(REDRAW);
+    // At the moment from which on it is shown, whenever the last return came.
+    let first = progress.shown_from().max(Instant::now());
+    let mut tick = tokio::time::interval_at(first.into(), REDRAW);
     loop {
         tokio::select! {
             biased;

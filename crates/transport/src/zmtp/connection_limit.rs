@@ -305,7 +305,7 @@ impl ConnectionLimit {
             tracing::warn!(
                 places = all,
                 of_minions = subscriptions,
-                "{count} connections were turned away since this was said last: {why} \
+                "connections turned away since this was said last: {count}; {why} \
                  (max_open_files, and the limit of open files that this was started with)"
             );
         }

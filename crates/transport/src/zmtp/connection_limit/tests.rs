@@ -1,3 +1,5 @@
+use std::net::IpAddr;
+
 use super::*;
 
 /// A limit that keeps no places for anybody.
@@ -265,9 +267,9 @@ fn spare_connections_of_programs_of_this_machine_end_for_such_programs_only() {
 
 #[test]
 fn who_has_its_share_gives_up_what_it_does_not_need() {
-    let limit = limit_of(8);
+    let limit = limit_of(64);
     let from = asks(Some(IpAddr::from([10, 0, 0, 1])));
-    let held: Vec<_> = (0..4).map(|_| limit.admit(from).unwrap()).collect();
+    let held: Vec<_> = (0..32).map(|_| limit.admit(from).unwrap()).collect();
     assert!(limit.admit(from).is_none());
     held[1].spare_from(Instant::now());
     let next = limit.admit(from);

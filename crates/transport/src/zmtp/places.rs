@@ -39,10 +39,10 @@ impl Places {
 
     /// Those that the descriptors of this process allow.
     pub(super) fn of_process() -> Self {
-        let limit = getrlimit(Resource::RLIMIT_NOFILE);
-        limit.map_or(Self::new(CONNECTIONS_MAX), |(soft, _)| {
-            Self::of_open_files(soft)
-        })
+        match getrlimit(Resource::RLIMIT_NOFILE) {
+            Ok((soft, _)) => Self::of_open_files(soft),
+            Err(_) => Self::new(CONNECTIONS_MAX),
+        }
     }
 
     /// Those that so many open files allow.

@@ -104,7 +104,7 @@ mod tests {
         ] {
             let fun = ALWAYS_ALLOWED;
             let job = [Asked { fun, args: None }];
-            let perms = perms(&[given.clone()]);
+            let perms = perms(std::slice::from_ref(&given));
             let verdict = authorise_user(&perms, &job, whom, &mut |target| target == "web*");
             assert_eq!(verdict, expect, "{given:?} {whom:?}");
         }

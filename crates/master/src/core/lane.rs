@@ -139,7 +139,7 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Entry {
         Text(String),
-        Inner(Vec<(String, Entry)>),
+        Inner(Vec<(String, Self)>),
     }
 
     /// Entries in any order, beside others that mean nothing; of two with one

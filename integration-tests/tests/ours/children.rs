@@ -101,7 +101,7 @@ def own():
     fs::write(modules.join("own.py"), GRAINS)?;
     let typed = minion.daemon().recipe().typed();
     let programs = fleet.programs().path(Kind::Ours, Program::Minion)?;
-    let dir = programs.parent().unwrap_or(Path::new("."));
+    let dir = programs.parent().unwrap_or_else(|| Path::new("."));
     let line = format!("PATH={}:$PATH; {typed} -d 2>&1 | cat", dir.display());
     let shell = Recipe::new("sh", "/bin/sh".into(), fleet.path()).args(&["-c", &line]);
     run(&shell, SHORT)?.ok()?;

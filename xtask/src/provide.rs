@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Result;
 
 /// Programs that tests use, each with the Debian package that brings it.
-const PROGRAMS: [(&str, &str); 34] = [
+const PROGRAMS: [(&str, &str); 37] = [
     ("apache2", "apache2-bin"),
     ("apt-get", "apt"),
     ("bzip2", "bzip2"),
@@ -26,6 +26,8 @@ const PROGRAMS: [(&str, &str); 34] = [
     ("gpg", "gnupg"),
     ("haproxy", "haproxy"),
     ("initdb", "postgresql"),
+    ("ip", "iproute2"),
+    ("keepalived", "keepalived"),
     ("mariadb", "mariadb-client"),
     ("mariadb-install-db", "mariadb-server"),
     ("mariadbd", "mariadb-server"),
@@ -39,6 +41,7 @@ const PROGRAMS: [(&str, &str); 34] = [
     ("redis-server", "redis-server"),
     ("setpriv", "util-linux"),
     ("slapd", "slapd"),
+    ("ss", "iproute2"),
     ("ssh", "openssh-client"),
     ("sshd", "openssh-server"),
     ("unshare", "util-linux"),

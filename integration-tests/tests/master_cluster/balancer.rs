@@ -1,10 +1,12 @@
-//! A real haproxy in front of masters.
+//! A real haproxy in front of masters, configured as the documentation says.
 
 use std::fs;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use halite_integration_tests::{Address, Daemon, Fleet, Recipe, START, until};
+
+use crate::page::lines_after;
 
 /// The program.
 pub(crate) const HAPROXY: &str = "haproxy";
@@ -28,28 +30,7 @@ impl Balancer {
     ) -> Result<Self> {
         let address = Address::claim()?;
         let file = fleet.path().join("haproxy.cfg");
-        let mut text = String::from(
-            "global\n  maxconn 4000\n\
-             defaults\n  mode tcp\n  timeout connect 2s\n  timeout client 24h\n  \
-             timeout server 24h\n  balance roundrobin\n  option redispatch\n",
-        );
-        type PortOf = fn(&Address) -> std::net::SocketAddr;
-        let ports: [(&str, PortOf); 2] = [
-            ("publish", |of| of.publish()),
-            ("request", |of| of.request()),
-        ];
-        for (name, port) in ports {
-            text += &format!("listen {name}\n  bind {}\n", port(&address));
-            let mut check = "check inter 200 fall 1 rise 1".to_owned();
-            if let Some(health) = health_port {
-                text += "  option httpchk GET /health\n";
-                check += &format!(" port {health}");
-            }
-            for (n, backend) in backends.iter().enumerate() {
-                let at = port(backend);
-                text += &format!("  server m{n} {at} {check}\n");
-            }
-        }
+        let text = configuration(&address, backends, health_port)?;
         fs::write(&file, text)?;
         let args = [
             "-db".to_owned(),
@@ -66,4 +47,43 @@ impl Balancer {
         })?;
         Ok(balancer)
     }
+}
+
+/// The configuration of docs/cluster.md, with these addresses in place of its own.
+fn configuration(
+    address: &Address,
+    backends: &[&Address],
+    health_port: Option<u16>,
+) -> Result<String> {
+    let mut text = String::from("global\n  maxconn 4000\n");
+    let checks = "default-server check";
+    let mut port: fn(&Address) -> SocketAddr = Address::publish;
+    for line in lines_after("# haproxy.cfg")? {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match (words.as_slice(), health_port) {
+            (["listen", name], _) => {
+                port = match *name {
+                    "salt-publish" => Address::publish,
+                    _ => Address::request,
+                };
+                text += &format!("{line}\n");
+            }
+            (["bind", _], _) => text += &format!("  bind {}\n", port(address)),
+            (["server", "m1", _], _) => {
+                for (n, backend) in backends.iter().enumerate() {
+                    text += &format!("  server m{n} {}\n", port(backend));
+                }
+            }
+            (["server", ..], _) => {}
+            _ if line.trim_start().starts_with(checks) && health_port.is_some() => {
+                let port = health_port.context("no port")?;
+                let lines =
+                    lines_after("# haproxy.cfg, in place of the last line of the defaults")?;
+                let lines = lines.join("\n").replace("4515", &port.to_string());
+                text += &format!("{lines}\n");
+            }
+            _ => text += &format!("{line}\n"),
+        }
+    }
+    Ok(text)
 }

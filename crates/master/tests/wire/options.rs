@@ -160,7 +160,9 @@ async fn a_user_of_the_acl_may_do_what_it_says() {
 
 #[tokio::test]
 async fn a_peer_waits_for_what_others_return() {
-    let master = Master::start("peer: {'web.*': ['test.*']}");
+    // What is too large for an event is answered whole.
+    let more = "peer: {'web.*': ['test.*']}\nmax_event_size: 4000";
+    let master = Master::start(more);
     let web = Minion::signed_in(&master, "web1").await;
     let db = Minion::signed_in(&master, "db1").await;
     let mut events = master.events().await;
@@ -184,10 +186,14 @@ async fn a_peer_waits_for_what_others_return() {
             break jid.rsplit('/').next().unwrap().to_owned();
         }
     };
-    let returned = a_return(ReturnJid::Jid(jid.parse().unwrap()));
+    let large = "x".repeat(9000);
+    let mut returned = a_return(ReturnJid::Jid(jid.parse().unwrap()));
+    if let MinionRequest::Return(job) = &mut returned {
+        job.ret = large.as_str().into();
+    }
     assert_eq!(db.ask(returned).await, Value::Nil);
     let answer = timeout(SOON, asked).await.unwrap().unwrap();
-    assert_eq!(answer, Map::from([("db1", true)]).into());
+    assert_eq!(answer, Map::from([("db1", large)]).into());
     master.stop().await;
 }
 

@@ -15,7 +15,6 @@ use halite_process::memory::{self, Settling};
 use halite_process::pidfile::PidFile;
 use halite_process::privileges;
 use halite_process::shutdown::{self, Signals};
-use halite_transport::minions_with_open_files;
 
 use super::{Daemon, Process, log_options, wanted_user};
 
@@ -134,26 +133,10 @@ fn prepare(
     Ok((pid_file, logs))
 }
 
-/// Raises the limit of open files, and says what can be served with what it is.
+/// Raises the limit of open files, as far as that is possible.
 fn raise_open_files(wanted: u64) {
-    let open_files = match halite_process::limits::raise_open_files(wanted) {
-        Ok(open_files) => open_files,
-        Err(error) => {
-            tracing::warn!(%error, wanted, "the limit of open files stays as it is");
-            return;
-        }
-    };
-    let minions = minions_with_open_files(open_files);
-    match open_files < wanted {
-        true => tracing::warn!(
-            open_files,
-            "at most {minions} minions can be connected at once: the limit of open files \
-             could not be raised to max_open_files ({wanted})"
-        ),
-        false => tracing::info!(
-            open_files,
-            "at most {minions} minions can be connected at once"
-        ),
+    if let Err(error) = halite_process::limits::raise_open_files(wanted) {
+        tracing::warn!(%error, wanted, "the limit of open files stays as it is");
     }
 }
 

@@ -12,6 +12,7 @@ mod health_page;
 mod highstates_page;
 mod maintenance;
 mod metrics_page;
+mod open_files;
 mod page_port;
 mod scheduler;
 mod settings;
@@ -35,6 +36,7 @@ use self::assemble::{Opened, assemble, ext_jobs, local_keys, make_dirs, places};
 use self::background::{Background, stop};
 use self::hand_over::HandOver;
 use self::maintenance::{Health, maintain};
+use self::open_files::say_room;
 use self::settings::{Settings, TaskSettings};
 use self::upkeep::Upkeep;
 use crate::cluster::Cluster;
@@ -86,7 +88,9 @@ impl Daemon {
     pub fn start(config: &MasterConfig) -> Result<Self, StartError> {
         let settings = Settings::from_config(config)?;
         let places = places(&settings.general)?;
-        Self::start_on(settings, &places)
+        let started = Self::start_on(settings, &places)?;
+        say_room(config.max_open_files);
+        Ok(started)
     }
 
     /// As [`start`](Self::start), on another store than that of the

@@ -5,6 +5,7 @@ mod bus;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 use halite_proto::chain;
 use tokio::io::{BufReader, split};
@@ -23,6 +24,7 @@ use crate::limits::{
 };
 use crate::overhear::overhear;
 use crate::peer::{Incarnation, PeerAddress, PeerId};
+use crate::salt::check_tls;
 use crate::shared::Shared;
 use crate::tls::{Secured, Wire};
 use crate::wire::{Receiver, Work, direct, read_frame, write_frame};
@@ -87,6 +89,13 @@ pub(crate) async fn accept_peers(
         let (mesh, receiver) = (Arc::clone(&mesh), Arc::clone(&receiver));
         connections.spawn(async move {
             let proven = async {
+                let begun = timeout(HANDSHAKE_MAX, check_tls(&stream)).await;
+                let begun = begun.map_err(|_| MeshError::Silent).flatten();
+                if matches!(begun, Err(MeshError::OfSalt)) && mesh.salt_seen.is_due(Instant::now())
+                {
+                    tracing::warn!(%from, "no peer: {}", MeshError::OfSalt);
+                }
+                begun?;
                 let wire = direct(stream)?;
                 prove(&mesh, wire, Some(from), place).await
             };

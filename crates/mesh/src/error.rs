@@ -51,6 +51,17 @@ pub enum MeshError {
         /// The directory of the files.
         dir: PathBuf,
     },
+    /// The other end lets connections in and says nothing in TLS.
+    #[error(
+        "it takes connections and says nothing: it hangs, is cut off, or is a master of Salt, \
+         which is no peer of this one"
+    )]
+    NoAnswer,
+    /// A master of Salt wants to be a peer.
+    #[error(
+        "it is a master of Salt: these prove nothing to each other, and are no peers of this one"
+    )]
+    OfSalt,
     /// The peer shows our own key: the address is our own, or a copy of us runs.
     #[error("it shows the key of this master")]
     Own,

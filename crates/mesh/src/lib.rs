@@ -32,6 +32,7 @@ mod overhear;
 mod peer;
 mod pins;
 mod publish;
+mod salt;
 mod shared;
 mod tell;
 mod tls;

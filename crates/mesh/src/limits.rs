@@ -100,6 +100,16 @@ pub(crate) const BUS_LINK_PIECE_BYTES: usize = 16 * 1024;
 /// Bytes of a value that all masters of a cluster see.
 pub(crate) const REGISTER_BYTES_MAX: usize = 1024;
 
+/// How long a peer may take to answer in TLS: less than all that comes before its
+/// first message.
+pub(crate) const TLS_ANSWER_MAX: Duration = Duration::from_secs(4);
+
+/// How long the beginning of a connection that is not TLS is waited for.
+pub(crate) const SALT_WAIT_MAX: Duration = Duration::from_millis(500);
+
+/// How often it is said that a master of Salt wants to be a peer.
+pub(crate) const SALT_TOLD_EVERY: Duration = Duration::from_secs(60);
+
 /// A connection whose other end has not proven itself by then is closed.
 pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 

@@ -31,6 +31,7 @@ use crate::log::{Bounds, Log, Told};
 use crate::nats::{Bus, BusOptions};
 use crate::peer::{Incarnation, PeerAddress, PeerId, Way};
 use crate::pins::Pins;
+use crate::salt::SaltSeen;
 use crate::tls::Tls;
 pub use status::{LogStatus, PeerStatus};
 
@@ -58,6 +59,7 @@ pub(crate) struct Shared {
     pub(crate) tls: Tls,
     pub(crate) pins: Pins,
     pub(crate) handshakes: Arc<Handshakes>,
+    pub(crate) salt_seen: SaltSeen,
     pub(crate) joins: OnceLock<Arc<dyn Joins>>,
     pub(crate) bus: Option<Arc<Bus>>,
     addresses: Vec<PeerAddress>,
@@ -120,6 +122,7 @@ impl Shared {
             incarnation: options.incarnation,
             pins: options.pins,
             handshakes: Arc::default(),
+            salt_seen: SaltSeen::default(),
             joins: OnceLock::new(),
             addresses: options.peers,
             heard_path: options.heard,

@@ -20,9 +20,11 @@ use openssl::ssl::{
 };
 use openssl::x509::{X509, X509NameBuilder};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
 use tokio_openssl::SslStream;
 
 use crate::error::MeshError;
+use crate::limits::TLS_ANSWER_MAX;
 
 /// What TLS runs over: a connection, or a link through the bus.
 pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
@@ -82,7 +84,8 @@ impl Tls {
     /// Secures a connection that we have made.
     pub(crate) async fn connect(&self, stream: Wire) -> Result<Secured, MeshError> {
         let mut stream = self.stream(stream)?;
-        let done = Pin::new(&mut stream).connect().await;
+        let done = timeout(TLS_ANSWER_MAX, Pin::new(&mut stream).connect()).await;
+        let done = done.map_err(|_| MeshError::NoAnswer)?;
         proven(done.map_err(io::Error::other), stream)
     }
 

@@ -124,3 +124,15 @@ async fn only_where_nobody_listens_nobody_is_there() {
     let error = ask(&address).await.err().unwrap();
     assert!(error.is_nobody_there(), "{error:?}");
 }
+
+#[tokio::test]
+async fn who_takes_connections_and_says_nothing_may_be_a_master_of_salt() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let address = PeerAddress::parse(&address, 0).unwrap();
+    let taken = async { listener.accept().await.unwrap() };
+    let (asked, _open) = tokio::join!(ask(&address), taken);
+    let error = asked.err().unwrap();
+    assert!(matches!(error, MeshError::NoAnswer), "{error:?}");
+    assert!(!error.is_nobody_there());
+}

@@ -23,6 +23,7 @@ mod once;
 mod page;
 mod python;
 mod runner_jobs;
+mod salt_peers;
 mod support;
 mod takeover;
 mod two_balancers;

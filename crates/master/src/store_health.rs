@@ -75,6 +75,19 @@ impl StoreHealth {
         report
     }
 
+    /// What kind of place each role has. Nothing is asked.
+    pub(crate) fn kinds(&self) -> Map {
+        let kind = |place: &BackendOptions| {
+            let place = place.status().place;
+            let kind = place.split_once("://").map(|(kind, _)| kind.to_owned());
+            Value::from(kind.unwrap_or(place))
+        };
+        let roles = self.roles.iter();
+        roles
+            .map(|(role, place)| (Value::from(*role), kind(place)))
+            .collect()
+    }
+
     /// Whether the place of each role is there, as far as is known. Nothing is asked.
     pub(crate) fn are_there(&self) -> Vec<(&'static str, bool)> {
         let roles = self.roles.iter();

@@ -6,6 +6,7 @@ mod balancer;
 mod bus;
 mod cabled;
 mod chaos;
+mod compared;
 mod copies;
 mod disks;
 mod drain;

@@ -5,19 +5,27 @@ use halite_fileserver::{Backends, FileServer, RootsOptions};
 use halite_key::KeyState;
 use halite_proto::{Map, SALT_RELEASE, SaltEnv, Value};
 
+use super::together;
 use crate::clock::now_micros;
+use crate::cluster::Cluster;
 use crate::error::chain;
 use crate::files::Files;
+use crate::jobs::Jobs;
 use crate::keys::Keys;
+use crate::publishing::Publishing;
+use crate::registers::KeyRegisters;
 use crate::settings::General;
 
 /// Options that say who may do what, and those that have to fit together.
-const OPTIONS: [&str; 21] = [
+const OPTIONS: [&str; 25] = [
     "allow_minion_key_revoke",
     "auto_accept",
     "autosign_file",
     "autosign_grains_dir",
     "client_acl_verify",
+    "cluster_isolated_filesystem",
+    "cluster_pool_port",
+    "cluster_return_copies",
     "external_auth",
     "file_recv",
     "fileserver_backend",
@@ -32,6 +40,7 @@ const OPTIONS: [&str; 21] = [
     "permissive_pki_access",
     "publisher_acl",
     "publisher_acl_blacklist",
+    "publish_session",
     "sign_pub_messages",
     "sudo_acl",
 ];
@@ -42,6 +51,10 @@ pub(crate) struct Known<'a> {
     pub(crate) general: &'a General,
     pub(crate) keys: &'a Keys,
     pub(crate) files: &'a Files,
+    pub(crate) jobs: &'a Jobs,
+    pub(crate) publishing: &'a Publishing,
+    pub(crate) cluster: Option<&'a Cluster>,
+    pub(crate) registers: Option<&'a KeyRegisters>,
 }
 
 /// The facts; reads all files of the roots.
@@ -57,6 +70,8 @@ pub(crate) fn gather(known: Known<'_>) -> Map {
         ("commits", commits(&known.files.server).into()),
         ("file_roots", content_hashes(&known.files.server).into()),
         ("pillar_roots", pillar_hashes(known).into()),
+        ("cluster", together::cluster(known).into()),
+        ("store", together::places(known).into()),
         ("options", options(known.general).into()),
     ])
 }
@@ -197,6 +212,8 @@ pub(crate) fn differences(ours: &Map, theirs: &Map) -> Vec<(&'static str, String
         ("commits", "commits"),
         ("file_roots", "file_roots"),
         ("pillar_roots", "pillar_roots"),
+        ("cluster", "cluster"),
+        ("store", "store"),
         ("options", "options"),
     ] {
         let (here, there) = (part(ours, name), part(theirs, name));
@@ -212,7 +229,7 @@ pub(crate) fn differences(ours: &Map, theirs: &Map) -> Vec<(&'static str, String
             let text = match (name, a, b) {
                 (_, None, _) => format!("{key}: only there"),
                 (_, _, None) => format!("{key}: only here"),
-                ("options" | "commits", a, b) => {
+                ("options" | "commits" | "cluster" | "store", a, b) => {
                     format!("{key}: {} here, {} there", shown(a), shown(b))
                 }
                 _ => format!("{key}: other files"),

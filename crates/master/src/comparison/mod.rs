@@ -2,3 +2,4 @@
 
 pub(crate) mod facts;
 pub(crate) mod sealed;
+mod together;

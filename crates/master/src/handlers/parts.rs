@@ -42,6 +42,10 @@ impl Master {
             general: &self.general,
             keys: &self.keys,
             files: &self.files,
+            jobs: &self.jobs,
+            publishing: &self.publishing,
+            cluster: self.cluster.as_deref(),
+            registers: self.registers.as_deref(),
         }
     }
 

@@ -51,6 +51,10 @@ fn compare(call: &Call<'_>) -> Ran {
         general: &call.runners.general,
         keys: &call.runners.keys,
         files: &call.runners.files,
+        jobs: &call.runners.jobs,
+        publishing: &call.runners.publishing,
+        cluster: call.runners.cluster.as_deref(),
+        registers: call.runners.registers.as_deref(),
     };
     let ours = facts::gather(known);
     let mut rows = Vec::new();

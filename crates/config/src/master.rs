@@ -182,7 +182,7 @@ options! {
         auth_events: bool = true,
         /// Make a new publish key when a minion's key is deleted.
         rotate_aes_key: bool = true,
-        /// Seconds a session key lives.
+        /// Seconds a session key lives, and the publish key of a cluster.
         publish_session: Count = 86_400,
         /// Ping all minions after a new publish key.
         ping_on_rotate: bool = false,

@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use halite_crypto::files::{
     FileError, MODE_KEY, MODE_SECRET, WriteOptions, create_exclusive, ensure_private_dir,
@@ -170,6 +171,12 @@ impl ClusterDir {
         let bytes = Secret::new(read_limited(&path, KEY_FILE_BYTES_MAX)?);
         let text = std::str::from_utf8(bytes.expose()).unwrap_or_default();
         SymmetricKey::parse(text).map_err(|_| KeyStoreError::NoPublishKey { path })
+    }
+
+    /// How long ago the key of publications was put here; `None` if that is not known.
+    pub fn publish_key_age(&self) -> Option<Duration> {
+        let file = fs::metadata(self.dir.join(PUBLISH_KEY)).ok()?;
+        SystemTime::now().duration_since(file.modified().ok()?).ok()
     }
 
     /// Puts another key of publications in the place of the last.

@@ -343,6 +343,30 @@ fn an_old_publish_key_in_a_file_does_not_become_that_of_the_cluster() -> Result<
 }
 
 #[test]
+fn a_publish_key_that_is_too_old_is_replaced_by_one_master_for_all() -> Result<()> {
+    let mut isolated = IsolatedCluster::lay(2)?;
+    for master in &isolated.masters {
+        let text = "publish_session: 8\nloop_interval: 1\n";
+        fs::write(master.dir().join("master.d/session.conf"), text)?;
+    }
+    isolated.start(2)?;
+    let first = until("one publish key", START, || isolated.publish_key(&[0, 1]))?;
+    until("another publish key", START, || {
+        let key = isolated.publish_key(&[0, 1])?;
+        Ok(key.filter(|key| *key != first))
+    })?;
+    let made = |n: usize| -> Result<usize> {
+        let log = fs::read_to_string(isolated.masters[n].dir().join("log"))?;
+        Ok(log.matches("made a new publish key").count())
+    };
+    ensure!(
+        made(0)? > 0 && made(1)? == 0,
+        "the first by name makes it, alone"
+    );
+    Ok(())
+}
+
+#[test]
 fn a_wrong_secret_is_refused_and_a_removed_master_is_cut_off() -> Result<()> {
     refuse_and_remove(IsolatedCluster::lay(3)?)
 }

@@ -119,6 +119,7 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep
                 clean(&master).await;
                 on_disk(&master, |master| master.keys.count_undecided()).await;
                 on_disk(&master, |master| master.fleet.sweep_pillars()).await;
+                on_disk(&master, |master| master.publishing.rotate_if_old()).await;
                 on_disk(&master, |master| master.files.inbox.remove_abandoned()).await;
                 cleaning = Instant::now() + loop_interval;
             }

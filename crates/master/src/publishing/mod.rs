@@ -11,6 +11,7 @@ mod send;
 pub(crate) mod settings;
 
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use halite_crypto::SymmetricKey;
 use halite_proto::Map;
@@ -95,6 +96,20 @@ impl Publishing {
     pub(crate) fn cut_access(&self) {
         self.groups.keys.end_sessions();
         if self.settings.rotate_aes_key {
+            self.rotate();
+        }
+    }
+
+    /// Makes a new key in place of one that the masters of a cluster have had for
+    /// `publish_session`, if that is this master's to do.
+    pub(crate) fn rotate_if_old(&self) {
+        let Some(cluster) = &self.groups.cluster else {
+            return;
+        };
+        let age_max = Duration::from_secs(cluster.settings.session_s);
+        let age = cluster.dir.publish_key_age();
+        let is_old = !age_max.is_zero() && age.is_some_and(|age| age > age_max);
+        if is_old && cluster.leads() {
             self.rotate();
         }
     }

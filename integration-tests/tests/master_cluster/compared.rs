@@ -30,10 +30,13 @@ fn members_are_compared_by_what_makes_them_a_cluster() -> Result<()> {
             })
             .collect())
     };
-    // Until all have joined, they have different members.
+    // Until all have joined, they have different members; and nobody answers twice in a
+    // moment.
     let rows = until("the members to agree", START, || {
         let rows = compare()?;
-        let differ = |(_, topic, _): &(String, String, String)| topic == "cluster";
+        let differ = |(_, topic, _): &(String, String, String)| {
+            matches!(topic.as_str(), "cluster" | "connection")
+        };
         Ok((!rows.iter().any(differ)).then_some(rows))
     })?;
     let of = |n: usize| {

@@ -17,18 +17,21 @@ mod suites;
 mod unsteady;
 
 use std::fs;
+use std::num::NonZero;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use halite_integration_tests::end_marked;
 
 use crate::build::{Artifact, STORES, STORES_WITH_BACKENDS, build, build_programs, features};
 use crate::peers;
 use crate::screen::{Style, paint};
 use count::Count;
-use program::{MARK, Runner};
+use program::{MARK, Outcome, Runner};
 use somebody::Somebody;
 pub(crate) use suites::Suite;
 
@@ -127,6 +130,42 @@ fn build_for(suites: &[Suite]) -> Result<Vec<Artifact>> {
     Ok(artifacts)
 }
 
+/// Runs each program once, and gives what has become of them, in their order. Those
+/// without daemons run a few at a time: many wait for a server, or for a limit.
+fn first_tries(
+    runner: &Runner<'_>,
+    suite: Suite,
+    programs: &[&Artifact],
+    wanted: &[String],
+) -> Result<Vec<Outcome>> {
+    let at_once = match suite.runs_daemons() {
+        true => 1,
+        false => thread::available_parallelism().map_or(1, NonZero::get),
+    };
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut outcomes = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(program) = programs.get(place) else {
+                return Ok(outcomes);
+            };
+            outcomes.push((place, runner.run(suite, program, wanted)?));
+        }
+    };
+    let all = thread::scope(|scope| {
+        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+        let ended = workers.into_iter().map(|worker| {
+            let ended = worker.join();
+            ended.unwrap_or_else(|_| Err(anyhow!("a test could not be run: a panic")))
+        });
+        ended.collect::<Result<Vec<_>>>()
+    })?;
+    let mut all: Vec<(usize, Outcome)> = all.into_iter().flatten().collect();
+    all.sort_by_key(|(place, _)| *place);
+    Ok(all.into_iter().map(|(_, outcome)| outcome).collect())
+}
+
 fn run_suite(
     runner: &Runner<'_>,
     suite: Suite,
@@ -146,9 +185,9 @@ fn run_suite(
         bail!("the suite {} has no tests", suite.name());
     }
     let mut count = Count::default();
-    for program in programs {
-        let wanted: Vec<String> = filter.iter().map(|name| (*name).to_owned()).collect();
-        let first = runner.run(suite, program, &wanted)?;
+    let wanted: Vec<String> = filter.iter().map(|name| (*name).to_owned()).collect();
+    let firsts = first_tries(runner, suite, programs, &wanted)?;
+    for (program, first) in programs.iter().zip(firsts) {
         count.add(first.count);
         let Some(names) = first.failed else { continue };
         println!(

@@ -83,7 +83,9 @@ impl<'a> Runner<'a> {
             Some(user) => user.file()?,
             None => NamedTempFile::new().context("no temporary file")?,
         };
-        let token = format!("{}-{}", std::process::id(), program.target);
+        // The file's name is that of no other program that runs meanwhile.
+        let name = program.path.file_name().unwrap_or_default();
+        let token = format!("{}-{}", std::process::id(), name.display());
         let mark = format!("{MARK}={token}");
         let mut command = self.command(suite, program, &output)?;
         command
@@ -107,8 +109,9 @@ impl<'a> Runner<'a> {
             ));
         }
         if outcome.count.failed > 0 {
-            complain(&format!("--- {}", label(program)));
-            println!("{}", text.trim_end());
+            // In one go: another program may have something to say.
+            let head = paint(Style::Bad, &format!("--- {}", label(program)));
+            println!("{head}\n{}", text.trim_end());
         }
         let report = fs::read(report.path())?;
         self.count_skipped(program, &String::from_utf8_lossy(&report), &mut outcome);
@@ -222,7 +225,5 @@ fn left_behind(mark: &str) -> Vec<String> {
 
 /// Tests with daemons mostly wait, so there are more of them than processors.
 fn threads() -> usize {
-    std::thread::available_parallelism()
-        .map_or(2, |count| count.get() * 3 / 2)
-        .max(2)
+    std::thread::available_parallelism().map_or(2, |count| count.get() * 2)
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::Kind;
 
-use crate::build::{bin_dir, build_to_measure, cargo, features, root};
+use crate::build::{bin_dir, build_to_measure, cargo, program_features, root};
 
 /// The part that is measured here: how long the programs take to build.
 const BUILD: &str = "build";
@@ -97,10 +97,7 @@ fn builds_measured() -> Result<Vec<(&'static str, f64)>> {
         let begun = Instant::now();
         let mut command = cargo();
         command.args(["build", "--quiet", "-p", "halite", "--bins"]);
-        // What belongs to another package is no feature of this one.
-        if !features().is_empty() {
-            command.arg("--no-default-features");
-        }
+        command.args(program_features());
         command.env("CARGO_TARGET_DIR", dir.path());
         let status = command.stdin(Stdio::null()).status()?;
         ensure!(status.success(), "the build has failed");

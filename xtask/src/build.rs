@@ -37,22 +37,34 @@ pub(crate) fn root() -> &'static Path {
         .unwrap_or_else(|| Path::new("."))
 }
 
-/// The arguments that choose the OpenSSL: the system's where its development
-/// files are, since the one in the sources takes minutes to build.
-pub(crate) fn features() -> Vec<&'static str> {
-    let found = std::env::var_os("OPENSSL_DIR").is_some()
+/// Whether the development files of OpenSSL are here: the one in the sources takes
+/// minutes to build.
+pub(crate) fn has_openssl() -> bool {
+    std::env::var_os("OPENSSL_DIR").is_some()
         || Command::new("pkg-config")
             .args(["--exists", "openssl >= 3"])
             .status()
-            .is_ok_and(|status| status.success());
-    if found {
-        vec![
+            .is_ok_and(|status| status.success())
+}
+
+/// The arguments that choose the OpenSSL for the whole workspace.
+pub(crate) fn features() -> Vec<&'static str> {
+    match has_openssl() {
+        true => vec![
             "--no-default-features",
             "--features",
-            "halite-integration-tests/wire",
-        ]
-    } else {
-        Vec::new()
+            "halite/servers,halite-integration-tests/wire",
+        ],
+        false => Vec::new(),
+    }
+}
+
+/// The same for the programs alone: what belongs to another package is no feature of
+/// theirs.
+pub(crate) fn program_features() -> &'static [&'static str] {
+    match has_openssl() {
+        true => &["--no-default-features", "--features", "halite/servers"],
+        false => &[],
     }
 }
 

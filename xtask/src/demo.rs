@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use halite_integration_tests::{Kind, Programs};
 
-use crate::build::{bin_dir, build, build_programs, features};
+use crate::build::{bin_dir, build, build_programs, program_features};
 use crate::screen::{Style, paint};
 
 #[derive(Debug, clap::Args)]
@@ -61,10 +61,6 @@ fn programs(release: bool) -> Result<PathBuf> {
         return bin_dir(&build_programs(&[], &[])?);
     }
     let mut args = vec!["-p", "halite", "--bins", "--release"];
-    args.extend(
-        features()
-            .into_iter()
-            .filter(|feature| feature.starts_with("--no-")),
-    );
+    args.extend(program_features());
     bin_dir(&build(&args)?)
 }

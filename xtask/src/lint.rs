@@ -6,7 +6,7 @@ use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::build::{STORES_WITH_BACKENDS, cargo, features};
+use crate::build::{STORES, STORES_WITH_BACKENDS, cargo, features, has_openssl};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -38,7 +38,25 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         &[&store, STORES_WITH_BACKENDS, &strict].concat(),
         "clippy has found something in the store's backends for tests",
     )?;
+    for servers in SERVERS {
+        let features = store_features(servers);
+        let alone = ["check", "-p", STORES[1], "--no-default-features"];
+        check(
+            &[alone.as_slice(), &["--features", &features]].concat(),
+            &format!("a store with these servers alone does not compile: {servers:?}"),
+        )?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The servers without which a build is to do: each of them alone, and none.
+const SERVERS: [&str; 5] = ["", "etcd", "mysql", "postgres", "redis"];
+
+fn store_features(servers: &str) -> String {
+    match has_openssl() {
+        true => servers.to_owned(),
+        false => format!("halite-crypto/vendored,{servers}"),
+    }
 }
 
 /// Runs cargo-deny where it is installed. Advisories come from a database on

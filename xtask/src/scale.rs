@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use halite_integration_tests::Programs;
 
-use crate::build::{bin_dir, build, features};
+use crate::build::{bin_dir, build, program_features};
 use measure::{Herd, Measured};
 
 #[derive(Debug, clap::Args)]
@@ -70,9 +70,7 @@ fn built() -> Result<PathBuf> {
         "halite-emulate",
         "--bins",
     ];
-    if !features().is_empty() {
-        wanted.push("--no-default-features");
-    }
+    wanted.extend(program_features());
     bin_dir(&build(&wanted)?)
 }
 

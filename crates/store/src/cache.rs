@@ -16,6 +16,13 @@ mod etcd_v2;
 mod minion_data;
 #[cfg(feature = "mysql")]
 mod mysql;
+#[cfg(not(any(
+    feature = "etcd",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "redis"
+)))]
+mod no_server;
 mod parts;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -46,6 +53,13 @@ use etcd_v2::EtcdV2Cache;
 pub(crate) use minion_data::MinionData;
 #[cfg(feature = "mysql")]
 use mysql::MysqlCache;
+#[cfg(not(any(
+    feature = "etcd",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "redis"
+)))]
+use no_server::NoServer;
 #[cfg(feature = "postgres")]
 use postgres::PostgresCache;
 #[cfg(feature = "redis")]
@@ -89,6 +103,13 @@ enum Driver {
     Postgres(PostgresCache),
     #[cfg(feature = "redis")]
     Redis(RedisCache),
+    #[cfg(not(any(
+        feature = "etcd",
+        feature = "mysql",
+        feature = "postgres",
+        feature = "redis"
+    )))]
+    NoServer(NoServer),
 }
 
 /// Calls an operation of whichever driver there is.
@@ -105,6 +126,13 @@ macro_rules! drive {
             Driver::Postgres(postgres) => postgres.$operation($($argument),*),
             #[cfg(feature = "redis")]
             Driver::Redis(redis) => redis.$operation($($argument),*),
+            #[cfg(not(any(
+                feature = "etcd",
+                feature = "mysql",
+                feature = "postgres",
+                feature = "redis"
+            )))]
+            Driver::NoServer(none) => none.$operation($($argument),*),
         }
     };
 }

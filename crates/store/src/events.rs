@@ -55,6 +55,8 @@ enum EventTables {
     Mysql(crate::mysql::Jobs),
     #[cfg(feature = "postgres")]
     Postgres(crate::postgres::Jobs),
+    #[cfg(not(any(feature = "mysql", feature = "postgres")))]
+    NoDatabase(std::convert::Infallible),
 }
 
 impl Events {
@@ -173,6 +175,8 @@ impl Database {
             EventTables::Mysql(tables) => tables.save_events(batch, &self.master),
             #[cfg(feature = "postgres")]
             EventTables::Postgres(tables) => tables.save_events(batch, &self.master),
+            #[cfg(not(any(feature = "mysql", feature = "postgres")))]
+            EventTables::NoDatabase(none) => match *none {},
         }
     }
 }

@@ -169,6 +169,8 @@ impl Reader<'_> {
                 let found = etcd::of_cache(&|name| self.text(name));
                 found.map(Some).map_err(|why| wrong(option, why))
             }
+            #[allow(unreachable_patterns, reason = "a build may have both")]
+            "mysql" | "mysql_cache" | "etcd" | "etcd_cache" => Err(not_built(option, name)),
             "consul" => Err(wrong(
                 option,
                 "there is no cache consul here: it takes no value above 512 KiB, which a pillar \
@@ -241,10 +243,7 @@ impl Reader<'_> {
                 version: EtcdVersion::V3,
             }))),
             #[allow(unreachable_patterns, reason = "a build may have all kinds")]
-            kind => Err(wrong(
-                option,
-                format!("this build keeps nothing on {}", kind.scheme()),
-            )),
+            kind => Err(not_built(option, kind.scheme())),
         }
     }
 
@@ -253,6 +252,10 @@ impl Reader<'_> {
         let seconds = self.opts.get("keep_jobs_seconds").and_then(Value::as_i64);
         Duration::from_secs(u64::try_from(seconds.unwrap_or(DAY_S)).unwrap_or(0))
     }
+}
+
+fn not_built(option: &'static str, kind: &str) -> PlaceError {
+    wrong(option, format!("this build keeps nothing on {kind}"))
 }
 
 fn wrong(option: &'static str, why: String) -> PlaceError {
@@ -338,10 +341,8 @@ mod tests {
         assert_eq!(redis_of(&mixed.store.data).unwrap(), "redis://two:6379");
         assert_eq!(redis_of(&mixed.store.tokens).unwrap(), "redis://two:6379");
         assert_eq!(redis_of(&mixed.store.jobs).unwrap(), "redis://three:6380");
-        assert_eq!(
-            redis_of(&mixed.keys.unwrap()).unwrap(),
-            "redis://one:6379/1"
-        );
+        let keys = redis_of(&mixed.keys.unwrap()).unwrap();
+        assert_eq!(keys, "redis://one:6379/1");
         let BackendOptions::Redis(data) = &mixed.store.data else {
             panic!()
         };

@@ -37,7 +37,7 @@ impl Jobs {
         let mut try_next = || tried.insert(next()).clone();
         // What is published waits behind what waits.
         let waits = self.waiting.as_ref().is_some_and(|it| !it.is_idle());
-        let begun = match &*self.backend {
+        let begun: Option<Result<Jid, StoreError>> = match &*self.backend {
             _ if waits => None,
             #[cfg(feature = "mysql")]
             Backend::Mysql(it) => Some(it.jobs.begin(nocache, &mut try_next, &load, minions)),

@@ -1,0 +1,63 @@
+//! The driver of a build that has none: there is no value of it.
+
+use std::convert::Infallible;
+
+use halite_store_servers::Address;
+
+use super::Found;
+use crate::error::StoreError;
+
+#[derive(Clone, Debug)]
+pub(super) struct NoServer(Infallible);
+
+impl NoServer {
+    pub(super) fn server(&self) -> &Address {
+        match self.0 {}
+    }
+
+    pub(super) fn fetch(&self, _: &str, _: &str) -> Result<Option<Found>, StoreError> {
+        match self.0 {}
+    }
+
+    pub(super) fn fetch_many(
+        &self,
+        _: &str,
+        _: &[String],
+    ) -> Result<Vec<Option<Found>>, StoreError> {
+        match self.0 {}
+    }
+
+    pub(super) fn store(&self, _: &str, _: &str, _: Vec<u8>) -> Result<(), StoreError> {
+        match self.0 {}
+    }
+
+    pub(super) fn replace(
+        &self,
+        _: &str,
+        _: &str,
+        _: Option<Vec<u8>>,
+        _: Vec<u8>,
+    ) -> Result<bool, StoreError> {
+        match self.0 {}
+    }
+
+    pub(super) fn flush_key(&self, _: &str, _: &str) -> Result<bool, StoreError> {
+        match self.0 {}
+    }
+
+    pub(super) fn flush_bank(&self, _: &str) -> Result<bool, StoreError> {
+        match self.0 {}
+    }
+
+    pub(super) fn keys(&self, _: &str) -> Result<Vec<String>, StoreError> {
+        match self.0 {}
+    }
+
+    pub(super) fn banks_below(&self, _: &str) -> Result<Vec<String>, StoreError> {
+        match self.0 {}
+    }
+
+    pub(super) fn stamps(&self, _: &str) -> Result<Vec<(String, i64)>, StoreError> {
+        match self.0 {}
+    }
+}

@@ -25,6 +25,16 @@ pub fn data(bytes: &[u8]) {
     });
 }
 
+/// What a master that has proven itself says of files.
+///
+/// # Panics
+/// When what was read is not what is written of it.
+pub fn roots(bytes: &[u8]) {
+    round(bytes, |value| {
+        Ok(crate::roots::Message::from_value(value)?.to_value())
+    });
+}
+
 /// What a master says that wants to join, or is asked by.
 ///
 /// # Panics

@@ -5,8 +5,8 @@
 //! key in [`Registers`]: each decision is stamped by a hybrid clock, and two
 //! states merge to the same third one in whatever order, and however often, they
 //! meet. [`Sync`] says what two masters send each other so that they do meet,
-//! [`join`] is how a master becomes a member, and [`data`] how masters come to know
-//! the same about minions.
+//! [`join`] is how a master becomes a member, [`data`] how masters come to know
+//! the same about minions, and [`roots`] how one gives its files to the others.
 //!
 //! Invariant: a master that has heard that a key was rejected or deleted does
 //! not take it for accepted again until somebody who had heard of it too accepts
@@ -24,6 +24,7 @@ pub mod limits;
 mod peer;
 mod publish_key;
 mod registers;
+pub mod roots;
 mod sync;
 mod table;
 

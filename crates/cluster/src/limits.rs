@@ -61,3 +61,21 @@ pub const JOIN_FAILURES_PER_ORIGIN_MAX: u32 = 10;
 
 /// The same of all addresses together.
 pub const JOIN_FAILURES_MAX: u32 = 300;
+
+/// Bytes of the path of a file below a root.
+pub const ROOT_PATH_BYTES_MAX: usize = 1024;
+
+/// Its parts.
+pub const ROOT_PATH_PARTS_MAX: usize = 64;
+
+/// Bytes of the name of an environment.
+pub const ROOT_ENV_BYTES_MAX: usize = 255;
+
+/// Files that a master is asked about at once, when another one gives it its own.
+pub const ROOTS_ASKED_AT_ONCE_MAX: usize = 500;
+
+/// Bytes of a piece of such a file.
+pub const ROOT_PIECE_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes of the reason why a file is not taken.
+pub const ROOTS_REFUSAL_BYTES_MAX: usize = 2048;

@@ -52,6 +52,7 @@ const OTHERS: &[(&str, Run)] = &[
     ("cluster_data", halite_cluster::fuzzing::data),
     ("cluster_messages", halite_master::fuzzing::cluster_message),
     ("cluster_registers", halite_cluster::fuzzing::registers),
+    ("cluster_roots", halite_cluster::fuzzing::roots),
     ("crontab", halite_services::fuzzing::crontab),
     ("crypticle", keys::crypticle),
     ("json", grammars::json),

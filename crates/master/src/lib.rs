@@ -27,6 +27,7 @@
 //! - `registers`: what the masters of a cluster without shared files agree on.
 //! - `shared_data`: what these masters know of minions and tokens, where no place is
 //!   shared.
+//! - `shared_roots`: the files of roots that a master of a cluster gives to the others.
 //! - `files`: the files for minions, and those that they push.
 //! - `pillar`: pillars and master tops.
 //! - `comparison`: what masters are compared by.
@@ -76,6 +77,7 @@ mod runner;
 mod serving;
 mod settings;
 mod shared_data;
+mod shared_roots;
 mod store_health;
 mod telemetry;
 mod tokens;

@@ -356,3 +356,16 @@ pub const TURN_AWAY_MAX: Duration = Duration::from_secs(2);
 pub const ENGINES_PAUSE_MIN: Duration = Duration::from_secs(1);
 /// See `ENGINES_PAUSE_MIN`.
 pub const ENGINES_PAUSE_MAX: Duration = Duration::from_secs(300);
+
+/// Bytes of a file of `file_roots` or `pillar_roots` that another master of the cluster
+/// gives. Larger ones have better ways.
+pub const ROOT_FILE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// Files of an environment that are given to another master.
+pub(crate) const ROOT_FILES_MAX: usize = 200_000;
+
+/// Directories in each other that are looked for them.
+pub(crate) const ROOT_DEPTH_MAX: usize = 64;
+
+/// Names of files that another master has not taken, of which each is shown.
+pub(crate) const ROOTS_FAILED_SHOWN_MAX: usize = 100;

@@ -20,6 +20,7 @@ use crate::registers::KeyRegisters;
 use crate::runner::Runners;
 use crate::settings::General;
 use crate::shared_data::SharedData;
+use crate::shared_roots::SharedRoots;
 use crate::telemetry::Telemetry;
 use crate::wheel::Wheel;
 
@@ -37,6 +38,8 @@ pub(crate) struct Master {
     pub(crate) registers: Option<Arc<KeyRegisters>>,
     /// Of a cluster whose masters have no place in common for it.
     pub(crate) shared_data: Option<Arc<SharedData>>,
+    /// Of any cluster.
+    pub(crate) shared_roots: Option<Arc<SharedRoots>>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) access: Arc<Access>,

@@ -23,6 +23,7 @@ mod monitored;
 mod once;
 mod page;
 mod python;
+mod roots;
 mod runner_jobs;
 mod salt_peers;
 mod support;

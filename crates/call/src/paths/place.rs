@@ -145,6 +145,14 @@ impl HeldName {
         Ok(file)
     }
 
+    /// Opens the file there to read it.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is a link or a named pipe.
+    pub fn open_to_read(&self) -> io::Result<File> {
+        self.open(OFlags::RDONLY, 0)
+    }
+
     /// Makes a directory there.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use crate::master::Master;
 use crate::publishing::{Publishing, PublishingGroups};
 use crate::registers::{JoinAcceptor, KeyRegisters, RegisterParts};
 use crate::shared_data::{SharedData, SharedPlaces};
+use crate::shared_roots::SharedRoots;
 
 /// The registers of a cluster whose masters share no directory.
 pub(super) fn registers(
@@ -49,7 +50,14 @@ pub(super) fn shared_data(parts: &PublishingGroups, places: &Places) -> Option<A
     Some(SharedData::open(Arc::clone(cluster), places))
 }
 
-/// What masters without shared files talk about beside their minions.
+/// The files of roots that the masters of a cluster give each other.
+pub(super) fn shared_roots(parts: &PublishingGroups) -> Option<Arc<SharedRoots>> {
+    let cluster = parts.cluster.as_ref()?;
+    let general = Arc::clone(&parts.general);
+    Some(SharedRoots::new(Arc::clone(cluster), general))
+}
+
+/// What the masters of a cluster talk about beside their minions.
 pub(super) fn channels(master: &Master) -> Vec<Arc<dyn Channel>> {
     let mut channels: Vec<Arc<dyn Channel>> = Vec::new();
     if let (Some(registers), Some(cluster)) = (&master.registers, &master.cluster) {
@@ -58,6 +66,9 @@ pub(super) fn channels(master: &Master) -> Vec<Arc<dyn Channel>> {
     }
     if let Some(shared) = &master.shared_data {
         channels.push(Arc::clone(shared) as Arc<dyn Channel>);
+    }
+    if let Some(roots) = &master.shared_roots {
+        channels.push(Arc::clone(roots) as Arc<dyn Channel>);
     }
     channels
 }

@@ -11,7 +11,7 @@ use halite_store::{Places, Store, StoreOptions, open_with_spool, returner_place}
 use halite_transport::fleet::PublishPort;
 use halite_transport::ipc::EventBus;
 
-use super::agree::{registers, shared_data};
+use super::agree::{registers, shared_data, shared_roots};
 use super::settings::{Settings, TaskSettings};
 use crate::access::Access;
 use crate::access::local_keys::{Holders, LocalKeys, let_others_enter, system_users};
@@ -35,7 +35,7 @@ use crate::publishing::publisher::Publisher;
 use crate::publishing::settings::PublishingSettings;
 use crate::publishing::{Publishing, PublishingGroups};
 use crate::reactor::{Reactor, ReactorSettings};
-use crate::runner::{RunnerGroups, Runners, run_within_functions};
+use crate::runner::{RunnerGroups, RunnerSettings, Runners, run_within_functions};
 use crate::serving::Serving;
 use crate::settings::General;
 use crate::telemetry::Telemetry;
@@ -223,6 +223,7 @@ pub(super) fn assemble(
     let groups = RunnerGroups {
         registers: registers(&parts, &publishing)?,
         shared_data: shared_data(&parts, &opened.places),
+        shared_roots: shared_roots(&parts),
         functions,
         files,
         pillars: Arc::new(pillars),
@@ -239,14 +240,20 @@ pub(super) fn assemble(
         access: parts.access,
         cluster: parts.cluster,
     };
-    let runners = Arc::new(Runners::new(settings.runners, groups.clone()));
-    run_within_functions(&runners);
+    let runners = runners(settings.runners, &groups);
     let reactor = reactor(settings.reactor, &groups, &runners);
     let serving = Serving {
         master: Arc::new(master(groups, telemetry, runners, reactor)),
         settings: settings.serving,
     };
     Ok((serving, settings.tasks))
+}
+
+/// The runners, which functions run as well.
+fn runners(settings: RunnerSettings, groups: &RunnerGroups) -> Arc<Runners> {
+    let runners = Arc::new(Runners::new(settings, groups.clone()));
+    run_within_functions(&runners);
+    runners
 }
 
 /// What publishes with the key of this master, or that of its cluster.
@@ -344,6 +351,7 @@ fn master(
         cluster: groups.cluster,
         registers: groups.registers,
         shared_data: groups.shared_data,
+        shared_roots: groups.shared_roots,
         general: groups.general,
         functions: groups.functions,
         bus: groups.bus,

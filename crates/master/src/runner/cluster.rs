@@ -3,7 +3,7 @@
 //! `cluster.members` has Salt's name; what it shows is ours, as there are no
 //! voters, terms and leaders.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use halite_cluster::PeerId;
 use halite_mesh::{PeerAddress, PeerStatus, Way};
@@ -62,7 +62,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-fn of<'c>(call: &'c Call<'_>) -> Result<&'c Cluster, RunnerError> {
+pub(super) fn of<'c>(call: &'c Call<'_>) -> Result<&'c Cluster, RunnerError> {
     let cluster = call.runners.cluster.as_deref();
     cluster.ok_or_else(|| {
         RunnerError::Failed("this master belongs to no cluster (cluster_id)".to_owned())
@@ -111,6 +111,19 @@ pub(super) fn other_members(call: &Call<'_>) -> Vec<String> {
     }
     others.remove(&cluster.own);
     others.into_values().collect()
+}
+
+/// The other members of the cluster that are known here, whether they are connected or
+/// not.
+pub(super) fn known_peers(call: &Call<'_>) -> Vec<PeerId> {
+    let Some(cluster) = call.runners.cluster.as_deref() else {
+        return Vec::new();
+    };
+    let members = call.runners.registers.iter().flat_map(|it| it.members());
+    let mut peers: BTreeSet<PeerId> = members.map(|known| known.id).collect();
+    peers.extend(cluster.mesh.peers().into_iter().map(|peer| peer.peer));
+    peers.remove(&cluster.own);
+    peers.into_iter().collect()
 }
 
 /// Where a member is: its address, or its id, which is what the others write in

@@ -12,6 +12,7 @@ mod batch;
 mod cache;
 mod call;
 mod cluster;
+mod cluster_roots;
 mod config;
 mod error;
 mod event;
@@ -86,6 +87,7 @@ use crate::publishing::Publishing;
 use crate::registers::KeyRegisters;
 use crate::settings::General;
 use crate::shared_data::SharedData;
+use crate::shared_roots::SharedRoots;
 use crate::wheel::Wheel;
 use registry::Registry;
 
@@ -122,6 +124,8 @@ pub(crate) struct RunnerGroups {
     pub(crate) registers: Option<Arc<KeyRegisters>>,
     /// Of a cluster whose masters have no place in common for it.
     pub(crate) shared_data: Option<Arc<SharedData>>,
+    /// Of any cluster.
+    pub(crate) shared_roots: Option<Arc<SharedRoots>>,
 }
 
 impl Runners {

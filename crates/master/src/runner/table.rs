@@ -7,8 +7,8 @@ use halite_proto::{Map, Value};
 use super::error::Ran;
 use super::python;
 use super::{
-    Call, auth, banks, batch, cache, cluster, config, event, fileserver, git_pillar, http, jobs,
-    manage, masters, matching, migrate, mine, minions, network,
+    Call, auth, banks, batch, cache, cluster, cluster_roots, config, event, fileserver, git_pillar,
+    http, jobs, manage, masters, matching, migrate, mine, minions, network,
 };
 use super::{
     Runners, pillar, queue, reactor, running, salt, saltutil, sdb, state, store, survey, test,
@@ -78,6 +78,7 @@ const TABLES: &[&[Function]] = &[
     batch::FUNCTIONS,
     cache::FUNCTIONS,
     cluster::FUNCTIONS,
+    cluster_roots::FUNCTIONS,
     config::FUNCTIONS,
     event::FUNCTIONS,
     fileserver::FUNCTIONS,

@@ -1,0 +1,349 @@
+//! `cluster.sync_roots`: this master's files for the other masters of its cluster.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use halite_cluster::PeerId;
+use halite_cluster::limits::{ROOT_PIECE_BYTES_MAX, ROOTS_ASKED_AT_ONCE_MAX};
+use halite_cluster::roots::{Answer, Question, RootEnv, RootFile, Which};
+use halite_proto::{Map, Value};
+
+use super::Call;
+use super::cluster::{known_peers, of};
+use super::error::{Ran, RunnerError};
+use super::table::Function;
+use crate::limits::ROOTS_FAILED_SHOWN_MAX;
+use crate::shared_roots::SharedRoots;
+use crate::shared_roots::tree::{OwnFile, envs, list, stands_for_many};
+
+pub(super) const FUNCTIONS: &[Function] = &[Function::new(
+    "cluster.sync_roots",
+    "(roots='both', members=None, test=False, timeout=60)",
+    run,
+    "Gives the files of this master's `file_roots`, `pillar_roots` or both (`roots`: `file`,\n\
+     `pillar`, `both`) to the other members of the cluster, or to those of `members`.\n\
+     \n\
+     Only what a member has not, or not so, is sent. It lands in the first root that the\n\
+     member's own configuration has for the environment; nothing is removed there. Links\n\
+     and what belongs to git and its like stay. With test=True it is only told what would\n\
+     be written. timeout is how long a member may take for one answer, in seconds.\n\
+     \n\
+     For each member how many files were written, how many were the same, and which it has\n\
+     not taken; for this master how many files it has, and how many links and the like it\n\
+     has left out. The return code is 1 if a member is away or has not taken all.",
+)];
+
+/// How long it is waited before it is looked whether the runner is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The files of one environment here.
+struct Env {
+    env: RootEnv,
+    files: Vec<(OwnFile, RootFile)>,
+}
+
+/// What has become of the files of one option at one member.
+#[derive(Default)]
+struct Outcome {
+    written: usize,
+    same: usize,
+    failed: BTreeMap<String, String>,
+    failed_count: usize,
+}
+
+impl Outcome {
+    fn fail(&mut self, env: &RootEnv, path: &str, why: String) {
+        self.failed_count += 1;
+        if self.failed.len() < ROOTS_FAILED_SHOWN_MAX {
+            let name = match path {
+                "" => env.saltenv.clone(),
+                path => format!("{}: {path}", env.saltenv),
+            };
+            self.failed.insert(name, why);
+        }
+    }
+
+    fn shown(&self, is_test: bool) -> Map {
+        let mut shown = Map::from([
+            (if is_test { "differ" } else { "written" }, self.written),
+            ("same", self.same),
+        ]);
+        self.show_failed(&mut shown);
+        shown
+    }
+
+    fn show_failed(&self, shown: &mut Map) {
+        if self.failed_count == 0 {
+            return;
+        }
+        let mut failed = Map::new();
+        for (name, why) in &self.failed {
+            failed.insert(name.as_str(), why.as_str());
+        }
+        shown.insert("failed", failed);
+        shown.insert("failed_count", self.failed_count);
+    }
+}
+
+/// A member that files are given to.
+struct Taker<'a, 'c> {
+    call: &'a Call<'c>,
+    roots: &'a SharedRoots,
+    peer: &'a PeerId,
+    answer_max: Duration,
+    is_test: bool,
+}
+
+/// Why a member is given no more.
+enum Lost {
+    /// It does not answer.
+    Silent(String),
+    /// The runner is to end.
+    Stopped(RunnerError),
+}
+
+impl From<RunnerError> for Lost {
+    fn from(error: RunnerError) -> Self {
+        Self::Stopped(error)
+    }
+}
+
+fn run(call: &Call<'_>) -> Ran {
+    let cluster = of(call)?;
+    let roots = call.runners.shared_roots.as_deref();
+    let roots = roots.ok_or_else(|| failed("this master belongs to no cluster".to_owned()))?;
+    let options: &[Which] = match call.text("roots") {
+        Some("file") => &[Which::Files],
+        Some("pillar") => &[Which::Pillar],
+        Some("both") => &[Which::Files, Which::Pillar],
+        _ => return Err(failed("roots is file, pillar or both".to_owned())),
+    };
+    let peers = meant(call, known_peers(call))?;
+    let own = options.iter().map(|which| Own::read(call, *which));
+    let own: Vec<Own> = own.collect::<Result<_, _>>()?;
+    if own.iter().any(|own| own.unreadable.failed_count > 0) {
+        call.retcode.set(1);
+    }
+    let mut here = Map::new();
+    for own in &own {
+        here.insert(own.which.option(), own.shown());
+    }
+    let mut all = Map::from([(cluster.own.as_str(), here)]);
+    for peer in &peers {
+        let linked = cluster.mesh.peers().into_iter();
+        let is_there = |of: &halite_mesh::PeerStatus| of.dialled.is_some() && of.heard.is_some();
+        let said: Value = if linked.filter(is_there).any(|of| of.peer == *peer) {
+            let taker = Taker {
+                call,
+                roots,
+                peer,
+                answer_max: call.seconds("timeout", Duration::from_secs(60)),
+                is_test: call.flag("test"),
+            };
+            taker.give(&own)?
+        } else {
+            call.retcode.set(1);
+            "it is away: nothing was given".into()
+        };
+        all.insert(peer.as_str(), said);
+    }
+    Ok(all.into())
+}
+
+fn failed(why: String) -> RunnerError {
+    RunnerError::Failed(why)
+}
+
+/// The members that the call names among those that are known; all of them if it names
+/// none.
+fn meant(call: &Call<'_>, known: Vec<PeerId>) -> Result<Vec<PeerId>, RunnerError> {
+    let named = match call.arg("members") {
+        Value::Nil => return Ok(known),
+        Value::List(names) => names.iter().map(halite_proto::python::str).collect(),
+        names => {
+            let names = halite_proto::python::str(names);
+            let names = names.split(',').map(|name| name.trim().to_owned());
+            names.collect::<Vec<_>>()
+        }
+    };
+    let member = |name: &String| {
+        let mut known = known.iter();
+        let found = known.find(|peer| peer.as_str() == name);
+        found
+            .cloned()
+            .ok_or_else(|| failed(format!("there is no other member {name:?}")))
+    };
+    named.iter().map(member).collect()
+}
+
+/// The files of an option here, with their hashes.
+struct Own {
+    which: Which,
+    envs: Vec<Env>,
+    left_out: usize,
+    unreadable: Outcome,
+}
+
+impl Own {
+    /// Reads them.
+    fn read(call: &Call<'_>, which: Which) -> Result<Self, RunnerError> {
+        let mut own = Self {
+            which,
+            envs: Vec::new(),
+            left_out: 0,
+            unreadable: Outcome::default(),
+        };
+        for (env, roots) in envs(&call.runners.general, which) {
+            if roots.iter().any(|root| stands_for_many(root)) {
+                let why = "__env__ in a root stands for many environments".to_owned();
+                own.unreadable.fail(&env, "", why);
+                continue;
+            }
+            let tree = list(&roots).map_err(|error: io::Error| {
+                failed(format!("{}, {}: {error}", which.option(), env.saltenv))
+            })?;
+            own.left_out += tree.left_out;
+            let mut files = Vec::new();
+            for file in tree.files {
+                call.wait(Duration::ZERO)?;
+                match file.described() {
+                    Ok(described) => files.push((file, described)),
+                    Err(error) => {
+                        let path = file.path.as_str();
+                        own.unreadable.fail(&env, path, error.to_string());
+                    }
+                }
+            }
+            own.envs.push(Env { env, files });
+        }
+        Ok(own)
+    }
+
+    fn shown(&self) -> Map {
+        let files: usize = self.envs.iter().map(|env| env.files.len()).sum();
+        let mut shown = Map::from([("files", files), ("left_out", self.left_out)]);
+        self.unreadable.show_failed(&mut shown);
+        shown
+    }
+}
+
+impl Taker<'_, '_> {
+    fn give(&self, own: &[Own]) -> Ran {
+        let mut options = Map::new();
+        for own in own {
+            let mut outcome = Outcome::default();
+            let given = own
+                .envs
+                .iter()
+                .try_for_each(|env| self.give_env(env, &mut outcome));
+            let shown = outcome.shown(self.is_test);
+            if outcome.failed_count > 0 {
+                self.call.retcode.set(1);
+            }
+            options.insert(own.which.option(), shown);
+            match given {
+                Ok(()) => {}
+                Err(Lost::Stopped(error)) => return Err(error),
+                Err(Lost::Silent(why)) => {
+                    self.call.retcode.set(1);
+                    options.insert("stopped", why);
+                    break;
+                }
+            }
+        }
+        Ok(options.into())
+    }
+
+    fn give_env(&self, all: &Env, outcome: &mut Outcome) -> Result<(), Lost> {
+        for files in all.files.chunks(ROOTS_ASKED_AT_ONCE_MAX) {
+            let described = files.iter().map(|(_, file)| file.clone()).collect();
+            let places = match self.ask(Question::Compare(all.env.clone(), described))? {
+                Answer::Differ(places) => places,
+                Answer::Refused(why) => {
+                    outcome.fail(&all.env, "", why);
+                    return Ok(());
+                }
+                Answer::Taken => return Err(Lost::Silent("its answer makes no sense".to_owned())),
+            };
+            outcome.same += files.len().saturating_sub(places.len());
+            for (own, file) in places.into_iter().filter_map(|place| files.get(place)) {
+                if self.is_test {
+                    outcome.written += 1;
+                    continue;
+                }
+                match self.give_file(&all.env, own, file)? {
+                    Ok(()) => outcome.written += 1,
+                    Err(why) => outcome.fail(&all.env, file.path.as_str(), why),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a file; why the other one has not taken it.
+    fn give_file(
+        &self,
+        env: &RootEnv,
+        own: &OwnFile,
+        file: &RootFile,
+    ) -> Result<Result<(), String>, Lost> {
+        let (mut from, mode) = match own.open() {
+            Ok(opened) => opened,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let mut offset = 0;
+        loop {
+            let mut data = Vec::new();
+            let piece = from.by_ref().take(ROOT_PIECE_BYTES_MAX as u64);
+            // What has been put behind since is not of the file that was compared.
+            let left = file.size - offset;
+            if let Err(error) = piece.take(left).read_to_end(&mut data) {
+                return Ok(Err(error.to_string()));
+            }
+            let sent = data.len() as u64;
+            if sent == 0 && left > 0 {
+                return Ok(Err("it has become shorter meanwhile".to_owned()));
+            }
+            let question = Question::Take {
+                env: env.clone(),
+                file: file.clone(),
+                mode,
+                offset,
+                data,
+            };
+            match self.ask(question)? {
+                Answer::Taken => offset += sent,
+                Answer::Refused(why) => return Ok(Err(why)),
+                Answer::Differ(_) => {
+                    return Err(Lost::Silent("its answer makes no sense".to_owned()));
+                }
+            }
+            if offset >= file.size {
+                return Ok(Ok(()));
+            }
+        }
+    }
+
+    fn ask(&self, question: Question) -> Result<Answer, Lost> {
+        let pending = self.roots.ask(self.peer, question);
+        let until = Instant::now() + self.answer_max;
+        loop {
+            match pending.answer.recv_timeout(LOOK_EVERY) {
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Lost::Silent(
+                        "it is away: the rest was not given".to_owned(),
+                    ));
+                }
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= until => {
+                    let seconds = self.answer_max.as_secs();
+                    let why = format!("it has not answered for {seconds} s");
+                    return Err(Lost::Silent(why));
+                }
+                Err(RecvTimeoutError::Timeout) => self.call.wait(Duration::ZERO)?,
+            }
+        }
+    }
+}

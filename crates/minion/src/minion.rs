@@ -3,6 +3,7 @@
 //! It holds what jobs, links and the parts around them share, and does nothing
 //! by itself: it knows of none of those that use it.
 
+mod clusters;
 mod managed;
 mod master;
 mod meters;
@@ -27,6 +28,7 @@ use halite_transport::ipc::EventBus;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
+pub(crate) use self::clusters::Greeted;
 pub(crate) use self::managed::{
     Answer, BEACON_REQUESTS, Managed, ManagedBeacons, SCHEDULE_REQUESTS,
 };
@@ -84,6 +86,8 @@ pub struct Minion {
     pub job_ended: Notify,
     /// The proc files.
     pub proc: ProcDir,
+    /// Which clusters of masters know that it has started.
+    pub(crate) greeted: Greeted,
     /// How long requests wait.
     pub patience: Patience,
     /// `random_startup_delay`: its links wait up to so long.

@@ -32,7 +32,7 @@ use crate::link::channel::Patience;
 use crate::link::task::LinkSettings;
 use crate::minion::OwnFiles;
 use crate::minion::pace::Pace;
-use crate::minion::{CollectGrains, Minion};
+use crate::minion::{CollectGrains, Greeted, Minion};
 use crate::records::claims::Claims;
 use crate::records::gates::KeptGates;
 use crate::records::proc_files::ProcDir;
@@ -232,6 +232,7 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
         outstanding: AtomicUsize::new(0),
         job_ended: Notify::new(),
         proc,
+        greeted: Greeted::default(),
         patience: setup.patience,
         startup_delay: setup.startup_delay,
         bus,

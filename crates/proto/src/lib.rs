@@ -11,6 +11,7 @@ pub mod capabilities;
 mod chain;
 pub mod chance;
 pub mod clear;
+mod cluster_name;
 mod commits;
 pub mod envelope;
 pub mod event;
@@ -40,6 +41,7 @@ pub mod value;
 
 pub use capabilities::Capabilities;
 pub use chain::chain;
+pub use cluster_name::{add_cluster_name, cluster_name_of};
 pub use envelope::ENVELOPE_VERSION;
 pub use fields::MessageError;
 pub use ids::{Fun, IdError, Jid, MasterUri, MinionId, Nonce, SaltEnv, Tag};

@@ -55,3 +55,6 @@ impl Default for Limits {
         Self::MESSAGE
     }
 }
+
+/// Bytes of the name of a cluster (`cluster_id`), as a minion hears it.
+pub const CLUSTER_NAME_BYTES_MAX: usize = 255;

@@ -6,7 +6,10 @@ use anyhow::{Result, ensure};
 use halite_integration_tests::chaos::{Results, publish, read_cache_in};
 use halite_integration_tests::{Kind, Master, SHORT, START, until};
 
-use crate::support::Cluster;
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use crate::support::{Cluster, plain};
 
 const MINIONS: [(&str, Kind); 3] = [
     ("web1", Kind::Ours),
@@ -80,4 +83,89 @@ fn minions_with_a_list_of_all_masters_run_a_command_once_and_are_accepted_once()
         minion.daemon().check_runs()?;
     }
     Ok(())
+}
+
+/// What every master is told without a cluster, a cluster is told once: its masters tell
+/// each other, and each would react.
+#[test]
+fn masters_of_a_list_react_once_to_an_event_of_a_minion() -> Result<()> {
+    let mut cluster = Cluster::lay(2, plain)?;
+    let seen = cluster.fleet.path().join("seen");
+    for master in &cluster.masters {
+        let states = master.dir().join("reactor");
+        fs::create_dir_all(&states)?;
+        let text = format!(
+            "note:\n  local.cmd.run:\n    - tgt: web1\n    - arg:\n      - echo {{{{ tag }}}} >> {}\n",
+            seen.display()
+        );
+        fs::write(states.join("note.sls"), text)?;
+        let note = states.join("note.sls");
+        let reactor = json!({
+            "reactor": [{"noted/*": [note]}, {"salt/minion/web1/start": [note]}],
+        });
+        fs::write(
+            master.dir().join("master.d/reactor.conf"),
+            reactor.to_string(),
+        )?;
+    }
+    cluster.start()?;
+    let minion = cluster.fleet.minion("web1", Kind::Ours);
+    let minion = minion
+        .of(&cluster.masters[0])
+        .of(&cluster.masters[1])
+        .set("master_alive_interval", 1)
+        .set(
+            "schedule",
+            json!({
+                "once": {"function": "event.send", "args": ["noted/scheduled"],
+                    "run_on_start": true, "minutes": 60},
+                "tick": {"function": "event.send", "args": ["noted/tick"], "seconds": 2},
+            }),
+        )
+        .start()?;
+    for master in &cluster.masters {
+        until("web1 to answer", START, || {
+            let said = master.salt(&["-t", "1", "web1", "test.ping", "--out=txt"])?;
+            Ok(said.stdout.contains("web1: True").then_some(()))
+        })?;
+    }
+    let lines = || -> Vec<String> {
+        let text = fs::read_to_string(&seen).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    };
+    let count = |tag: &str| lines().iter().filter(|line| *line == tag).count();
+    cluster.masters[0]
+        .salt(&["web1", "event.send", "noted/by-a-job"])?
+        .ok()?;
+    minion.called(&["event.send", "noted/by-a-call"])?;
+    let tags = [
+        "salt/minion/web1/start",
+        "noted/scheduled",
+        "noted/by-a-job",
+        "noted/by-a-call",
+    ];
+    for tag in tags {
+        until(&format!("a reaction to {tag}"), START, || {
+            Ok((count(tag) > 0).then_some(()))
+        })?;
+    }
+    // What comes by way of the other master would have come by now: it is told later.
+    cluster.masters[1]
+        .salt(&["web1", "event.send", "noted/last"])?
+        .ok()?;
+    until("the last reaction", START, || {
+        Ok((count("noted/last") > 0).then_some(()))
+    })?;
+    for tag in tags.iter().chain(&["noted/last"]) {
+        ensure!(count(tag) == 1, "{tag}: {:?}", lines());
+    }
+
+    // The one that is asked first may hang: the other one is told.
+    cluster.masters[0].daemon().signal(Signal::SIGSTOP)?;
+    let before = count("noted/tick");
+    let told = until("reactions of the other", START, || {
+        Ok((count("noted/tick") >= before + 3).then_some(()))
+    });
+    cluster.masters[0].daemon().signal(Signal::SIGCONT)?;
+    told
 }

@@ -23,6 +23,7 @@ impl Master {
             publisher: &self.publishing.publisher,
             jobs: &self.jobs,
             files: &self.files,
+            cluster: self.cluster.as_deref(),
         }
     }
 

@@ -13,12 +13,13 @@ use halite_proto::auth::{
 };
 use halite_proto::clear::AuthBadId;
 use halite_proto::publisher::{PublishedBefore, add_keeps_no_jobs};
-use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, key_changes};
+use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, add_cluster_name, key_changes};
 use halite_transport::fleet::Origin;
 use thiserror::Error;
 
 use self::key_text::is_plain_pem;
 use crate::clock::now_s;
+use crate::cluster::Cluster;
 use crate::core::auth::{Act, Filing, KnownKey, Verdict};
 use crate::core::sign_pace::sign_every;
 use crate::error::chain;
@@ -62,6 +63,7 @@ pub(crate) struct SignIns<'a> {
     pub(super) publisher: &'a Publisher,
     pub(super) jobs: &'a Jobs,
     pub(super) files: &'a Files,
+    pub(super) cluster: Option<&'a Cluster>,
 }
 
 impl SignIns<'_> {
@@ -205,6 +207,9 @@ impl<'a> SignIn<'a> {
         let mut extra = capabilities.to_reply(keys.sessions.number_sign_in(), every);
         self.parts.jobs.publisher.add_to(&mut extra);
         before.add_to(&mut extra);
+        if let Some(cluster) = self.parts.cluster {
+            add_cluster_name(&mut extra, &cluster.settings.id);
+        }
         if !self.parts.jobs.missed.is_on() {
             add_keeps_no_jobs(&mut extra);
         }

@@ -52,13 +52,14 @@ impl Outbox {
         })
     }
 
-    /// Gives events to each master that is connected; while none is, they wait
-    /// for the first.
+    /// Gives events to each master that is connected, and to a cluster of them once;
+    /// while none is, they wait for the first.
     pub(super) fn put(&self, events: &[Value]) {
         if self.minion.masters.is_empty() {
             return;
         }
-        let there = self.ready();
+        let there = self.minion.one_of_each_cluster(self.ready());
+        let there: BTreeSet<usize> = there.collect();
         {
             let mut waiting = self.waiting();
             if there.is_empty() && !waiting.has_untold() {

@@ -4,6 +4,7 @@
 
 pub mod backoff;
 pub mod beacons;
+pub mod cluster_mark;
 pub mod conductor;
 pub mod jobs;
 pub mod link;

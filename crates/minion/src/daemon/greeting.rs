@@ -25,6 +25,9 @@ pub(crate) async fn greet(minion: Arc<Minion>, master: usize, first: bool) {
     }
     // A pillar that cannot be had is reported where it is asked for.
     let _ = pillar::refresh(&minion, master, false).await;
+    if !minion.greeted.is_news(&minion, master) {
+        return;
+    }
     debug!(
         master = greeted.name,
         first, "saying that the minion has started"
@@ -46,6 +49,7 @@ pub(crate) async fn greet(minion: Arc<Minion>, master: usize, first: bool) {
         }
         if let Err(error) = greeted.channel.request(load, minion.patience).await {
             debug!(tag, "the start event was not taken: {}", chain(&error));
+            minion.greeted.forget(master);
         }
     }
 }

@@ -50,8 +50,8 @@ pub(crate) enum Returns {
     Nobody,
     /// This master; another, if it stays away.
     To(usize),
-    /// Every master that is there when the job ends, each once; the first to
-    /// come, if none is. Under this id.
+    /// Every master that is there when the job ends, each once, and a cluster of them
+    /// once; the first to come, if none is. Under this id.
     ToAll(ReturnJid),
 }
 
@@ -154,10 +154,9 @@ impl Executor {
                 Returns::To(master) => vec![courier.accept(master, result)],
                 Returns::ToAll(_) => {
                     let masters = minion.masters.iter().enumerate();
-                    let there: Vec<usize> = masters
-                        .filter(|(_, master)| master.is_ready())
-                        .map(|(at, _)| at)
-                        .collect();
+                    let there = masters.filter(|(_, master)| master.is_ready());
+                    let there = minion.one_of_each_cluster(there.map(|(at, _)| at));
+                    let there: Vec<usize> = there.collect();
                     match there.as_slice() {
                         [] if minion.masters.is_empty() => Vec::new(),
                         [] => vec![courier.accept(0, result)],

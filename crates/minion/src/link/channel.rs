@@ -19,6 +19,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::signing_in::ping;
 use super::task::LinkInput;
+use crate::core::cluster_mark::ClusterMark;
 use crate::core::private_reply::{self, PrivateReplyError};
 use crate::core::sign_in::{Credentials, Identity};
 
@@ -125,6 +126,12 @@ impl Channel {
     pub fn publisher(&self) -> Option<PublisherId> {
         let session = self.session.borrow();
         PublisherId::of(&session.as_ref()?.credentials.extra)
+    }
+
+    /// Which masters this one is a cluster with, if it says so.
+    pub fn cluster(&self) -> Option<ClusterMark> {
+        let session = self.session.borrow();
+        ClusterMark::of(&session.as_ref()?.credentials)
     }
 
     /// Whether the link is signed in now.

@@ -1,0 +1,23 @@
+//! By what masters are known that are one cluster.
+
+use halite_proto::cluster_name_of;
+
+use super::sign_in::Credentials;
+
+/// What masters of one cluster have in common and no others: the name, and the key that
+/// they have signed in with. A name alone proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterMark {
+    name: String,
+    key: String,
+}
+
+impl ClusterMark {
+    /// That of a master, if it says that it belongs to a cluster.
+    pub fn of(credentials: &Credentials) -> Option<Self> {
+        Some(Self {
+            name: cluster_name_of(&credentials.extra)?.to_owned(),
+            key: credentials.master_pem.trim().to_owned(),
+        })
+    }
+}

@@ -1,11 +1,13 @@
 //! Masters that go and come back.
 
+use std::fs;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use halite_integration_tests::{Kind, START};
+use halite_integration_tests::{Kind, START, until};
+use serde_json::Value;
 
-use crate::support::BalancedCluster;
+use crate::support::{BalancedCluster, Cluster, plain};
 
 const MINIONS: [(&str, Kind); 4] = [
     ("web1", Kind::Ours),
@@ -61,5 +63,63 @@ fn a_rolling_restart_loses_no_minion() -> Result<()> {
     for minion in &mut balanced.minions {
         minion.daemon().check_runs()?;
     }
+    Ok(())
+}
+
+/// As Salt's tutorial removes one: its file goes from `peers/`, it is stopped, and the
+/// others are restarted without it in their lists.
+#[test]
+fn a_master_is_removed_as_the_tutorial_does_it() -> Result<()> {
+    let mut cluster = Cluster::lay(3, plain)?;
+    cluster.start()?;
+    let ip = |cluster: &Cluster, n: usize| cluster.masters[n].address().ip().to_string();
+    let removed = ip(&cluster, 2);
+    let members = |cluster: &Cluster| -> Result<Value> {
+        let tools = cluster.masters[0].tools(Kind::Ours);
+        let shown = tools.runner(&["cluster.members", "--out=json"])?.ok()?;
+        let shown: Value = serde_json::from_str(&shown.stdout)?;
+        Ok(shown["members"].clone())
+    };
+    let is_linked = |cluster: &Cluster, ip: &str| -> Result<bool> {
+        Ok(members(cluster)?[ip]["connected"] == true)
+    };
+    let second = ip(&cluster, 1);
+    until("all to be connected", START, || {
+        let both = is_linked(&cluster, &removed)? && is_linked(&cluster, &second)?;
+        Ok(both.then_some(()))
+    })?;
+    let minion = cluster.fleet.minion("web1", Kind::Ours);
+    let mut minion = minion.of(&cluster.masters[1]).start()?;
+    // It still runs: it is cut off all the same.
+    let file = cluster.shared().join(format!("pki/peers/{removed}.pub"));
+    fs::remove_file(&file)?;
+    until("it to be cut off", START, || {
+        Ok((!is_linked(&cluster, &removed)?).then_some(()))
+    })?;
+    ensure!(cluster.masters[2].stop()? == 0, "it did not end well");
+    for n in [0, 1] {
+        let config = cluster.masters[n].dir().join("master.d/cluster.conf");
+        let text = fs::read_to_string(&config)?;
+        fs::write(&config, text.replace(&format!("  - {removed}\n"), ""))?;
+        cluster.masters[n].stop()?;
+        cluster.masters[n].start()?;
+    }
+    until("the two to be connected", START, || {
+        Ok(is_linked(&cluster, &second)?.then_some(()))
+    })?;
+    let left = members(&cluster)?;
+    ensure!(left.get(&removed).is_none(), "{left}");
+    for n in [0, 1] {
+        until("web1 to answer", START, || {
+            let said = cluster.masters[n].salt(&["-t", "1", "web1", "test.ping", "--out=txt"])?;
+            Ok(said.stdout.contains("web1: True").then_some(()))
+        })?;
+    }
+    // Nobody is missed: what is done once is done.
+    let status = cluster.masters[0].tools(Kind::Ours);
+    let status = status.runner(&["cluster.status", "--out=json"])?.ok()?;
+    let status: Value = serde_json::from_str(&status.stdout)?;
+    ensure!(status["half"] == false && status["first"] != "", "{status}");
+    minion.stop()?;
     Ok(())
 }

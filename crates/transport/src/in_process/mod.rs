@@ -9,6 +9,7 @@ mod publications;
 mod requests;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +20,13 @@ use crate::{BindError, Endpoint};
 
 /// How often somebody who wants to connect looks for the port.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
+/// A port that nobody has had: who still looks for one that is closed must not find
+/// another.
+fn free_port() -> u16 {
+    static LAST: AtomicU16 = AtomicU16::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
 
 /// The bound ports of one role.
 struct Table<T>(Mutex<Option<HashMap<Endpoint, T>>>);
@@ -42,10 +50,7 @@ impl<T: Clone> Table<T> {
         let mut bound = Vec::new();
         for endpoint in endpoints {
             let endpoint = match endpoint {
-                Endpoint::Tcp { host, port: 0 } => (1..)
-                    .map(|port| Endpoint::tcp(host, port))
-                    .find(|endpoint| !table.contains_key(endpoint))
-                    .unwrap(),
+                Endpoint::Tcp { host, port: 0 } => Endpoint::tcp(host, free_port()),
                 other => other.clone(),
             };
             table.insert(endpoint.clone(), port.clone());

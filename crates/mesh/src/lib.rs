@@ -41,6 +41,7 @@ mod wire;
 pub use accept::Listener;
 pub use error::MeshError;
 pub use join::{Conversation, JoinLink, Joins, Turn, converse};
+pub use log::RELEASED;
 pub use mesh::Mesh;
 pub use nats::{BusCredentials, BusOptions, BusServer, BusStatus, Register};
 pub use peer::{Incarnation, PeerAddress, PeerId, Way};

@@ -23,6 +23,9 @@ pub(crate) struct Told {
     pub(crate) message: Arc<[u8]>,
 }
 
+/// What stands in place of a message that was released: nothing, in MessagePack.
+pub const RELEASED: [u8; 1] = [0xc0];
+
 /// The bounds of a log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
@@ -64,6 +67,18 @@ impl Log {
         self.messages.push_back(told);
         self.forget(now);
         self.last
+    }
+
+    /// Keeps a message no more, but for its number; who asks for it again gets
+    /// [`RELEASED`].
+    pub(crate) fn release(&mut self, number: u64) {
+        let first = self.messages.front().map_or(0, |told| told.number);
+        let at = number.checked_sub(first);
+        let at = at.and_then(|at| usize::try_from(at).ok());
+        if let Some(told) = at.and_then(|at| self.messages.get_mut(at)) {
+            self.bytes = self.bytes - told.message.len() + RELEASED.len();
+            told.message = RELEASED.into();
+        }
     }
 
     /// Forgets what is too old or too much; the last message always stays.
@@ -180,6 +195,24 @@ mod tests {
         assert_eq!(log.behind(3, now), (1, Some(second)));
         assert_eq!(log.behind(4, now), (0, None));
         assert_eq!(log.behind(9, now), (0, None));
+    }
+
+    #[test]
+    fn what_is_released_leaves_its_number() {
+        let now = Instant::now();
+        let mut log = log(1000, 3);
+        for n in 1..=4u8 {
+            log.tell(now, None, [n; 100].into());
+        }
+        assert_eq!(log.depth(), (3, 300));
+        // The first is forgotten already, and there is no ninth.
+        for number in [1, 3, 3, 9] {
+            log.release(number);
+        }
+        assert_eq!(log.depth(), (3, 201));
+        let (told, is_gap) = log.after(1, 9, 999);
+        assert_eq!((numbers(&told), is_gap), (vec![2, 3, 4], false));
+        assert_eq!(*told[1].message, RELEASED);
     }
 
     #[test]

@@ -71,6 +71,13 @@ impl Mesh {
         self.0.tell(Some(peer.clone()), message)
     }
 
+    /// Keeps the message of this number no more for peers that are away: whom it was
+    /// for has it, or is not to have it. A peer that asks for it again gets a message
+    /// that is nil in MessagePack.
+    pub fn release(&self, number: u64) {
+        self.0.release(number);
+    }
+
     /// Waits until every peer that is linked has handled the message of this
     /// number, at most so long. Whether one has at all.
     pub async fn acknowledged(&self, number: u64, wait_max: Duration) -> bool {

@@ -192,6 +192,11 @@ impl Shared {
         Some(number)
     }
 
+    /// See [`Mesh::release`](crate::Mesh::release).
+    pub(crate) fn release(&self, number: u64) {
+        self.log().release(number);
+    }
+
     /// The number of the last message, as it changes.
     pub(crate) fn last(&self) -> watch::Receiver<u64> {
         self.last.subscribe()

@@ -231,11 +231,9 @@ impl Cluster {
         self.mesh.tell(&self.encode(message)?)
     }
 
-    /// Tells one peer.
-    pub(crate) fn tell_one(&self, peer: &PeerId, message: &Message) {
-        if let Some(bytes) = self.encode(message) {
-            self.mesh.tell_one(peer, &bytes);
-        }
+    /// Tells one peer; the number of the message, if it can be told.
+    pub(crate) fn tell_one(&self, peer: &PeerId, message: &Message) -> Option<u64> {
+        self.mesh.tell_one(peer, &self.encode(message)?)
     }
 
     /// Waits until the peers that are linked have handled a message, at most so

@@ -11,7 +11,7 @@ mod tap;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use halite_mesh::{Incarnation, PeerId, Receiver};
+use halite_mesh::{Incarnation, PeerId, RELEASED, Receiver};
 use halite_proto::event::Event;
 use halite_proto::{Jid, Map, MinionId, Value};
 use tokio::sync::Notify;
@@ -170,6 +170,9 @@ impl Receiver for PeerReceiver {
     }
 
     fn told(&self, peer: &PeerId, age: Duration, message: &[u8]) {
+        if *message == RELEASED {
+            return;
+        }
         let Some(message) = Message::decode(message) else {
             return tracing::warn!(%peer, "the peer tells something that is not understood");
         };

@@ -59,6 +59,8 @@ struct Giver {
 pub(crate) struct Pending<'a> {
     roots: &'a SharedRoots,
     number: u64,
+    /// That of what the peer was told.
+    told: Option<u64>,
     /// Has the answer; closed without one when the peer is away.
     pub(crate) answer: Receiver<Answer>,
 }
@@ -66,6 +68,10 @@ pub(crate) struct Pending<'a> {
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         self.roots.waiting().remove(&self.number);
+        if let Some(told) = self.told {
+            // Pieces of files are not to take the place of what others have missed.
+            self.roots.cluster.mesh.release(told);
+        }
     }
 }
 
@@ -87,17 +93,18 @@ impl SharedRoots {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = sync_channel(1);
         self.waiting().insert(number, (peer.clone(), sender));
-        self.send(peer, &Message::Asks(number, question));
+        let told = self.send(peer, &Message::Asks(number, question));
         Pending {
             roots: self,
             number,
+            told,
             answer,
         }
     }
 
-    fn send(&self, peer: &PeerId, message: &Message) {
+    fn send(&self, peer: &PeerId, message: &Message) -> Option<u64> {
         let message = ToPeers::Channel(CHANNEL.to_owned(), message.to_value());
-        self.cluster.tell_one(peer, &message);
+        self.cluster.tell_one(peer, &message)
     }
 
     /// Whether the question of a peer is new and the only one; the file so far.
@@ -137,7 +144,7 @@ impl SharedRoots {
                 data,
             } => {
                 let begun = match offset {
-                    0 => self.begin_file(env, whole, mode),
+                    0 => self.begin_file(peer, env, whole, mode),
                     _ => file
                         .filter(|file| file.is_at(&env, &whole, offset))
                         .ok_or_else(|| "the pieces before this one are not here".to_owned()),
@@ -164,10 +171,16 @@ impl SharedRoots {
         Answer::Differ(files.iter().enumerate().filter_map(differs).collect())
     }
 
-    fn begin_file(&self, env: RootEnv, file: RootFile, mode: u32) -> Result<Incoming, String> {
+    fn begin_file(
+        &self,
+        peer: &PeerId,
+        env: RootEnv,
+        file: RootFile,
+        mode: u32,
+    ) -> Result<Incoming, String> {
         let root = first_root(&self.general, &env);
         let root = root.ok_or_else(|| format!("there is no {} for it", env.which.option()))?;
-        let staged = self.cluster.own_file("roots-incoming");
+        let staged = self.cluster.own_file(&format!("roots-of-{peer}"));
         Incoming::begin(&staged, (env, root), file, mode)
     }
 

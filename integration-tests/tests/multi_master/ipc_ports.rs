@@ -44,7 +44,8 @@ fn programs_find_the_bus_on_its_ports() -> Result<()> {
             listeners.push(listener);
         }
         until("both to be heard", SHORT, || {
-            hand_in(pull, &tag)?;
+            // Whose program it was nobody can tell once it has closed its connection.
+            let _open = hand_in(pull, &tag)?;
             let heard = listeners.iter_mut().all(|listener| hears(listener, &tag));
             Ok(heard.then_some(()))
         })?;
@@ -52,15 +53,15 @@ fn programs_find_the_bus_on_its_ports() -> Result<()> {
     Ok(())
 }
 
-/// Hands an event in, as Salt's programs do.
-fn hand_in(pull: u16, tag: &str) -> Result<()> {
+/// Hands an event in, as Salt's programs do; the connection.
+fn hand_in(pull: u16, tag: &str) -> Result<TcpStream> {
     let event = [format!("{tag}\n\n").into_bytes(), Item::map([]).pack()].concat();
     let body = Item::Bytes(event);
     let framed = Item::map([("head", Item::map([])), ("body", body)]).pack();
     let length = u32::try_from(framed.len())?.to_be_bytes();
     let mut stream = TcpStream::connect(("127.0.0.1", pull))?;
     stream.write_all(&[length.as_slice(), &framed].concat())?;
-    Ok(())
+    Ok(stream)
 }
 
 /// Whether an event with this tag has come within a moment.

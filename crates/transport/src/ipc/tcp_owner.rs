@@ -13,14 +13,23 @@ use nix::unistd::geteuid;
 
 const ROOT: u32 = 0;
 
+/// How often the kernel's list is read: while others connect and close, it may leave a
+/// connection out that is there.
+const LOOKS: usize = 3;
+
 /// Whether the program at `peer`, connected to `ours`, is root's or of this
 /// process' user.
 pub(super) fn is_ours(peer: SocketAddr, ours: SocketAddr) -> bool {
+    (0..LOOKS)
+        .find_map(|_| owner_of(peer, ours))
+        .is_some_and(|owner| owner == ROOT || owner == geteuid().as_raw())
+}
+
+fn owner_of(peer: SocketAddr, ours: SocketAddr) -> Option<u32> {
     ["/proc/net/tcp", "/proc/net/tcp6"]
         .into_iter()
         .filter_map(|table| fs::read_to_string(table).ok())
         .find_map(|table| owner_in(&table, peer, ours))
-        .is_some_and(|owner| owner == ROOT || owner == geteuid().as_raw())
 }
 
 /// The user of the open socket at `peer` that is connected to `ours`.

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use halite_integration_tests::{Kind, Minion, START, until};
 use serde_json::Value;
 
-use crate::isolated::IsolatedCluster;
+use crate::isolated_cluster::IsolatedCluster;
 
 /// Two masters on a bus, each with a minion.
 struct OnBus {

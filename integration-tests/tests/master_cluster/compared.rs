@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use halite_integration_tests::{Kind, START, until};
 use serde_json::Value;
 
-use crate::isolated::IsolatedCluster;
+use crate::isolated_cluster::IsolatedCluster;
 
 #[test]
 fn members_are_compared_by_what_makes_them_a_cluster() -> Result<()> {

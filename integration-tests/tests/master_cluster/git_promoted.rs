@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use halite_integration_tests::{Kind, Output, START, until};
 use serde_json::{Value, json};
 
-use crate::isolated::IsolatedCluster;
+use crate::isolated_cluster::IsolatedCluster;
 
 const MASTERS: usize = 3;
 

@@ -11,7 +11,7 @@ use halite_integration_tests::{Event, Kind, MasterPlan, SHORT, START, until};
 use halite_test_services::{Postgres, Redis, Server, Wanted};
 use serde_json::{Value, json};
 
-use crate::isolated::{IsolatedCluster, SharedStore};
+use crate::isolated_cluster::{IsolatedCluster, SharedStore};
 
 const TICK: &str = "__schedule_return";
 

@@ -16,6 +16,7 @@ mod git_promoted;
 mod history;
 mod hot_list;
 mod isolated;
+mod isolated_cluster;
 mod lease;
 mod members;
 mod minion_data;

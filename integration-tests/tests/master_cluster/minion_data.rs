@@ -8,7 +8,7 @@ use halite_integration_tests::{Kind, Master, START, until};
 
 use serde_json::Value;
 
-use crate::isolated::IsolatedCluster;
+use crate::isolated_cluster::IsolatedCluster;
 
 #[test]
 fn all_masters_target_by_what_one_has_learnt() -> Result<()> {

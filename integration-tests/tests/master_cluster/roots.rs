@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use halite_integration_tests::{Kind, START, until};
 use serde_json::{Value, json};
 
-use crate::isolated::IsolatedCluster;
+use crate::isolated_cluster::IsolatedCluster;
 
 /// More than one piece, and not a whole number of them.
 const LARGE_BYTES: usize = 1_500_001;

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use halite_integration_tests::{Kind, START, until};
 use serde_json::Value;
 
-use crate::isolated::IsolatedCluster;
+use crate::isolated_cluster::IsolatedCluster;
 
 #[test]
 fn what_a_runner_returned_at_one_master_is_found_at_all() -> Result<()> {

@@ -8,10 +8,12 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use halite_call::Bound;
+use halite_cluster::roots::Which;
 use halite_crypto::files::read_limited;
 use halite_proto::{Map, Value};
 
 use super::{Done, Function, Wheel, WheelError, function, text};
+use crate::shared_roots::tree::envs;
 
 const PATH: &str = "(path, saltenv='base')";
 const ENV: &str = "(saltenv='base')";
@@ -68,31 +70,10 @@ const ENTRIES_MAX: usize = 200_000;
 /// Directories within one another.
 const DEPTH_MAX: usize = 64;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
-    Files,
-    Pillar,
-}
-
-impl Which {
-    fn option(self) -> &'static str {
-        match self {
-            Self::Files => "file_roots",
-            Self::Pillar => "pillar_roots",
-        }
-    }
-}
-
 /// The roots of an environment; none where there is no such environment.
 fn roots(wheel: &Wheel, which: Which, saltenv: &str) -> Option<Vec<PathBuf>> {
-    let envs = wheel
-        .general
-        .opts
-        .get(which.option())
-        .and_then(Value::as_map)?;
-    let dirs = envs.get(saltenv)?.as_list()?;
-    let dirs = dirs.iter().filter_map(Value::as_str);
-    Some(dirs.map(PathBuf::from).collect())
+    let mut envs = envs(&wheel.general, which).into_iter();
+    envs.find_map(|(env, roots)| (env.saltenv == saltenv).then_some(roots))
 }
 
 fn env(bound: &Bound) -> String {
@@ -183,21 +164,15 @@ fn list_env(wheel: &Wheel, which: Which, bound: &Bound) -> Done {
 fn list_roots(wheel: &Wheel, which: Which) -> Done {
     let mut left = ENTRIES_MAX;
     let mut found = Map::new();
-    let envs = wheel
-        .general
-        .opts
-        .get(which.option())
-        .and_then(Value::as_map);
-    for (name, _) in envs.into_iter().flatten() {
-        let Some(name) = name.as_str() else { continue };
+    for (env, roots) in envs(&wheel.general, which) {
         let mut trees = Vec::new();
-        for root in roots(wheel, which, name).unwrap_or_default() {
+        for root in roots {
             if root.is_dir() {
                 let path = root.display().to_string();
                 trees.push(Map::from([(path.as_str(), tree(&root, 0, &mut left)?)]).into());
             }
         }
-        found.insert(name, Value::List(trees));
+        found.insert(env.saltenv.as_str(), Value::List(trees));
     }
     Ok(found.into())
 }

@@ -202,7 +202,7 @@ fn links(on: &mut Instruments, mesh: &Mesh) {
         (
             "halite.mesh.linked",
             "Whether a master of the cluster is connected, both ways",
-            |peer| f64::from(u8::from(peer.dialled.is_some() && peer.heard.is_some())),
+            |peer| f64::from(u8::from(peer.is_connected())),
         ),
         (
             "halite.mesh.waiting",

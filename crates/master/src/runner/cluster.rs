@@ -137,8 +137,11 @@ fn host_of(id: &PeerId, address: &str) -> String {
 
 fn shown(peer: &PeerStatus) -> Value {
     let address = peer.dialled.as_ref().map(ToString::to_string);
-    let is_connected = peer.dialled.is_some() && peer.heard.is_some();
-    member(&address.unwrap_or_default(), is_connected, peer.behind)
+    member(
+        &address.unwrap_or_default(),
+        peer.is_connected(),
+        peer.behind,
+    )
 }
 
 fn member(address: &str, is_connected: bool, behind: u64) -> Value {
@@ -161,13 +164,12 @@ fn status(call: &Call<'_>) -> Ran {
         let peers = peers.iter().filter(|peer| is_wanted(peer));
         Value::List(peers.map(|peer| peer.peer.as_str().into()).collect())
     };
-    let is_connected = |peer: &PeerStatus| peer.dialled.is_some() && peer.heard.is_some();
-    let is_away = |peer: &PeerStatus| peer.dialled.is_none() || peer.heard.is_none();
+    let is_away = |peer: &PeerStatus| !peer.is_connected();
     let mut status = Map::from([
         ("cluster_id", Value::from(cluster.settings.id.as_str())),
         ("node_id", cluster.own.as_str().into()),
         ("isolated", cluster.settings.isolated.into()),
-        ("connected", names(is_connected)),
+        ("connected", names(PeerStatus::is_connected)),
         ("away", names(is_away)),
         ("runs_schedule", cluster.leads().into()),
         ("first", cluster.first().into()),

@@ -132,9 +132,8 @@ fn run(call: &Call<'_>) -> Ran {
     }
     let mut all = Map::from([(cluster.own.as_str(), here)]);
     for peer in &peers {
-        let linked = cluster.mesh.peers().into_iter();
-        let is_there = |of: &halite_mesh::PeerStatus| of.dialled.is_some() && of.heard.is_some();
-        let said: Value = if linked.filter(is_there).any(|of| of.peer == *peer) {
+        let mut members = cluster.mesh.peers().into_iter();
+        let said: Value = if members.any(|of| of.peer == *peer && of.is_connected()) {
             let taker = Taker {
                 call,
                 roots,

@@ -20,6 +20,13 @@ pub struct PeerStatus {
     pub kept: (usize, Option<Duration>),
 }
 
+impl PeerStatus {
+    /// Whether there are links both ways.
+    pub fn is_connected(&self) -> bool {
+        self.dialled.is_some() && self.heard.is_some()
+    }
+}
+
 /// What is kept to be told again, and what could not be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogStatus {

@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
-use crate::kind::{Kind, Programs};
-use crate::master::MasterPlan;
-use crate::minion::MinionPlan;
+use crate::kind::Programs;
 use crate::process::end_fleet;
 
 /// A path of a unix socket takes at most 107 bytes; this leaves room for the
@@ -92,16 +90,6 @@ impl Fleet {
     /// Where the programs are.
     pub fn programs(&self) -> &Programs {
         &self.programs
-    }
-
-    /// Plans a master; its files go to the directory `name`.
-    pub fn master(&self, name: &str, kind: Kind) -> MasterPlan<'_> {
-        MasterPlan::new(self, name, kind)
-    }
-
-    /// Plans a minion with the id `id`, in the directory of that name.
-    pub fn minion(&self, id: &str, kind: Kind) -> MinionPlan<'_> {
-        MinionPlan::new(self, id, kind)
     }
 
     /// Leaves the directory in place at the end.

@@ -30,8 +30,15 @@ pub struct MinionPlan<'fleet> {
     env: Vec<(String, String)>,
 }
 
+impl Fleet {
+    /// Plans a minion with the id `id`, in the directory of that name.
+    pub fn minion(&self, id: &str, kind: Kind) -> MinionPlan<'_> {
+        MinionPlan::new(self, id, kind)
+    }
+}
+
 impl<'fleet> MinionPlan<'fleet> {
-    pub(crate) fn new(fleet: &'fleet Fleet, id: &str, kind: Kind) -> Self {
+    fn new(fleet: &'fleet Fleet, id: &str, kind: Kind) -> Self {
         Self {
             fleet,
             id: id.to_owned(),

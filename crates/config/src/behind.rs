@@ -6,11 +6,10 @@
 
 use halite_proto::{Map, Value};
 use halite_yaml::{Node, NodeKind};
-use thiserror::Error;
 
-use crate::error::{ConfigError, Warning};
+use crate::entry::Entry;
+use crate::error::{BehindError, ConfigError, Warning};
 use crate::files::node_of;
-use crate::raw::Entry;
 
 const SCHEME: &str = "sdb://";
 
@@ -21,17 +20,6 @@ const AS_WRITTEN: &str = "grains";
 /// Reads what is behind an address, with the other options of the files. An
 /// address that names no profile is what is behind it.
 pub type ReadBehind = fn(&Map, &str) -> Result<Value, BehindError>;
-
-/// Why nothing was read.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum BehindError {
-    /// Whoever should know has failed. What it said may have a secret in it.
-    #[error("cannot be read; the driver of its profile has failed")]
-    Failed,
-    /// It has taken too long.
-    #[error("has not been told within {0} s; the driver of its profile hangs")]
-    Late(u64),
-}
 
 /// Whether a value is an address, or has one in it.
 pub(crate) fn has_address(node: &Node) -> bool {

@@ -7,9 +7,10 @@ use halite_proto::{MinionId, NewIds};
 use halite_target::{Reading, Target, glob};
 use halite_yaml::{Node, NodeKind};
 
+use crate::entry::Source;
 use crate::error::Warning;
 use crate::files::expand;
-use crate::raw::{Raw, Source};
+use crate::raw::Raw;
 use crate::{MasterConfig, MinionConfig};
 
 /// Options whose directories are environments'.

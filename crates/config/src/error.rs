@@ -78,7 +78,7 @@ pub enum ConfigError {
         /// The address.
         address: String,
         /// Why not.
-        source: crate::BehindError,
+        source: BehindError,
     },
     /// Files include each other too deeply.
     #[error("{}: includes are nested more than {max} deep", path.display())]
@@ -94,6 +94,17 @@ pub enum ConfigError {
         /// What was tried.
         why: String,
     },
+}
+
+/// Why nothing was read behind an address of `sdb`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BehindError {
+    /// Whoever should know has failed. What it said may have a secret in it.
+    #[error("cannot be read; the driver of its profile has failed")]
+    Failed,
+    /// It has taken too long.
+    #[error("has not been told within {0} s; the driver of its profile hangs")]
+    Late(u64),
 }
 
 impl ConfigError {

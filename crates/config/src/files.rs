@@ -13,8 +13,8 @@ use halite_target::glob;
 use halite_yaml::place::Span;
 use halite_yaml::{Node, NodeKind};
 
+use crate::entry::{Entry, Source};
 use crate::error::{ConfigError, Warning};
-use crate::raw::{Entry, Source};
 use crate::setting::{OneOrMany, Setting};
 
 /// How deep includes may be nested.

@@ -10,6 +10,7 @@ mod behind;
 mod cluster_bus;
 mod doubts;
 mod elsewhere;
+mod entry;
 mod error;
 mod exposed;
 mod file_backends;
@@ -21,6 +22,7 @@ mod logging;
 mod master;
 mod minion;
 mod minion_id;
+mod names;
 mod options;
 #[cfg(test)]
 mod options_page;
@@ -34,9 +36,9 @@ mod setting;
 mod suggest;
 
 pub use address::{AddressError, MasterAddress};
-pub use behind::{BehindError, ReadBehind};
+pub use behind::ReadBehind;
 pub use cluster_bus::{ClusterBus, ClusterBusError};
-pub use error::{ConfigError, Warning};
+pub use error::{BehindError, ConfigError, Warning};
 pub use file_backends::FILE_BACKENDS;
 pub use halite_yaml::place::SourceLocation;
 pub use host_names::HostNames;

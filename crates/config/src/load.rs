@@ -9,6 +9,7 @@ use crate::error::{ConfigError, Faults, Warning};
 use crate::files::Reader;
 use crate::host_names::HostNames;
 use crate::known::Side;
+use crate::names;
 use crate::raw::Raw;
 use crate::refused;
 use crate::{MasterConfig, MinionConfig};
@@ -172,7 +173,12 @@ fn read_master(options: &LoadOptions) -> Result<Draft<MasterConfig>, ConfigError
         }
     }
     let raw = Raw::new(Side::Master, entries);
-    raw.check_names(MasterConfig::HONOURED, &mut warnings);
+    names::check(
+        Side::Master,
+        raw.entries(),
+        MasterConfig::HONOURED,
+        &mut warnings,
+    );
     let mut faults = Faults::default();
     raw.check_shapes(&mut faults);
     let mut config = MasterConfig::read(conf_file, raw, &mut faults);
@@ -254,7 +260,12 @@ pub fn draft_minion(options: &LoadOptions) -> Result<Draft<MinionConfig>, Config
         }
     }
     let raw = Raw::new(Side::Minion, entries);
-    raw.check_names(MinionConfig::HONOURED, &mut warnings);
+    names::check(
+        Side::Minion,
+        raw.entries(),
+        MinionConfig::HONOURED,
+        &mut warnings,
+    );
     let mut faults = Faults::default();
     raw.check_shapes(&mut faults);
     let mut config = MinionConfig::read(conf_file, raw, &mut faults);

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::known::{self, Side};
+use crate::names::{is_honoured, is_of_an_installed_salt};
 use crate::options::Row;
-use crate::raw::{is_honoured, is_of_an_installed_salt};
 use crate::{MasterConfig, MinionConfig, reasons, refused};
 
 const HEAD: &str = "# Options

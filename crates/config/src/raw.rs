@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use halite_proto::{Map, Value};
 use halite_target::glob;
-use halite_yaml::place::{SourceLocation, Span};
+use halite_yaml::place::SourceLocation;
 use halite_yaml::{Node, NodeKind};
 
 use crate::behind;
 use crate::elsewhere;
+use crate::entry::{Entry, Source, describe};
 use crate::error::{ConfigError, Faults, Warning};
 use crate::files::expand;
 use crate::known::{self, Side};
 use crate::paths;
-use crate::reasons;
 use crate::setting::Setting;
 
 /// The names that `encryption_algorithm` may have.
@@ -23,53 +23,6 @@ pub(crate) const ENCRYPTION: &[&str] = &["OAEP-SHA1", "OAEP-SHA224"];
 
 /// The names that signing algorithms may have.
 pub(crate) const SIGNING: &[&str] = &["PKCS1v15-SHA1", "PKCS1v15-SHA224"];
-
-/// A file that was read.
-#[derive(Clone, Debug)]
-pub(crate) struct Source {
-    pub(crate) name: String,
-    pub(crate) text: Arc<str>,
-}
-
-impl Source {
-    pub(crate) fn place(&self, span: Span) -> SourceLocation {
-        SourceLocation::new(&self.name, &self.text, span)
-    }
-}
-
-/// One option of the files.
-#[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) name: String,
-    /// None for an option of the command line.
-    pub(crate) source: Option<Source>,
-    pub(crate) key: Span,
-    pub(crate) value: Node,
-    /// The value comes from a store of secrets (`sdb://`).
-    pub(crate) was_behind: bool,
-}
-
-impl Entry {
-    /// The error about a value that is wrong at the node `fault`.
-    fn refused(&self, fault: &Node, allowed: &str) -> ConfigError {
-        let option = self.name.clone();
-        let found = describe(fault);
-        let allowed = allowed.to_owned();
-        match &self.source {
-            Some(source) => ConfigError::Value {
-                place: Box::new(source.place(fault.span)),
-                option,
-                found,
-                allowed,
-            },
-            None => ConfigError::Override {
-                option,
-                found,
-                allowed,
-            },
-        }
-    }
-}
 
 /// The options of all files, merged, each with its place.
 #[derive(Clone, Debug)]
@@ -343,57 +296,6 @@ impl Raw {
             opts
         })
     }
-
-    /// Warns about the options that are not honoured.
-    pub(crate) fn check_names(
-        &self,
-        honoured: &'static [&'static str],
-        warnings: &mut Vec<Warning>,
-    ) {
-        for entry in &self.entries {
-            let name = entry.name.as_str();
-            let Some(source) = &entry.source else {
-                continue;
-            };
-            if is_honoured(self.side, name, honoured)
-                || is_of_a_module(name)
-                || is_of_saltgui(name)
-                || is_of_an_installed_salt(name)
-            {
-                continue;
-            }
-            let place = source.place(entry.key);
-            let option = entry.name.clone();
-            warnings.push(if known::is_known(name) {
-                let why = reasons::why(self.side, name);
-                Warning::NotHonoured { place, option, why }
-            } else {
-                let nearest = known::nearest(name, honoured);
-                Warning::Unknown {
-                    place,
-                    option,
-                    nearest,
-                }
-            });
-        }
-    }
-}
-
-/// Whether it is for SaltGUI, which reads the master's options by `wheel`.
-fn is_of_saltgui(name: &str) -> bool {
-    name.starts_with("saltgui_")
-}
-
-/// Whether an option is honoured, by a field of the configuration or elsewhere.
-pub(crate) fn is_honoured(side: Side, name: &str, fields: &[&str]) -> bool {
-    let of_returners = match side {
-        Side::Master => EVENT_RETURNERS,
-        Side::Minion => RETURNERS,
-    };
-    fields.contains(&name)
-        || READ_HERE.contains(&name)
-        || elsewhere::shape(side, name).is_some()
-        || of_returners.contains(&name)
 }
 
 /// Options of a minion that Salt does not know.
@@ -402,30 +304,6 @@ const OURS_ALONE: &[&str] = &[
     "return_spool_bytes",
     "return_spool_age",
 ];
-
-/// Options that this crate itself heeds.
-const READ_HERE: &[&str] = &["include", "default_include"];
-
-/// Options of a minion that its returners read: they may be in pillar and
-/// grains as well, so that they are checked when they are used.
-const RETURNERS: &[&str] = &["rawfile_json", "return", "schedule_returner", "syslog"];
-
-/// Options of a master that the returners of its events read.
-const EVENT_RETURNERS: &[&str] = &["rawfile_json"];
-
-/// Whether an option belongs to a module, such as `mysql.host`: only the
-/// module knows its names, and it reads them when it is used.
-fn is_of_a_module(name: &str) -> bool {
-    name.contains('.') && !known::is_known(name)
-}
-
-/// Whether an option is heeded by an installed Salt, whose code gets all
-/// options: external pillars from git, logins through Django.
-pub(crate) fn is_of_an_installed_salt(name: &str) -> bool {
-    ["git_pillar_", "django_auth_"]
-        .iter()
-        .any(|family| name.starts_with(family))
-}
 
 /// The key `name` of a map, or of the lists and maps in it.
 fn inner_key<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
@@ -438,19 +316,5 @@ fn inner_key<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
             }
             inner_key(value, name)
         }),
-    }
-}
-
-fn describe(node: &Node) -> String {
-    const SHOWN_CHARS_MAX: usize = 60;
-    match &node.value {
-        NodeKind::Scalar(Value::Nil) => "empty".to_owned(),
-        NodeKind::Scalar(value) => {
-            let text = halite_yaml::python_str(value);
-            let shown: String = text.chars().take(SHOWN_CHARS_MAX).collect();
-            format!("{shown:?}")
-        }
-        NodeKind::List(_) => "a list".to_owned(),
-        NodeKind::Map(_) => "a map".to_owned(),
     }
 }

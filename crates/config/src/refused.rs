@@ -3,9 +3,10 @@
 //!
 //! Invariant: an option may always be empty or have Salt's default.
 
+use crate::entry::Entry;
 use crate::error::{ConfigError, Faults};
 use crate::known::{self, Side};
-use crate::raw::{Entry, Raw};
+use crate::raw::Raw;
 
 /// Options, and why they are refused.
 const REFUSED: &[(&str, &str)] = &[

@@ -16,6 +16,7 @@ pub mod mistake;
 pub mod requisite;
 pub mod run;
 pub mod source;
+mod text;
 
 pub use chunk::Chunk;
 pub use compile::Compiler;

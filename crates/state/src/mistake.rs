@@ -7,7 +7,7 @@ use std::fmt;
 
 use halite_proto::{Map, Value};
 
-use crate::high::ordered_str;
+use crate::text::ordered_str;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]

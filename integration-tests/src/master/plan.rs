@@ -25,8 +25,15 @@ pub struct MasterPlan<'fleet> {
     env: Vec<(String, String)>,
 }
 
+impl Fleet {
+    /// Plans a master; its files go to the directory `name`.
+    pub fn master(&self, name: &str, kind: Kind) -> MasterPlan<'_> {
+        MasterPlan::new(self, name, kind)
+    }
+}
+
 impl<'fleet> MasterPlan<'fleet> {
-    pub(crate) fn new(fleet: &'fleet Fleet, name: &str, kind: Kind) -> Self {
+    fn new(fleet: &'fleet Fleet, name: &str, kind: Kind) -> Self {
         Self {
             fleet,
             name: name.to_owned(),

@@ -3,6 +3,18 @@
 use halite_call::python;
 use halite_proto::{Map, Value};
 
+/// The attributes that are asked for: in a list, or in a text with commas.
+pub(crate) fn attributes_of(value: Option<&Value>) -> Vec<String> {
+    match value.unwrap_or(&Value::Nil) {
+        Value::Str(text) => text
+            .split(',')
+            .map(|name| name.trim().to_owned())
+            .filter(|name| !name.is_empty())
+            .collect(),
+        other => python::texts(other),
+    }
+}
+
 /// Adds a version of a package.
 pub(crate) fn add(list: &mut Map, name: &str, version: &str) {
     push(list, name, version.into());

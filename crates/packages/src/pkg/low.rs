@@ -6,8 +6,9 @@ use halite_proto::{Map, Value};
 
 use super::apt;
 use super::functions::{by_package, listed, names, one_or_all, verify_arguments};
-use super::provider::{Files, Provider, provider};
+use super::provider::{Files, Provider};
 use super::targets::local_file;
+use super::this_machine::provider;
 use super::{lists, rpm, version};
 
 pub(crate) const MODULE: Module = Module {
@@ -184,7 +185,7 @@ fn info(call: &Call<'_>) -> CallResult {
         return Ok(apt::info_plain(call, &names, failhard)?.into());
     }
     let kwargs = call.clean_kwargs();
-    let wanted = super::functions::attributes_of(kwargs.get("attr"));
+    let wanted = lists::attributes_of(kwargs.get("attr"));
     let all_versions = kwargs.get("all_versions").is_some_and(Value::is_true);
     let mut all = Map::new();
     for (name, about) in rpm::info(call, &names, &wanted)? {

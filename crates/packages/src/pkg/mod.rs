@@ -19,6 +19,7 @@ pub(crate) mod requirement;
 pub(crate) mod resource;
 mod rpm;
 pub(crate) mod targets;
+pub(crate) mod this_machine;
 pub(crate) mod version;
 mod zypper;
 

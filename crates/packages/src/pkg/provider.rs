@@ -1,4 +1,4 @@
-//! What a package manager can do, and which one this machine has.
+//! What a package manager can do.
 //!
 //! Invariant: providers keep nothing between calls; what they know of the
 //! machine they ask for each time.
@@ -10,7 +10,6 @@ use halite_proto::{Map, Value};
 
 use super::error::PkgError;
 use super::targets::PackageRequest;
-use super::{apk, apt, dnf, pacman, zypper};
 
 /// Which packages a list shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,37 +152,4 @@ pub(crate) struct Files {
 pub(crate) struct Unknown {
     pub(crate) suggestions: Vec<(String, Vec<String>)>,
     pub(crate) none: Vec<String>,
-}
-
-/// The package manager of this machine.
-///
-/// # Errors
-/// When there is none that is known.
-pub(crate) fn provider(call: &Call<'_>) -> Result<&'static dyn Provider, PkgError> {
-    let named = call
-        .opt("providers")
-        .get("pkg")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    let grains = call.ctx.grains();
-    let family = grains
-        .get("os_family")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let host = call.host();
-    let found: Option<&'static dyn Provider> = match (named.as_deref(), family) {
-        (Some("aptpkg"), _) | (None, "Debian") => Some(&apt::Apt),
-        (Some("yumpkg"), _) | (None, "RedHat") => Some(&dnf::Dnf),
-        (Some("zypperpkg"), _) | (None, "Suse") => Some(&zypper::Zypper),
-        (Some("apkpkg"), _) | (None, "Alpine") => Some(&apk::Apk),
-        (Some("pacmanpkg"), _) | (None, "Arch") => Some(&pacman::Pacman),
-        _ if host.has("apt-get") && host.has("dpkg-query") => Some(&apt::Apt),
-        _ if host.has("rpm") && (host.has("dnf") || host.has("yum")) => Some(&dnf::Dnf),
-        _ => None,
-    };
-    found.ok_or_else(|| {
-        PkgError::command(format!(
-            "No package manager is known for this system (os_family {family:?})"
-        ))
-    })
 }

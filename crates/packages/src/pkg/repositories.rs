@@ -6,7 +6,7 @@ use halite_proto::{Map, Value};
 use super::apt::repos as apt;
 use super::dnf::repos as dnf;
 use super::error::PkgError;
-use super::provider::provider;
+use super::this_machine::provider;
 use super::zypper::repos as zypper;
 
 /// Whose repositories they are.

@@ -4,10 +4,9 @@
 use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
-use super::functions::attributes_of;
-use super::lists;
-use super::provider::provider;
+use super::lists::{self, attributes_of};
 use super::targets::{Targets, pack_sources, parse_targets};
+use super::this_machine::provider;
 use super::version;
 
 pub(crate) const MODULE: Module = Module {

@@ -8,8 +8,9 @@ use halite_proto::{Map, Value};
 use super::Compiler;
 use super::render::is_global;
 use super::sharing::{Groups, entry};
-use crate::high::{first, ordered_str};
+use crate::high::first;
 use crate::mistake::{About, Mistake};
+use crate::text::ordered_str;
 
 /// An SLS that is being read.
 pub(super) struct Sls<'a> {

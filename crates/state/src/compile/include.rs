@@ -5,8 +5,9 @@ use halite_proto::{Map, Value};
 
 use super::Compiler;
 use super::render::{INCLUDE_DEPTH_MAX, Pass, merge};
-use crate::high::{is_private, ordered_str};
+use crate::high::is_private;
 use crate::mistake::{About, Mistake};
+use crate::text::ordered_str;
 
 /// The environment that stands for "whichever of those that are wanted".
 const ANY_ENV: &str = "_xenv";

@@ -9,9 +9,10 @@ use super::decls::Sls;
 use super::include::Including;
 use super::sharing::Groups;
 use super::{Compiler, Matches};
-use crate::high::{self, ordered_str};
+use crate::high;
 use crate::mistake::{About, Mistake};
 use crate::source::Rendered;
+use crate::text::ordered_str;
 
 /// SLS that include each other go no deeper than this.
 pub(super) const INCLUDE_DEPTH_MAX: usize = 200;

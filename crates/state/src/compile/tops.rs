@@ -8,9 +8,9 @@ use indexmap::{IndexMap, IndexSet};
 use thiserror::Error;
 
 use super::Compiler;
-use crate::high::ordered_str;
 use crate::mistake::{About, Mistake};
 use crate::source::RenderFault;
+use crate::text::ordered_str;
 
 /// Why there is no top data at all.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -4,10 +4,10 @@ use halite_proto::{Map, Value};
 use indexmap::IndexSet;
 
 use super::find::{Values, find_name};
-use super::text::ordered_str;
 use super::{first, is_private};
 use crate::keywords::is_requisite;
 use crate::mistake::{About, Mistake};
+use crate::text::ordered_str;
 
 /// Lays `__extend__` over the declarations it names. With `strict` an id is
 /// only meant if it has the state module.

@@ -8,7 +8,6 @@ mod extend;
 mod find;
 mod requisite_in;
 mod template;
-mod text;
 mod use_args;
 mod verify;
 
@@ -17,8 +16,6 @@ pub use extend::{reconcile_extend, remove_duplicate_extends};
 pub use requisite_in::requisite_in;
 pub use template::pad_template;
 pub use verify::verify;
-
-pub(crate) use text::ordered_str;
 
 use halite_proto::{Map, Value};
 

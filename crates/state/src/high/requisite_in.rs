@@ -7,10 +7,10 @@ use indexmap::IndexMap;
 
 use super::extend::{entry, reconcile_extend};
 use super::find::{StateKey, Values, by_name, by_sls};
-use super::text::ordered_str;
 use super::use_args::use_args;
 use super::{first, is_private};
 use crate::mistake::{About, Mistake};
+use crate::text::ordered_str;
 
 /// The arguments that are resolved here.
 pub(super) const KINDS: [&str; 7] = [

@@ -3,8 +3,8 @@
 
 use halite_proto::{Map, Value};
 
-use super::text::ordered_str;
 use crate::mistake::{About, Mistake};
+use crate::text::ordered_str;
 
 /// Brings the declarations of one template into the shape of high data. Its
 /// mistakes are about parts of the SLS without a name of the environment

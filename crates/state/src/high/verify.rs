@@ -3,9 +3,9 @@
 use halite_proto::{Map, Value};
 
 use super::first;
-use super::text::{ordered, ordered_str};
 use crate::keywords::is_requisite;
 use crate::mistake::{About, Mistake};
+use crate::text::{ordered, ordered_str};
 
 /// Everything that is wrong with the shape of `high`, in Salt's words.
 pub fn verify(high: &Map) -> Vec<Mistake> {

@@ -202,12 +202,15 @@ fn many_slow(numbers: &mut Numbers) -> Result<()> {
         median(vec![runner(&master, &["fileserver.update"])?.0])?
     };
     let all: Vec<Value> = (0..REMOTES).map(url).collect();
+    let bare = bare_questions(&all)?;
     let master = master(&fleet, Kind::Ours, "m2", &Value::from(all))?;
     runner(&master, &["fileserver.update"])?;
     let took = median(vec![runner(&master, &["fileserver.update"])?.0])?;
     let name = "`fileserver.update` of 100 remotes that answer after a second";
     numbers.add(name, took, Unit::Milliseconds, "");
     numbers.add("- to that of one of them", took / one, Unit::Times, "");
+    let name = "- to 100 `git ls-remote` at once, with nothing around them";
+    numbers.add(name, took / bare, Unit::Times, "1.1x");
     Ok(())
 }
 
@@ -270,6 +273,26 @@ fn bare_fetch(fleet: &Fleet, url: &str, times: usize) -> Result<f64> {
     median(taken)
 }
 
+/// What git alone takes to ask these remotes at once for their references, in
+/// milliseconds: two processors start as many gits, and as many servers.
+fn bare_questions(urls: &[Value]) -> Result<f64> {
+    let begun = Instant::now();
+    let mut gits = Vec::new();
+    for url in urls.iter().filter_map(Value::as_str) {
+        let git = bare_git()
+            .args(["ls-remote", "--quiet", "--refs", "--heads", "--tags", url])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()?;
+        gits.push(git);
+    }
+    for mut git in gits {
+        let ended = git.wait()?;
+        ensure!(ended.success(), "git ls-remote: {ended}");
+    }
+    median(vec![begun.elapsed()])
+}
+
 fn commit(tree: &Path) -> Result<()> {
     run_git(tree, &["init", "-q", "-b", "main"])?;
     run_git(tree, &["add", "-A"])?;
@@ -284,15 +307,18 @@ fn url(tree: &Path) -> String {
 }
 
 fn run_git(dir: &Path, words: &[&str]) -> Result<()> {
-    let output = Command::new("git")
-        .args(["-c", "user.name=bench", "-c", "user.email=bench@localhost"])
-        // Nothing at work that was not asked for.
-        .args(["-c", "gc.auto=0"])
-        .args(words)
-        .current_dir(dir)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .output()?;
+    let output = bare_git().args(words).current_dir(dir).output()?;
     ensure!(output.status.success(), "git {words:?}: {output:?}");
     Ok(())
+}
+
+/// A git without a configuration of the user or of the machine.
+fn bare_git() -> Command {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=bench", "-c", "user.email=bench@localhost"])
+        // Nothing at work that was not asked for.
+        .args(["-c", "gc.auto=0"])
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+    git
 }

@@ -4,7 +4,7 @@ use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 use halite_target::pcre;
 
-use crate::pkg::provider::provider;
+use crate::pkg::this_machine::provider;
 
 /// The named arguments and those without a place, as one map.
 pub(super) fn arguments(call: &Call<'_>, names: &[&str]) -> Map {

@@ -5,35 +5,24 @@ use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 
 use super::change::arguments;
-use crate::pkg::provider::{Files, Listing, Provider, provider};
-use crate::pkg::{apt, dnf, downloaded, lists, rpm, version, zypper};
+use crate::pkg::lists::{self, attributes_of};
+use crate::pkg::provider::{Files, Listing, Provider};
+use crate::pkg::this_machine::provider;
+use crate::pkg::{apt, dnf, downloaded, rpm, version, zypper};
 
 pub(in crate::pkg) fn names(call: &Call<'_>) -> Vec<String> {
     call.varargs().iter().map(python::str).collect()
 }
 
 /// One value for one name, else a map.
-pub(in crate::pkg) fn one_or_all(mut map: Map, single: bool) -> Value {
+pub(in crate::pkg) fn one_or_all(map: Map, single: bool) -> Value {
     if single
         && map.len() == 1
         && let Some(value) = map.values().next()
     {
         return value.clone();
     }
-    map.retain(|_, _| true);
     map.into()
-}
-
-/// Names in a list, or in a text with commas.
-pub(in crate::pkg) fn attributes(value: Option<&Value>) -> Vec<String> {
-    match value.unwrap_or(&Value::Nil) {
-        Value::Str(text) => text
-            .split(',')
-            .map(|name| name.trim().to_owned())
-            .filter(|name| !name.is_empty())
-            .collect(),
-        other => python::texts(other),
-    }
 }
 
 pub(super) fn list_pkgs(call: &Call<'_>) -> CallResult {
@@ -45,7 +34,7 @@ pub(super) fn list_pkgs(call: &Call<'_>) -> CallResult {
         Listing::Installed
     };
     let provider = provider(call)?;
-    let attributes = attributes(call.get("attr"));
+    let attributes = attributes_of(call.get("attr"));
     if !attributes.is_empty()
         && let Some(list) = provider.list_attributes(call, &attributes)?
     {
@@ -179,7 +168,7 @@ pub(in crate::pkg) fn by_package(found: Files) -> Map {
 
 pub(super) fn info_installed(call: &Call<'_>) -> CallResult {
     let mut kwargs = call.clean_kwargs();
-    let wanted = attributes(kwargs.get("attr"));
+    let wanted = attributes_of(kwargs.get("attr"));
     kwargs.insert("attr", texts(wanted));
     Ok(provider(call)?.info(call, &names(call), &kwargs)?.into())
 }

@@ -8,9 +8,7 @@ mod selections;
 
 pub(crate) use change::hold_targets;
 use halite_call::{Function, Module};
-pub(super) use listing::{
-    attributes as attributes_of, by_package, listed, names, one_or_all, texts,
-};
+pub(super) use listing::{by_package, listed, names, one_or_all, texts};
 pub(super) use more::verify_arguments;
 
 const INSTALL: &str = "(name=None, refresh=False, fromrepo=None, skip_verify=False, debconf=None, pkgs=None, sources=None, reinstall=False, downloadonly=False, ignore_epoch=False, normalize=True, **kwargs)";

@@ -7,7 +7,8 @@ use super::listing::names;
 use crate::pkg::apt::restarts;
 use crate::pkg::dnf::{self, groups};
 use crate::pkg::error::PkgError;
-use crate::pkg::provider::{Provider, provider};
+use crate::pkg::provider::Provider;
+use crate::pkg::this_machine::provider;
 use crate::pkg::{pacman, rpm, zypper};
 
 /// The provider, if it is one of those that have the function.

@@ -5,7 +5,7 @@ use halite_proto::{Map, Value};
 
 use crate::pkg::apt;
 use crate::pkg::error::PkgError;
-use crate::pkg::provider::provider;
+use crate::pkg::this_machine::provider;
 
 pub(super) fn get_selections(call: &Call<'_>) -> CallResult {
     only_apt(call)?;

@@ -6,8 +6,7 @@ use halite_proto::{Map, Value};
 
 use super::names::{own_arch, resolve};
 use crate::pkg::error::PkgError;
-use crate::pkg::functions::attributes_of;
-use crate::pkg::lists;
+use crate::pkg::lists::{self, attributes_of};
 use crate::pkg::provider::{FileInfo, Files};
 use crate::{time, words};
 

@@ -4,7 +4,8 @@ use halite_call::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::pkg::dnf;
-use crate::pkg::provider::{Listing, provider};
+use crate::pkg::provider::Listing;
+use crate::pkg::this_machine::provider;
 
 pub(super) fn group_installed(call: &Call<'_>) -> CallResult {
     let provider = provider(call)?;

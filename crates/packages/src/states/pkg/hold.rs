@@ -4,7 +4,7 @@ use halite_call::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::is_empty_list;
-use crate::pkg::provider::provider;
+use crate::pkg::this_machine::provider;
 
 /// Names and versions of `name` or `pkgs`.
 fn asked(call: &Call<'_>) -> Vec<(String, Option<String>)> {

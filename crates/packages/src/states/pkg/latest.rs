@@ -6,8 +6,9 @@ use halite_proto::{Map, Value};
 use super::install::installable;
 use super::{extra, is_empty_list};
 use crate::pkg::error::PkgError;
-use crate::pkg::provider::{Listing, Provider, provider};
+use crate::pkg::provider::{Listing, Provider};
 use crate::pkg::targets::{PackageRequest, repack_pkgs};
+use crate::pkg::this_machine::provider;
 use crate::pkg::{check_refresh, lists};
 
 /// How many names a comment lists.

@@ -4,8 +4,9 @@ use halite_call::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::{extra, is_empty_list};
-use crate::pkg::provider::{Listing, Provider, provider};
+use crate::pkg::provider::{Listing, Provider};
 use crate::pkg::targets::{PackageRequest, Targets, parse_targets};
+use crate::pkg::this_machine::provider;
 use crate::pkg::{changes, lists, requirement};
 
 pub(super) fn uptodate(call: &Call<'_>) -> CallResult {

@@ -7,8 +7,9 @@ use super::extra;
 use super::targets::to_remove;
 use crate::pkg::error::PkgError;
 use crate::pkg::lists;
-use crate::pkg::provider::{Listing, Provider, provider};
+use crate::pkg::provider::{Listing, Provider};
 use crate::pkg::targets::{Targets, parse_targets};
+use crate::pkg::this_machine::provider;
 
 pub(super) fn removed(call: &Call<'_>) -> CallResult {
     run(call, false)

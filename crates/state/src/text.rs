@@ -12,7 +12,7 @@ pub(crate) fn ordered_str(value: &Value) -> String {
 }
 
 /// The same, without a copy of what is text.
-pub(super) fn ordered(value: &Value) -> Cow<'_, str> {
+pub(crate) fn ordered(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Str(text) => Cow::Borrowed(text),
         other => Cow::Owned(ordered_repr(other)),
@@ -20,7 +20,7 @@ pub(super) fn ordered(value: &Value) -> Cow<'_, str> {
 }
 
 /// Python's `repr()`.
-pub(crate) fn ordered_repr(value: &Value) -> String {
+fn ordered_repr(value: &Value) -> String {
     match value {
         Value::List(items) => {
             let items: Vec<_> = items.iter().map(ordered_repr).collect();

@@ -1,4 +1,4 @@
-//! Some hundred command lines, answered by ours as real Salt answers them.
+//! Some 1,700 command lines, which our programs must answer as real Salt does.
 //!
 //! The chapters are in `commands/`. What real Salt 3008.5 answers is recorded
 //! beside them; the long form plays them on real Salt again. With

@@ -1,4 +1,4 @@
-//! What a master's files say.
+//! The options of a master's files.
 
 mod access;
 mod cluster;

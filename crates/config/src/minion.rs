@@ -1,4 +1,4 @@
-//! What a minion's files say.
+//! The options of a minion's files.
 
 mod settle;
 

@@ -1,5 +1,5 @@
-//! `docs/options.md`: every option of Salt with what becomes of it here, made
-//! from the code. `HALITE_UPDATE_OPTIONS=1` writes it anew.
+//! `docs/options.md`: every option of Salt and its status here, made from the code.
+//! `HALITE_UPDATE_OPTIONS=1` writes it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Why an option of Salt is not honoured here, for whoever has set it.
+//! Why an option of Salt is not honoured here, for the warning about it.
 
 use crate::elsewhere;
 use crate::known::Side;

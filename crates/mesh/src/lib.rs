@@ -12,8 +12,8 @@
 //! was found among the pins; the messages of one peer are handed on once and in
 //! order; sending never waits. No `openssl` type leaves `tls`.
 //!
-//! [ADR 0015]: ../../../docs/adr/0015-a-bus-for-the-cluster.md [ADR 0013]:
-//! ../../../docs/adr/0013-the-master-cluster.md
+//! [ADR 0015]: ../../../docs/adr/0015-a-bus-for-the-cluster.md
+//! [ADR 0013]: ../../../docs/adr/0013-the-master-cluster.md
 
 mod accept;
 mod dial;

@@ -1,4 +1,4 @@
-//! What the tests are called, and which of them belong together.
+//! The names of the suites, and the tests of each.
 
 use crate::build::Artifact;
 

@@ -1,8 +1,8 @@
-//! `docs/coverage.md`: our functions beside Salt's, and how much of what
-//! public trees use is there. Run with `HALITE_UPDATE_COVERAGE=1` to write it.
+//! `docs/coverage.md`: our functions beside Salt's, and which of the functions that
+//! public trees use exist here. Run with `HALITE_UPDATE_COVERAGE=1` to write it.
 //!
-//! `coverage/salt-3008.5.tsv` is made by `coverage/extract.py`;
-//! `coverage/uses.tsv` holds counts of uses in 232 public trees.
+//! `coverage/salt-3008.5.tsv` is made by `coverage/extract.py`; `coverage/uses.tsv`
+//! holds counts of uses in 232 public trees.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};

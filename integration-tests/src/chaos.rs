@@ -1,4 +1,4 @@
-//! What a run of chaos has done and what became of it; the choices that a seed
+//! The faults, commands and results of a run of chaos; and the choices that a seed
 //! determines.
 //!
 //! Invariant: a command counts as run once only if its minion has written its token

@@ -1,4 +1,4 @@
-//! A herd of emulated minions (`salt-emulate`), and what it says of itself.
+//! A herd of emulated minions (`salt-emulate`), and its reports.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! Everything that a master's event bus has said since the log was opened.
+//! All events of a master's bus since the log was opened.
 //!
-//! Invariant: an event that came once stays, so a test may wait for it after
-//! it has happened.
+//! Invariant: an event stays in the log, so a test may wait for it after it has
+//! happened.
 
 use std::io::{ErrorKind, Read as _};
 use std::os::unix::net::UnixStream;

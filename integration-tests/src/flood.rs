@@ -1,5 +1,5 @@
-//! Strangers with addresses of their own who send what costs a master most, as
-//! fast as they can, until they are told to stop.
+//! Strangers with addresses of their own who send the most expensive requests, as
+//! fast as they can, until they are stopped.
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};

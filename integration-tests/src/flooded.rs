@@ -1,6 +1,6 @@
-//! A master that works while strangers do what they can: a fleet of its own, and
-//! what is asked of it meanwhile. The suite `hostile` says what must hold on any
-//! machine, `cargo xtask flood` measures.
+//! A master under attack by strangers: a fleet of its own, and the commands given
+//! to it meanwhile. The suite `hostile` asserts what must hold on any machine,
+//! `cargo xtask flood` measures.
 
 use std::fs::{self, Permissions};
 use std::io::{Read as _, Write as _};

@@ -1,7 +1,7 @@
-//! A disk that takes nothing.
+//! A disk that cannot be written.
 //!
-//! A directory that is a link to itself stands for the disk: nobody, not even
-//! root, can write or read there.
+//! A directory that is a link to itself stands for the disk: nobody, not even root,
+//! can write or read there.
 
 use std::fs;
 use std::os::unix::fs::symlink;

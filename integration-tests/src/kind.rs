@@ -1,7 +1,7 @@
-//! Which implementation a daemon or tool is, and where its programs are.
+//! Which implementation a daemon or tool is from, and where its programs are.
 //!
-//! Invariant: a program that is missing is an error that says what provides
-//! it; a test is never skipped for that.
+//! Invariant: a missing program is an error that says what provides it; a test is
+//! never skipped for that.
 
 use std::ffi::OsStr;
 use std::fmt;

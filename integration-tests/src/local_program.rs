@@ -1,5 +1,5 @@
-//! A program beside a master of any kind, which publishes jobs under ids that it
-//! gives.
+//! A program beside a master of any kind, which publishes jobs under ids of its own
+//! choice.
 
 use std::fs;
 

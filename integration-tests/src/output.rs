@@ -1,7 +1,7 @@
-//! What a program that ran to its end has said.
+//! The output of a program that ran to its end.
 //!
-//! Invariant: an error about an output shows the command, the exit code and
-//! both streams, so that a failed test can be understood from its text.
+//! Invariant: an error about an output shows the command, the exit code and both
+//! streams, so that a failed test can be understood from its text.
 
 use std::fmt;
 

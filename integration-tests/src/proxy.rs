@@ -1,8 +1,8 @@
-//! A cable between minions and one master that can be cut, or led to nowhere.
+//! A cable between minions and one master that can be cut, or blackholed.
 //!
-//! Invariant: what was read while the cable led nowhere is passed on, in
-//! order, when it is whole again, as TCP does after a lost route. What was
-//! read when it is cut is gone.
+//! Invariant: data that arrived while the cable was a black hole is passed on, in
+//! order, when it is whole again, as TCP does after a lost route. Data that arrived
+//! before a cut and was not passed on is lost.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -1,7 +1,6 @@
-//! A program on a terminal of a given width, and what can be seen there.
+//! A program on a terminal of a given width, and the visible screen.
 //!
-//! Invariant: the program and its children are dead when the terminal is
-//! dropped.
+//! Invariant: the program and its children are dead when the terminal is dropped.
 
 use std::fs::File;
 use std::io::Read as _;

@@ -1,8 +1,8 @@
-//! A process that outlives a test program that is killed, and ends what the
-//! program can then no longer end itself.
+//! A process that survives a test program that is killed, and ends what the program
+//! can then no longer end itself.
 //!
 //! Invariant: it signals only process groups that this program has started and
-//! not seen the end of.
+//! whose end it has not seen.
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;

@@ -1,11 +1,11 @@
-//! Some hundred command lines, answered by ours as real Salt answers them.
+//! Some 1,700 command lines, which our programs must answer as real Salt does.
 //!
-//! The chapters are in `commands/`. What real Salt 3008.5 answers is recorded
-//! beside them; the long form plays them on real Salt again. With
-//! `HALITE_UPDATE_COMMANDS` set, the long form records instead, and the short
-//! one records our answers where the chapter says that they differ.
-//! `HALITE_COMMANDS_RELEASE` has the long form ask another release: what it
-//! tells of then is how the releases differ.
+//! The chapters are in `commands/`. The answers of real Salt 3008.5 are recorded
+//! beside them; the long form runs them on real Salt again. With
+//! `HALITE_UPDATE_COMMANDS` set, the long form records instead, and the short one
+//! records our answers where the chapter says that they differ.
+//! `HALITE_COMMANDS_RELEASE` makes the long form ask another release: its report
+//! then shows how the releases differ.
 
 use std::path::PathBuf;
 

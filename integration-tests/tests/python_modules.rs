@@ -1,5 +1,5 @@
-//! What users write in Python is to our minion what it is to real Salt's:
-//! the same files are given to both, and what comes of them is compared.
+//! Custom Python code has the same effect in our minion as in real Salt's: both get
+//! the same files, and the results are compared.
 
 use std::fs;
 use std::time::Duration;

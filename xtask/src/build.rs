@@ -1,5 +1,5 @@
-//! Building: one choice of features for everything, so that nothing is built
-//! twice, and the list of what came out.
+//! Building: one choice of features for everything, so that nothing is built twice,
+//! and the list of the results.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

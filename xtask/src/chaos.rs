@@ -1,6 +1,6 @@
-//! `cargo xtask chaos`: the long form of the chaos tests. Masters and minions
-//! die, hang and lose their cables for minutes while commands flow; the ledger
-//! says what became of each command.
+//! `cargo xtask chaos`: the long form of the chaos tests. Masters and minions die,
+//! hang and lose their cables for minutes while commands flow; the summary says
+//! what became of each command.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! `cargo xtask demo`: a fleet of `examples`, live.
 //!
-//! Invariant: what is printed behind a `$` is what runs, in a directory of its
-//! own, and the fleet is gone at the end unless `--keep` says otherwise.
+//! Invariant: exactly what is printed after a `$` is run, in a directory of its
+//! own, and the fleet is removed at the end unless `--keep` is given.
 
 mod balancer;
 mod cluster;

@@ -1,6 +1,6 @@
-//! `cargo xtask flood`: how long commands and sign-ins take while strangers do
-//! what they can, and how soon the master is as small as before. It measures on
-//! this machine, which minions and strangers share.
+//! `cargo xtask flood`: how long commands and sign-ins take while strangers attack,
+//! and how soon the master's memory is back afterwards. It measures on this
+//! machine, which minions and strangers share.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};

@@ -1,9 +1,9 @@
 //! `cargo xtask formulas`: public formulas with the pillar of their own tests,
 //! compiled and run in test mode by ours and by real Salt on this machine, and
-//! compared. The formulas are fetched into the user's cache; nothing of them
-//! is in the repository.
+//! compared. The formulas are fetched into the user's cache; nothing of them is in
+//! the repository.
 //!
-//! Invariant: what a formula does stays in a root that is thrown away, see
+//! Invariant: the changes of a formula stay in a temporary root, see
 //! `formulas/sandbox.sh`. That needs root.
 
 mod compare;

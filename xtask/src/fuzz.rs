@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: the targets of `crates/fuzz` with libFuzzer and coverage
-//! feedback, on the stable compiler: LLVM's pass is there, only the sanitizers
-//! are not.
+//! feedback, on the stable compiler, which has LLVM's pass and only lacks the
+//! sanitizers.
 
 mod figures;
 

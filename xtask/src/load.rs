@@ -1,5 +1,6 @@
-//! `cargo xtask load`: the long form of the test in which two masters publish as fast as
-//! they can. No command may be lost, and none have the result of another one.
+//! `cargo xtask load`: the long form of the test in which two masters publish as
+//! fast as they can. No command may be lost, and none may get the result of another
+//! one.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,6 @@
 //! One test of several masters, run alone and for longer than in the suite. The
-//! test writes what it has seen into a file, which is shown whatever came of it.
+//! test writes its observations into a file, which is shown whether it passes or
+//! fails.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
-//! What a build is doing: how many crates are done, which one is next, and how
-//! long it has taken, in place of silence.
+//! The progress of a build: how many crates are done, which one is next, and how
+//! long it has taken.
 //!
 //! On a terminal this is one line that changes; elsewhere a line every now and
-//! then. A build that has nothing to do says nothing.
+//! then. A build that has nothing to do prints nothing.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _, stderr};

@@ -1,9 +1,8 @@
-//! `cargo xtask provide`: what tests need of the system, installed where that
-//! is possible: as root, with apt-get.
+//! `cargo xtask provide`: installs what tests need from the system, where that is
+//! possible: as root, with apt-get.
 //!
-//! Invariant: only what is missing is installed. That something cannot be
-//! installed is no error here: the tests that need it say so, and count as
-//! skipped.
+//! Invariant: only what is missing is installed. A failed installation is no error
+//! here: the tests that need it say so, and count as skipped.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};

@@ -1,4 +1,4 @@
-//! Words for people: colour where a terminal reads them.
+//! Messages for people, coloured on a terminal.
 
 use std::io::{IsTerminal as _, stdout};
 

@@ -1,8 +1,7 @@
-//! `cargo xtask services`: the databases that tests use, to try things with by
-//! hand.
+//! `cargo xtask services`: the databases that tests use, for experiments by hand.
 //!
-//! Invariant: they listen on loopback addresses alone, keep their data in
-//! temporary directories, and end with this command, however it ends.
+//! Invariant: they listen on loopback addresses only, keep their data in temporary
+//! directories, and end with this command, however it ends.
 
 use std::process::ExitCode;
 

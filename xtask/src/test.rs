@@ -1,12 +1,12 @@
-//! `cargo xtask test`: builds everything once, runs every test, and says in
-//! one line per suite what came of it.
+//! `cargo xtask test`: builds everything once, runs every test, and prints one line
+//! per suite with its result.
 //!
-//! Invariant: the last line is `N passed, N failed, N skipped`, and the exit
-//! code is 0 only if nothing failed. A test program that does not report its
-//! results (it crashed, or hung) counts as a failure, and so do processes that
-//! a suite leaves behind. A test that could not run has not passed: it counts
-//! as skipped, and with `CI=true` as failed unless it is listed. Tests that
-//! fail have a second try (`second_try`).
+//! Invariant: the last line is `N passed, N failed, N skipped`, and the exit code
+//! is 0 only if nothing failed. A test program that does not report its results (it
+//! crashed, or hung) counts as a failure, and so do processes that a suite leaves
+//! behind. A test that could not run has not passed: it counts as skipped, and with
+//! `CI=true` as failed unless it is listed. Failed tests are tried again
+//! (`second_try`).
 
 mod count;
 mod listed;

@@ -1,9 +1,9 @@
-//! The walls of ARCHITECTURE.md that the compiler does not know: which crate
-//! may depend on which (`floors`), what does no I/O (`pure`), that the folders
-//! of a crate do not import each other in circles (`cycles`), that functions
-//! change files in one way (`by_path`), that merges are finished (`markers`), that
-//! what `SECURITY.md` names as proof is there (`proven`), and that functions and
-//! files stay short (`lengths`).
+//! The walls of ARCHITECTURE.md that the compiler does not know: which crate may
+//! depend on which (`floors`), what does no I/O (`pure`), that the folders of a
+//! crate do not import each other in circles (`cycles`), that functions change
+//! files in one way (`by_path`), that merges are finished (`markers`), that the
+//! proofs that `SECURITY.md` names exist (`proven`), and that functions and files
+//! stay short (`lengths`).
 
 mod by_path;
 mod cycles;

@@ -1,4 +1,5 @@
-//! What fuzzing does with the private parsers of this crate; no interface.
+//! Gives the fuzz targets access to the private parsers of this crate; no
+//! interface.
 
 use crate::ssh::parse;
 

@@ -1,6 +1,6 @@
 //! Hashes of passwords: `$5$` and `$6$` of Ulrich Drepper's specification.
 //!
-//! Invariant: the password is in no error and no log.
+//! Invariant: the password appears in no error and no log.
 
 use halite_call::CallError;
 use halite_crypto::{HashType, Hasher};

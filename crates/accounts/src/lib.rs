@@ -1,8 +1,8 @@
-//! Users, groups and passwords of the system, and the keys that users sign in
-//! with.
+//! Users, groups and passwords of the system, and the keys with which users sign
+//! in.
 //!
-//! Invariant: whatever changes the system goes through a program that
-//! `halite_call::host` runs, or a file below its root.
+//! Invariant: every change of the system is made by a program that
+//! `halite_call::host` runs, or to a file below its root.
 
 #[doc(hidden)]
 pub mod fuzzing;

@@ -1,5 +1,5 @@
-//! A file of the system that cannot be read as text stays as it is: written again
-//! it would be another one.
+//! A file of the system that cannot be read as text is left as it is, because
+//! writing it again would change it.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

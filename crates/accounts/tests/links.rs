@@ -1,5 +1,5 @@
-//! A user has put a link or a named pipe in the place of a file of `~/.ssh`: no
-//! key is written behind it, nothing of root's is read, and nobody waits.
+//! A user has put a link or a named pipe in the place of a file of `~/.ssh`: no key
+//! is written behind it, none of root's files is read, and nothing waits.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

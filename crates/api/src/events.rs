@@ -1,11 +1,11 @@
-//! One subscription of the master's bus, handed to any number of streams.
+//! Feeds any number of streams from one subscription of the master's bus.
 //!
-//! Each event is put into words once; streams share the text. What slow streams
-//! have not taken yet is bounded in number and bytes for all of them together:
-//! a stream that is slower loses the oldest events and is told how many. Of a large
-//! event a stream holds one piece, so that the bound is one of memory.
-//! Invariant: no stream waits for another, and an event is one record, whatever
-//! stands in its tag and data.
+//! Each event is formatted once; streams share the text. The events that slow
+//! streams have not read yet are bounded in number and bytes for all of them
+//! together: a stream that is slower loses the oldest events and is told how many.
+//! Of a large event a stream holds one piece, so the bound is one of memory.
+//! Invariant: no stream waits for another, and an event is one record, whatever its
+//! tag and data contain.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

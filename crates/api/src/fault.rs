@@ -1,7 +1,7 @@
-//! What is answered when a request fails: a status, and a page that says why.
+//! The answer to a failed request: a status, and a page with the reason.
 //!
-//! Clients of `rest_cherrypy` expect these pages to be HTML, whatever they
-//! accept. Invariant: what comes from a request stands on a page only escaped.
+//! Clients of `rest_cherrypy` expect these pages to be HTML, whatever they accept.
+//! Invariant: data of a request appears on a page only escaped.
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

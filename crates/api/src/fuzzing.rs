@@ -1,4 +1,4 @@
-//! What is done with bytes of callers and of other APIs, for the fuzz targets.
+//! Decodes bytes of callers and of other APIs, for the fuzz targets.
 
 use crate::decode;
 use crate::encode::to_json;

@@ -1,9 +1,9 @@
-//! Salt's REST interface: what `salt-api` does, by the options of
+//! Salt's REST interface: the work of `salt-api`, by the options of
 //! `rest_cherrypy`.
 //!
 //! Requests become low data, low data becomes commands of a client of the master,
-//! and what comes back becomes JSON or YAML. Invariant: what somebody may do is
-//! decided by the master alone; without credentials nothing is asked of it.
+//! and the returns become JSON or YAML. Invariant: only the master decides what a
+//! user may do; without credentials nothing is sent to it.
 
 mod address;
 pub mod decode;

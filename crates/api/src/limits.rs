@@ -1,4 +1,5 @@
-//! Every size, number and time that the API heeds, with what happens there.
+//! Every limit of size, number and time of the API, and what happens when it is
+//! reached.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What monitoring reads of the API: the option `metrics` under `rest_cherrypy`.
+//! The metrics of the API: the option `metrics` under `rest_cherrypy`.
 //!
 //! Invariant: no label has a value that a caller has chosen.
 

@@ -1,7 +1,7 @@
-//! Who has logged in: a session stands for a token of the master's.
+//! Sessions: each stands for a token of the master.
 //!
-//! Invariant: a session ends no later than its token, and says nothing about
-//! what its user may do.
+//! Invariant: a session ends no later than its token, and holds no rights of its
+//! user.
 
 use std::collections::HashMap;
 use std::fmt::Write;

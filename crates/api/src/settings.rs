@@ -1,7 +1,7 @@
-//! What the API is to do, from the options of `rest_cherrypy`.
+//! The settings of the API, from the options of `rest_cherrypy`.
 //!
-//! Invariant: an option of that section is honoured, warned about or a mistake,
-//! and every mistake says what to write instead.
+//! Invariant: an option of that section is honoured, warned about or a mistake, and
+//! every mistake says what to write instead.
 
 mod section;
 

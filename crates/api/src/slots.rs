@@ -1,7 +1,7 @@
-//! Slots for what takes long: commands, logins under way, connections.
+//! Places for long operations: commands, logins, connections.
 //!
-//! Invariant: what waits for a place is bounded, and those who have proven nothing
-//! yet never hold all of them.
+//! Invariant: the queue for a place is bounded, and callers without credentials
+//! never hold all of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Files of an administrator's: `static`, `app` and `favicon`.
+//! The administrator's files: `static`, `app` and `favicon`.
 //!
 //! Invariant: a path of a request never leaves the directory, also not by a link.
 

@@ -1,9 +1,9 @@
 //! How often logins may fail.
 //!
-//! An address, or a /64 of IPv6, that has failed too often with one name, or with any, is refused
-//! without asking the master, until the time over which failures are counted has
-//! passed. Invariant: what is remembered is bounded, and a right password counts
-//! for nothing.
+//! An address, or a /64 of IPv6, that has failed too often with one name, or with
+//! any, is refused without asking the master, until the period over which failures
+//! are counted has passed. Invariant: the memory is bounded, and a correct password
+//! does not reset the count.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! TLS by the OpenSSL that is there. No type of it leaves this file but inside
+//! TLS by the installed OpenSSL. No type of it leaves this file except inside
 //! [`Tls`].
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Addresses as logs and answers may show them.
+//! The form of addresses in logs and answers: without passwords.
 
 /// A text with no name and no password in the addresses that it names.
 #[must_use]

@@ -1,5 +1,5 @@
-//! States that take over what others of their kind would do (`mod_aggregate`), so
-//! that it is done at once.
+//! States that include the work of others of their kind (`mod_aggregate`), so that
+//! it is done at once.
 
 use halite_proto::{Map, Value};
 use halite_state::Chunk;

@@ -1,4 +1,4 @@
-//! Arguments that came as text: `name=value`, and values in YAML's notation.
+//! Arguments given as text: `name=value`, and values in YAML's notation.
 
 use halite_proto::Value;
 use halite_yaml::Node;

@@ -1,5 +1,5 @@
-//! A running call, as its function sees it: arguments in their places, the
-//! minion around it, and what goes beside the return.
+//! A running call, from the view of its function: bound arguments, the minion
+//! around it, and additional data for the return.
 
 use std::cell::Cell;
 

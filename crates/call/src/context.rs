@@ -1,8 +1,7 @@
-//! What a function may ask of the minion (or of `salt-call`) that runs it.
+//! What a function may request from the minion (or from `salt-call`) that runs it.
 //!
-//! Invariant: modules reach the network, the event bus and other jobs only
-//! through this trait and its facets, so every function can be tested without
-//! a daemon.
+//! Invariant: modules reach the network, the event bus and other jobs only through
+//! this trait and its facets, so every function can be tested without a daemon.
 
 mod commander;
 mod facets;

@@ -1,8 +1,7 @@
-//! The system's `curl`, so that proxies and certificates are those of the
-//! machine.
+//! The system's `curl`, so that proxies and certificates are those of the machine.
 //!
-//! Invariant: what is asked, and with which password, `curl` reads from its
-//! standard input, where no list of processes shows it.
+//! Invariant: `curl` reads the request and the password from its standard input, so
+//! they appear in no process list.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-//! Text to bytes and back in the encodings that files are asked to have.
+//! Converts text to bytes and back in the requested encoding of a file.
 
 use crate::error::CallError;
 

@@ -1,9 +1,9 @@
-//! The environment of functions: that of the process, with what `environ.*`
-//! has changed laid over it.
+//! The environment of functions: that of the process, with the changes of
+//! `environ.*` applied over it.
 //!
-//! Salt changes its process, which is one per job. Here jobs share a process,
-//! and other threads may be reading its environment. Invariant: the process's
-//! own environment is never written to.
+//! Salt changes the environment of its process, which is one per job. Here jobs
+//! share a process, and other threads may be reading its environment. Invariant:
+//! the process's own environment is never written to.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

@@ -1,4 +1,4 @@
-//! How a function fails, in the kinds that its callers tell apart.
+//! How a function fails, in the kinds that its callers distinguish.
 
 use thiserror::Error;
 

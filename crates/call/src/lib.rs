@@ -1,8 +1,8 @@
 //! What a function of a minion is, and how it is called.
 //!
-//! [`run_function`] is the way in: it finds the function, binds its arguments
-//! and turns whatever happens into an [`Outcome`]. Functions see the minion
-//! only through [`MinionContext`].
+//! [`run_function`] is the entry: it finds the function, binds its arguments and
+//! turns every result or failure into an [`Outcome`]. Functions see the minion only
+//! through [`MinionContext`].
 
 pub mod addresses;
 mod aggregation;

@@ -1,4 +1,4 @@
-//! Every limit of calls, with what happens at it.
+//! Every limit of calls, and what happens when it is reached.
 
 /// How deep functions may call each other; deeper is a `RecursionError`.
 pub(crate) const CALL_DEPTH_MAX: u32 = 64;

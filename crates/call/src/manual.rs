@@ -1,10 +1,9 @@
-//! What `sys.doc` and `sys.state_doc` say of a function beside its own text: its
-//! arguments with their types, what it returns, examples, and what differs from
-//! Salt.
+//! The additions of `sys.doc` and `sys.state_doc` to a function's own text: its
+//! arguments with their types, its return, examples, and differences from Salt.
 //!
 //! Invariant: each example binds to the signature of its function or state, and
-//! each answer that is shown is the real one; a test of the crate with all
-//! functions binds and runs them.
+//! each answer shown is the real one; a test of the crate with all functions binds
+//! and runs them.
 
 mod arguments;
 mod pages;

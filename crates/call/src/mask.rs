@@ -1,7 +1,7 @@
-//! The mask of new files for what one thread does.
+//! The umask of one thread's actions.
 //!
-//! Invariant: the masks of the other threads, those of other jobs among them,
-//! stay as they are.
+//! Invariant: the umasks of the other threads, which may run other jobs, stay as
+//! they are.
 
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::stat::{Mode, umask};

@@ -1,7 +1,7 @@
 //! Texts that become a field of a line of some file.
 //!
-//! Invariant: one call writes one line. Who may set a field would else write
-//! whole lines: an entry of root's crontab, a key that may sign in.
+//! Invariant: one call writes one line. Otherwise a user who may set a field could
+//! write whole lines: an entry of root's crontab, a key that may sign in.
 
 use crate::CallError;
 

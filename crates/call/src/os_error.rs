@@ -1,5 +1,5 @@
-//! Failures of the system in the words Python has for them, which scripts and
-//! people know. All functions answer through this file.
+//! The system's errors in Python's words, which scripts and people know. All
+//! functions use this file.
 
 use std::io;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Python's ways with values where a function's result depends on them:
-//! `str()`, `int()`, comma separated lists, and walking `a:b:c` paths.
+//! Python's treatment of values where a function's result depends on it: `str()`,
+//! `int()`, comma separated lists, and walking `a:b:c` paths.
 
 pub use halite_proto::python::{equal, repr, str};
 use halite_proto::{Map, Value};

@@ -1,8 +1,8 @@
-//! What a call has read of the master's files, for the next such call: it asks
-//! about all of them at once instead of about one after the other.
+//! Remembers which of the master's files a call has read, so that the next such
+//! call asks about all of them at once instead of one after the other.
 //!
-//! Invariant: a file counts as unchanged only when the master has said so of
-//! this very content since the call began.
+//! Invariant: a file counts as unchanged only when the master has said so of this
+//! very content since the call began.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,5 +1,5 @@
-//! Which functions there are. One table per module, found by name; nothing is
-//! built when the program starts.
+//! The registry of functions. One table per module, found by name; nothing is built
+//! when the program starts.
 
 use crate::call::Call;
 use crate::error::CallResult;

@@ -1,8 +1,8 @@
-//! What modules need of a machine: programs without which none of their
-//! functions does anything. Such a module is not available, as with Salt.
+//! The programs that modules need: without them none of a module's functions works.
+//! Such a module is not available, as with Salt.
 //!
-//! Invariant: programs are looked for whenever a function is, so that a state
-//! run can install what its later states need.
+//! Invariant: programs are looked up whenever a function is, so that a state run
+//! can install what its later states need.
 
 /// What the modules of one name need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! One call from its name and arguments to what is returned: the only way in.
+//! One call from its name and arguments to its return: the only entry.
 //!
 //! Invariant: nothing that a function does, not even a panic, gets past
 //! [`run_function`]; the texts of failures are those of Salt's minion.

@@ -1,8 +1,8 @@
 //! Signatures of functions, read once for a job: a state run calls the same
 //! function a thousand times.
 //!
-//! Invariant: what is kept goes with the job, and is no more than the functions
-//! it has called.
+//! Invariant: the memory ends with the job, and holds no more than the functions it
+//! has called.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
-//! `mod_beacon` of state modules: what a state has made is watched by a beacon.
+//! `mod_beacon` of state modules: a beacon watches what a state has made.
 //!
-//! Which beacon that is, and how `beacon_data` describes it, is said by the
-//! module of the state; whether it is there already, by `beacon.present`.
+//! The module of the state says which beacon that is, and how `beacon_data`
+//! describes it; `beacon.present` says whether it exists already.
 
 use halite_proto::{Map, Value};
 

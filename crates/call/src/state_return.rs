@@ -1,4 +1,4 @@
-//! What a state function returns, and the few shapes that most returns have.
+//! The return of a state function, and the few forms that most returns have.
 
 use halite_proto::{Map, Value};
 

@@ -1,6 +1,6 @@
-//! A limit on how long a job may take that somebody waits for.
+//! A time limit for jobs that somebody waits for.
 //!
-//! Invariant: no such job goes on without its limit.
+//! Invariant: no such job goes on beyond its limit.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;

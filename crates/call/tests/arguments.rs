@@ -1,4 +1,4 @@
-//! What real Salt 3008.5 makes of argument texts (`real/arguments.jsonl`).
+//! How real Salt 3008.5 parses argument texts (`real/arguments.jsonl`).
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use halite_call::args::{keyword, yamlify};

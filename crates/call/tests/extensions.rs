@@ -1,5 +1,5 @@
-//! Users' Python modules: fetched, listed and run like ours. Where there is
-//! no `python3` only the fetching is tested.
+//! Custom Python modules: fetched, listed and run like ours. Without `python3` only
+//! the fetching is tested.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Arguments are judged by the master and parted by the minion: what the one is
-//! sure of is what the other does, whatever the arguments are.
+//! The master judges arguments and the minion parses them: where the master is
+//! certain, the minion does the same, whatever the arguments are.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

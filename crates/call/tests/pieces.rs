@@ -1,5 +1,5 @@
-//! Files in pieces that are asked for ahead: from a Halite master, from Salt's,
-//! and when the file changes on its way.
+//! Files in pieces that are requested ahead: from a Halite master, from Salt's, and
+//! when the file changes during the transfer.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

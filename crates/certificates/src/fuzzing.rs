@@ -1,4 +1,5 @@
-//! What fuzzing does with certificates, requests, lists and keys; no interface.
+//! Access for fuzz targets to the readers of certificates, requests, lists and
+//! keys; no interface.
 
 use halite_proto::Value;
 

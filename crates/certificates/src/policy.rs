@@ -1,7 +1,7 @@
 //! Signing policies: what a minion signs for other minions.
 //!
-//! Invariant: what a policy says wins over what is asked for, and nothing that
-//! is asked for from afar names a file of the minion that signs.
+//! Invariant: the policy wins over the request, and nothing in a remote request
+//! names a file of the minion that signs.
 
 use std::path::PathBuf;
 

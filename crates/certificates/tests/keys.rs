@@ -1,4 +1,4 @@
-//! Keys and what holds them: passphrases, PKCS#12, modes of files.
+//! Keys and their containers: passphrases, PKCS#12, modes of files.
 #![allow(clippy::unwrap_used)]
 
 use std::os::unix::fs::MetadataExt;

@@ -1,5 +1,5 @@
-//! An authority of one's own, its certificates and its revocation list, as
-//! real Salt 3008.5 tells of them.
+//! A certificate authority, its certificates and its revocation list, compared with
+//! real Salt 3008.5.
 #![allow(clippy::unwrap_used)]
 
 use std::os::unix::fs::MetadataExt;

@@ -1,5 +1,5 @@
-//! `salt-call`: what it prints and how it ends. The function itself is run by
-//! the minion, which the program hands in.
+//! `salt-call`: its output and exit code. The minion, which the program passes in,
+//! runs the function.
 
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;

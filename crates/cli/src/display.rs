@@ -1,8 +1,7 @@
-//! Results on the screen or in a file, in the format that is asked for.
+//! Results on the screen or in a file, in the requested format.
 //!
-//! Who asks, the strongest first: `--out`, or `output` in the configuration;
-//! the function that returned; else `nested` (`salt/output/__init__.py`,
-//! 3008.5).
+//! In order of precedence: `--out`, or `output` in the configuration; the function
+//! that returned; else `nested` (`salt/output/__init__.py`, 3008.5).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

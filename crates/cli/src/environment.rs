@@ -1,4 +1,4 @@
-//! The variables of the environment that the programs look at.
+//! The environment variables that the programs read.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! Exit codes.
 //!
-//! They are Salt's (`salt/defaults/exitcodes.py`, 3008.5, and what its programs
-//! were seen to return); where ours differ it is in `docs/differences.md`.
-//! Scripts test them, so nothing else in the programs names a number.
+//! They are Salt's (`salt/defaults/exitcodes.py`, 3008.5, and the observed codes of
+//! its programs); where ours differ, `docs/differences.md` says so. Scripts test
+//! them, so nothing else in the programs names a number.
 
 use std::process::ExitCode;
 

@@ -1,9 +1,9 @@
-//! The command line programs' language: options, arguments, screens, exit
+//! The command line interface of the programs: options, arguments, screens, exit
 //! codes.
 //!
-//! What the programs print and how they end is what scripts depend on, so it is
-//! Salt's; `docs/differences.md` lists where it is not, and why. Invariant:
-//! only [`Screen`] writes to standard output and error.
+//! Scripts depend on the output and the exit codes of the programs, so these are
+//! Salt's; `docs/differences.md` lists where they are not, and why. Invariant: only
+//! [`Screen`] writes to standard output and error.
 
 pub mod call;
 pub mod command;

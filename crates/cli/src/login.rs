@@ -1,8 +1,8 @@
-//! Logging in by name and password instead of by a key file, and the token
-//! that stands for an earlier login.
+//! Logging in by name and password instead of by a key file, and the token of an
+//! earlier login.
 //!
-//! Invariant: a password comes from the terminal or from its option, and goes
-//! nowhere but to the master; a token file is its user's only.
+//! Invariant: a password comes from the terminal or from its option, and goes only
+//! to the master; a token file is readable by its user only.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::path::PathBuf;

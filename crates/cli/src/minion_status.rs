@@ -1,5 +1,5 @@
-//! `salt-minion status`: asks the minion that runs here, over its event bus,
-//! what it knows of its masters.
+//! `salt-minion status`: asks the minion daemon on this machine, over its event
+//! bus, for the state of its links.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Outputters in Python: those of users (`_output`, `outputter_dirs`), and those
-//! of the Salt that is installed.
+//! Outputters in Python: custom ones (`_output`, `outputter_dirs`), and those of
+//! the installed Salt.
 //!
-//! Invariant: whatever goes wrong there, something is shown: the next best
-//! outputter is asked.
+//! Invariant: whatever fails there, the result is shown: the next best outputter is
+//! used.
 
 use std::path::PathBuf;
 

@@ -1,12 +1,12 @@
 //! Standard output and error: the only place that writes to them.
 //!
-//! A reader that goes away (`| head`) ends the output silently, as people
-//! expect of a filter; it is no error of the command. Anything else that keeps
-//! a text from being written, a full disk, is told at the end, and fails the
-//! program: a result that got lost must not look like one that is there.
+//! A reader that goes away (`| head`) ends the output silently, as people expect of
+//! a filter; it is no error of the command. Any other reason that keeps a text from
+//! being written, such as a full disk, is reported at the end, and fails the
+//! program: a lost result must not look like a delivered one.
 //!
-//! Invariant: on a terminal nothing is shown that does more than colour it,
-//! whatever minions return.
+//! Invariant: on a terminal, output can only be text and colours, whatever minions
+//! return.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};

@@ -1,9 +1,9 @@
-//! Files with options that a program reads although nobody named them: in the
-//! current directory, and in the home.
+//! Option files that a program reads although nobody named them: in the current
+//! directory, and in the home.
 //!
-//! Invariant: such a file counts only where nobody but root and the caller
-//! could have written it. Its options name directories of code, and root may
-//! stand in a directory of anybody.
+//! Invariant: such a file counts only if nobody but root and the caller could have
+//! written it. Its options name directories of code, and root may work in anybody's
+//! directory.
 
 use std::fs::File;
 use std::io;

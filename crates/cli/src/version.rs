@@ -1,4 +1,4 @@
-//! What the programs say about their version.
+//! The version texts of the programs.
 
 use std::fmt::Write;
 

@@ -1,5 +1,4 @@
-//! Words as arguments, against what Salt 3008.5's `salt.utils.args.parse_input`
-//! made of them.
+//! Words as arguments, compared with Salt 3008.5's `salt.utils.args.parse_input`.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

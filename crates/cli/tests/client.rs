@@ -1,4 +1,4 @@
-//! `salt` against a master that says what a test wants it to say.
+//! `salt` against a master whose answers the test chooses.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

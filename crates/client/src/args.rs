@@ -1,8 +1,8 @@
 //! Words of a command line as arguments of a function.
 //!
-//! A word is read as YAML where that gives a number, a truth, nothing, or a
-//! structure in brackets; all else stays the text it is. `name=value` is a
-//! keyword argument. The rules are those of `salt/utils/args.py` (3008.5).
+//! A word is read as YAML if that gives a number, a boolean, nothing, or a
+//! structure in brackets; any other word stays text. `name=value` is a keyword
+//! argument. The rules are those of `salt/utils/args.py` (3008.5).
 
 use halite_proto::{Jid, Map, Value};
 

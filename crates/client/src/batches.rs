@@ -1,7 +1,7 @@
 //! A job for some minions at a time.
 //!
-//! A ping finds out who is there; all parts of the job share one id, so that it
-//! can be looked up as one.
+//! A ping finds the minions that are there; all parts of the job share one id, so
+//! that it can be looked up as one.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;

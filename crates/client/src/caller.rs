@@ -1,7 +1,7 @@
-//! Who commands, and the key file that proves it.
+//! The user who gives a command, and the key file that proves it.
 //!
-//! The master writes a key for each user who may command it; being able to read
-//! the file is the proof (`salt/client/__init__.py`, 3008.5).
+//! The master writes a key for each user who may command it; being able to read the
+//! file is the proof (`salt/client/__init__.py`, 3008.5).
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
-//! A guess whether a minion that is silent has a connection to this master.
+//! A guess whether a silent minion has a connection to this master.
 //!
-//! Salt compares the addresses in a minion's cached grains with those that have
-//! a connection to the publish port (`CkMinions.connected_ids`, 3008.5). Behind
-//! a gateway the guess is wrong, which is why it only chooses between two texts
-//! for people. It is made when somebody is missing, not before.
+//! Salt compares the addresses in a minion's cached grains with those that have a
+//! connection to the publish port (`CkMinions.connected_ids`, 3008.5). Behind a
+//! gateway the guess is wrong, so it only chooses between two texts for people. It
+//! is made only when a minion is missing.
 
 use std::collections::BTreeSet;
 use std::fs;

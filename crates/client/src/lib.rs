@@ -1,9 +1,8 @@
-//! Commanding minions through the master on this machine.
+//! Commands minions through the master on this machine.
 //!
-//! The proof of who commands is the content of a key file; the command goes to
-//! the master's request port in the clear, and the returns come over its event
-//! bus. Invariant: the bus is connected before a command is sent, so no return
-//! can be missed.
+//! The content of a key file proves the caller; the command goes to the master's
+//! request port in the clear, and the returns come over its event bus. Invariant:
+//! the bus is connected before a command is sent, so no return can be missed.
 
 pub mod args;
 mod batches;

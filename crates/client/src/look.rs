@@ -1,4 +1,4 @@
-//! When the master is asked about silent minions, and what it has said.
+//! When the master is asked about silent minions, and its answers.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! Node groups of the configuration, put in place of their names before a
-//! command is sent: minions know only their own groups.
+//! Replaces the names of node groups by their definitions before a command is sent,
+//! because minions know only their own groups.
 
 use halite_proto::Map;
 use halite_target::{TargetError, nodegroup};

@@ -1,8 +1,8 @@
-//! How far state runs are, as Halite minions tell while somebody watches, and
-//! why others are silent, as the master tells.
+//! The progress of state runs, which Halite minions report while somebody watches,
+//! and the reasons for silent minions, which the master reports.
 //!
-//! Invariant: it holds at most one place for each minion, and none of one that
-//! has returned.
+//! Invariant: it holds at most one place for each minion, and none of one that has
+//! returned.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

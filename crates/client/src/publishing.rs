@@ -1,4 +1,4 @@
-//! Commands on their way to the master, and what it says to them.
+//! Commands on their way to the master, and its answers.
 
 use std::sync::PoisonError;
 use std::time::Duration;

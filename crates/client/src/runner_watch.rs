@@ -1,10 +1,10 @@
-//! Whether a runner still works, where its master may not say so: one of
-//! Salt's forks a process for it, which can die without a word, and a master
-//! that was restarted knows nothing of it.
+//! Whether a runner still works, if its master may not say so: one of Salt's forks
+//! a process for it, which can die without a return, and a restarted master knows
+//! nothing of it.
 //!
-//! A runner that works has a file with its process in the master's `proc`
-//! directory. Invariant: a runner is given up only after the file, or the
-//! process, was away for longer than a return can be on its way.
+//! A running runner has a file with its process in the master's `proc` directory.
+//! Invariant: a runner is given up only after the file, or the process, was missing
+//! for longer than a return can be on its way.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Waiting for the returns of one command.
+//! Waits for the returns of one command.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What a client must know of the master's configuration.
+//! The part of the master's configuration that a client needs.
 
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;

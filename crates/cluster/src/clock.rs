@@ -1,5 +1,5 @@
-//! A hybrid clock: moments that are close to the time of day, never go back, and
-//! are later than everything that was heard before and is not far ahead.
+//! A hybrid clock: its moments are close to the time of day, never go back, and are
+//! later than every moment received before that is not far ahead.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What two masters send each other to have the same registers.
+//! What two masters send each other to make their registers equal.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Reads and writes what masters send each other and keep, as lists in a fixed
-//! order. What is read is checked like any peer's: kinds, lengths and names.
+//! Reads and writes what masters send each other and store, as lists in a fixed
+//! order. Input is checked like any peer's: kinds, lengths and names.
 
 use std::collections::BTreeMap;
 

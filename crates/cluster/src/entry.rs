@@ -1,9 +1,9 @@
-//! What is known of one name: a minion with its key, or a master of the cluster.
+//! The record of one name: a minion with its key, or a master of the cluster.
 //!
-//! An entry has revocations, the last one of each master that revoked, and at
-//! most one grant. A grant was made with knowledge of exactly these revocations.
-//! Where two entries meet, all revocations remain, and of the grants those that
-//! know all of them: a grant that was made elsewhere without having heard of a
+//! An entry has revocations, the last one of each master that revoked, and at most
+//! one grant. A grant was made with knowledge of exactly these revocations. When
+//! two entries are merged, all revocations remain, and of the grants those that
+//! know all of them. A grant that was made elsewhere without knowledge of a
 //! revocation is void, however late its clock says it was.
 
 use std::cmp::Ordering;

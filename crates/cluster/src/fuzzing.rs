@@ -1,4 +1,5 @@
-//! What fuzzing does with the private decoders of this crate; no interface.
+//! Gives the fuzz targets access to the private decoders of this crate; no
+//! interface.
 
 use halite_proto::Value;
 use halite_proto::msgpack::{pack_modern, unpack_modern};

@@ -1,12 +1,12 @@
-//! How a master becomes a member of a cluster, on a link that has shown each
-//! side the other's key.
+//! How a master becomes a member of a cluster, on a link that has shown each side
+//! the other's key.
 //!
-//! The joiner says who it is, a member asks for a proof, the joiner proves that
-//! it knows the cluster's secret, the member proves the same and gives it what
-//! members have. The secret is never sent. Proofs are over both names, both
-//! keys, the cluster's key, both nonces and the link itself, so that they are of
-//! no use anywhere else. The joiner's proof is sealed to the cluster's key, which
-//! may be pinned; what it is given is sealed to its own.
+//! The joiner identifies itself, a member asks for a proof, the joiner proves that
+//! it knows the cluster's secret, and the member proves the same and sends what
+//! members have. The secret is never sent. Proofs are over both names, both keys,
+//! the cluster's key, both nonces and the link itself, so that they are useless
+//! anywhere else. The joiner's proof is sealed to the cluster's key, which may be
+//! pinned; the member's answer is sealed to the joiner's own.
 
 mod gate;
 mod joiner;

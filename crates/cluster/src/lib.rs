@@ -1,16 +1,16 @@
 //! What the masters of a cluster agree on, and how, without any socket, file or
 //! clock.
 //!
-//! Masters keep the keys of minions, the members of the cluster and the publish
-//! key in [`Registers`]: each decision is stamped by a hybrid clock, and two
-//! states merge to the same third one in whatever order, and however often, they
-//! meet. [`Sync`] says what two masters send each other so that they do meet,
-//! [`join`] is how a master becomes a member, [`data`] how masters come to know
-//! the same about minions, and [`roots`] how one gives its files to the others.
+//! Masters keep minion keys, the members of the cluster and the publish key in
+//! [`Registers`]: each decision is stamped by a hybrid clock, and two states merge
+//! to the same third one in whatever order, and however often, they meet. [`Sync`]
+//! says what two masters send each other to merge them, [`join`] is how a master
+//! becomes a member, [`data`] how masters share what they know about minions, and
+//! [`roots`] how one sends its files to the others.
 //!
-//! Invariant: a master that has heard that a key was rejected or deleted does
-//! not take it for accepted again until somebody who had heard of it too accepts
-//! it. This holds whatever clocks say, and whatever is lost, repeated or late.
+//! Invariant: a master that knows that a key was rejected or deleted does not
+//! accept it again until somebody who also knows of it accepts it. This holds
+//! whatever clocks say, and whatever is lost, repeated or late.
 
 pub mod clock;
 pub mod data;

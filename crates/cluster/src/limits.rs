@@ -1,4 +1,4 @@
-//! How much the masters of a cluster keep and take from each other.
+//! How much data the masters of a cluster keep and accept from each other.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The key that publications are sealed with, which all masters share.
+//! The key that seals publications, which all masters share.
 
 use std::collections::BTreeMap;
 

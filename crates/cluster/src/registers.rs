@@ -1,5 +1,5 @@
-//! The registers of one master: what it knows of minions' keys, of the members
-//! of the cluster, and the publish key.
+//! The registers of one master: minion keys, the members of the cluster, and the
+//! publish key.
 
 mod decide;
 mod merge;

@@ -1,9 +1,9 @@
-//! What masters say to each other when one gives the others its `file_roots` and
+//! The messages with which one master sends the others its `file_roots` and
 //! `pillar_roots`.
 //!
-//! The one that gives asks, and each of its questions has one answer: first which of
-//! its files the other one lacks, then, piece by piece, whether it has taken them.
-//! Whoever answers decides where a file goes; a path only leads down.
+//! The sender asks, and each of its requests has one answer: first which of its
+//! files the receiver lacks, then, piece by piece, whether the receiver has stored
+//! them. The receiver decides where a file goes; a path only leads down.
 
 use std::fmt;
 use std::path::Path;

@@ -1,8 +1,8 @@
-//! How two masters come to the same registers: each says from time to time what
-//! its own are compared by; where they differ, both send what they have there.
+//! How two masters come to the same registers: each regularly sends digests of its
+//! own; where they differ, both send their entries.
 //!
-//! A machine without sockets. What is lost is made good by the next digest, and
-//! what comes twice or late does no harm.
+//! A state machine without sockets. The next digest makes up for losses, and
+//! repeated or late messages do no harm.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;

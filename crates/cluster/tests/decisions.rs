@@ -1,4 +1,4 @@
-//! What the decisions of one master lead to at all.
+//! The effects of one master's decisions at all masters.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

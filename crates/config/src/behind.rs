@@ -1,8 +1,8 @@
-//! Options whose values are addresses of `sdb`: what is behind them takes their
-//! place before they get types, as in Salt.
+//! Options whose values are addresses of `sdb`: the stored values replace them
+//! before they get types, as in Salt.
 //!
 //! Invariant: without such a value nothing is asked, and a store that does not
-//! answer is an error, not a wait without end.
+//! answer is an error, not an endless wait.
 
 use halite_proto::{Map, Value};
 use halite_yaml::{Node, NodeKind};

@@ -1,6 +1,6 @@
-//! What `cluster_bus` says: where the bus between the masters of a cluster is.
+//! Parses `cluster_bus`: the address of the bus between the masters of a cluster.
 //!
-//! Pure. Errors never show the text: there may be a password in it.
+//! Pure. Errors never show the text, because it may hold a password.
 
 use std::fmt;
 

@@ -1,5 +1,4 @@
-//! What files say that can be used and is hardly meant: for whoever asks for a
-//! check before a start.
+//! Settings that are valid but probably a mistake, for `--check` before a start.
 
 use std::path::Path;
 

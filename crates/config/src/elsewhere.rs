@@ -1,8 +1,8 @@
-//! Options that are no fields here: whoever heeds them - functions, state runs,
-//! renderers, ways to log in - reads them from the merged options when it is
-//! their turn. What they may be is checked with all others.
+//! Options that are no fields here: their users (functions, state runs, renderers,
+//! login methods) read them from the merged options when they need them. Their
+//! values are checked with all others.
 //!
-//! Invariant: a name stands here only while code outside this crate reads it.
+//! Invariant: a name is listed here only while code outside this crate reads it.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
 //! Warns of configuration files that somebody other than root and `user` can write:
-//! they decide what the daemon runs. Salt reads such files without a word.
+//! they decide what the daemon runs. Salt reads such files without a warning.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

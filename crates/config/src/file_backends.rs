@@ -1,8 +1,8 @@
-//! `fileserver_backend`: which sources of files there are, and in which order
-//! they are asked.
+//! `fileserver_backend`: which sources of files there are, and in which order they
+//! are asked.
 //!
-//! Invariant: a name that no source has is refused where it stands. Salt leaves
-//! it out, and serves nothing from it.
+//! Invariant: an unknown name is refused with its place. Salt ignores it, and
+//! serves nothing from it.
 
 use halite_proto::Value;
 

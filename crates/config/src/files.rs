@@ -1,8 +1,7 @@
-//! Reading the files: the main one and its includes.
+//! Reads the files: the main one and its includes.
 //!
-//! Invariant: files are laid over each other as Salt does it. Among included
-//! files maps and lists are merged; over the main file an included option
-//! replaces the whole option.
+//! Invariant: files are merged as in Salt. Among included files maps and lists are
+//! merged; over the main file an included option replaces the whole option.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
-//! What a machine is called, as Salt finds out.
+//! The names of a machine, as Salt finds them.
 //!
-//! Invariant: name servers are asked at most once, and only when a name is
-//! needed: a dead one costs many seconds.
+//! Invariant: name servers are asked at most once, and only when a name is needed:
+//! a dead one costs many seconds.
 
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
 use std::path::Path;

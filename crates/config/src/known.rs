@@ -1,5 +1,5 @@
-//! Every option that Salt has, with its default, so that a name we do not
-//! honour is told from one that nobody knows.
+//! Every option that Salt has, with its default, to distinguish an option that we
+//! do not honour from an unknown name.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What the options say about logs, for daemons and the programs beside them.
+//! The options about logs, for daemons and the programs beside them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

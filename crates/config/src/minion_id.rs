@@ -1,7 +1,7 @@
-//! Who a minion is when its configuration does not say.
+//! The id of a minion without one in its configuration.
 //!
-//! Invariant: the answer is that of a Python minion on the same machine, so
-//! that a minion keeps its name, and with it its key, when its program changes.
+//! Invariant: the answer is that of a Python minion on the same machine, so that a
+//! minion keeps its name, and with it its key, when its program changes.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! `docs/options.md`: every option of Salt with what becomes of it here, made
-//! from the code. `HALITE_UPDATE_OPTIONS=1` writes it anew.
+//! `docs/options.md`: every option of Salt and its status here, made from the code.
+//! `HALITE_UPDATE_OPTIONS=1` writes it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,21 +14,21 @@ const HEAD: &str = "# Options
 
 Generated: `HALITE_UPDATE_OPTIONS=1 cargo test -p halite-config options_page`. Every option of \
 Salt 3008.5 for its master and its minion, and our own. `salt-master --check` and `salt-minion \
---check` say the same of a configuration, with the place of each option.
+--check` report the same for a configuration, with the place of each option.
 
-- **honoured**: it means what it means in Salt. Values that are not supported are refused with \
+- **honoured**: it has the same meaning as in Salt. Unsupported values are refused with \
 their place; `docs/differences.md` says where a default or an effect differs.
 - **refused**: a value other than Salt's default stops the start, with the place and the reason. \
-`salt` and its like go on: they may be used beside one of Salt's masters.
-- **without effect**: a warning names it; the start goes on.
-- **ours**: not an option of Salt's.
+`salt` and the other tools still run: they may be used beside a Salt master.
+- **without effect**: a warning names it, and the start continues.
+- **ours**: not an option of Salt.
 ";
 
 /// A few words on options that are no fields here.
 const NOTES: &[(&str, &str)] = &[
     (
         "pillar_cache",
-        "Whether compiled pillars, which hold secrets, are kept and given again",
+        "Whether compiled pillars, which hold secrets, are cached",
     ),
     (
         "pillar_cache_backend",
@@ -36,7 +36,7 @@ const NOTES: &[(&str, &str)] = &[
     ),
     (
         "pillar_cache_ttl",
-        "For how many seconds a cached pillar is given",
+        "Seconds for which a cached pillar is valid",
     ),
 ];
 

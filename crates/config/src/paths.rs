@@ -1,4 +1,4 @@
-//! `root_dir` in front of paths, as Salt puts it there.
+//! Puts `root_dir` before paths, as Salt does.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Why an option of Salt is not honoured here, for whoever has set it.
+//! Why an option of Salt is not honoured here, for the warning about it.
 
 use crate::elsewhere;
 use crate::known::Side;
@@ -13,25 +13,25 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "reactor_refresh_interval",
-        "reactions are not kept, each is made anew",
+        "reactions are not cached, each is rendered again",
     ),
     (
         "maintenance_interval",
-        "each of these works has its own time",
+        "each periodic task has its own interval",
     ),
     (
         "tcp_master_publish_pull",
-        "who may publish is root everywhere; publications come by a socket file",
+        "whoever may publish is root everywhere; publications come by a socket file",
     ),
     ("multiprocessing", "jobs are threads"),
     (
         "return_retry_tries",
         "a return waits until a master has it, or return_spool_age is over",
     ),
-    ("master_async_mworker", "there are no such workers"),
-    ("master_mworker_", "there are no such workers"),
+    ("master_async_mworker", "there are no such worker processes"),
+    ("master_mworker_", "there are no such worker processes"),
     ("worker_pools", "requests have two lanes, one for sign-ins"),
-    ("con_cache", "the master knows who is connected"),
+    ("con_cache", "the master knows which minions are connected"),
     ("key_cache", "the master always keeps the list of keys"),
     (
         "eauth_tokens.cluster_id",
@@ -39,10 +39,10 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "memcache_",
-        "nothing is cached in between: each question goes to the files or to the server",
+        "there is no cache in between: each request goes to the files or to the server",
     ),
-    ("cache_sreqs", "connections are always kept"),
-    ("sock_pool_size", "connections are always kept"),
+    ("cache_sreqs", "connections are always kept open"),
+    ("sock_pool_size", "connections are always kept open"),
     ("ipc_write_buffer", "its queues are counted in messages"),
     (
         "pub_server_write_queue_size",
@@ -50,26 +50,29 @@ const REASONS: &[(&str, &str)] = &[
     ),
     ("cython_enable", "there is no Cython"),
     ("enable_zip_modules", "modules are files"),
-    ("optimization_order", "nothing here is compiled by Python"),
+    ("optimization_order", "Halite compiles nothing with Python"),
     (
         "modules_max_memory",
-        "nothing is loaded that this could bound",
+        "there is no loading that this could limit",
     ),
     ("hgfs_", "there is no such backend of files"),
     ("svnfs_", "there is no such backend of files"),
     ("s3fs_", "there is no such backend of files"),
     (
         "minionfs_update_interval",
-        "pushed files are looked at as they are asked for",
+        "pushed files are checked at each request",
     ),
-    ("fileserver_", "files are looked at as they are asked for"),
+    ("fileserver_", "files are checked at each request"),
     ("winrepo_", "there is no winrepo"),
     ("ssh_", "there is no salt-ssh"),
     ("thin_", "there is no salt-ssh"),
     ("regen_thin", "there is no salt-ssh"),
     ("min_extra_mods", "there is no salt-ssh"),
     ("enable_ssh_minions", "there is no salt-ssh"),
-    ("cluster_mode", "cluster_id makes a master one of a cluster"),
+    (
+        "cluster_mode",
+        "cluster_id makes a master a member of a cluster",
+    ),
     (
         "cluster_encryption_algorithm",
         "masters of a cluster talk over TLS 1.3",
@@ -81,11 +84,11 @@ const REASONS: &[(&str, &str)] = &[
     ("syndic_", "there is no salt-syndic"),
     ("thorium", "there is no thorium"),
     ("spm_", "there is no spm"),
-    ("saltpip_", "there is no Python of Salt's own"),
+    ("saltpip_", "Halite has no Python of its own"),
     ("netapi_", "there is no ssh client in salt-api"),
     (
         "rest_",
-        "salt-api serves rest_cherrypy; that of an installed Salt heeds it",
+        "salt-api serves rest_cherrypy; the salt-api of an installed Salt uses it",
     ),
     ("proxy_", "there is no salt-proxy"),
     ("tracing", "there is no such interface"),
@@ -94,36 +97,36 @@ const REASONS: &[(&str, &str)] = &[
     ("tcp_master_workers", "there is no socket between processes"),
     (
         "resolve_dns_fallback",
-        "addresses are looked up at each connection",
+        "addresses are resolved at each connection",
     ),
-    ("discovery", "masters are named in the configuration"),
+    ("discovery", "masters must be named in the configuration"),
     ("update_", "programs are updated by the system's packages"),
     ("archive_jobs", "jobs are deleted when they are old enough"),
-    ("auth_retries", "links to masters mend themselves, for ever"),
-    ("restart_on_error", "links to masters mend themselves"),
+    (
+        "auth_retries",
+        "links to masters recover by themselves, without limit",
+    ),
+    ("restart_on_error", "links to masters recover by themselves"),
     ("cache_jobs", "a minion's `local_cache` returner keeps jobs"),
     ("id_function", "set `id`, or keep the file minion_id"),
-    (
-        "log_fmt_",
-        "lines say by themselves which job they are about",
-    ),
+    ("log_fmt_", "log lines name their job anyway"),
     ("master_roots", "orchestrations are in file_roots"),
     ("snapper_", "there is no snapper"),
     ("tcp_", "there is no tcp transport"),
-    ("use_os_truststore", "authorities are those of the system"),
-    ("zmq_monitor", "links tell of themselves in the log"),
+    (
+        "use_os_truststore",
+        "the system's certificate authorities are used",
+    ),
+    ("zmq_monitor", "links report their state in the log"),
     (
         "auth_events_pend_autosign_grains",
         "events about pending keys carry no grains",
     ),
-    (
-        "auth_mode",
-        "the reply to a sign-in is always that of mode 1",
-    ),
-    ("conf_file", "it is the file itself"),
+    ("auth_mode", "sign-ins are always answered as in mode 1"),
+    ("conf_file", "it names the file that is being read"),
     (
         "detect_remote_minions",
-        "the master knows who is connected by their links, not by ports",
+        "the master knows connected minions by their links, not by ports",
     ),
     ("remote_minions_port", "see detect_remote_minions"),
     ("dummy_pub", "nothing in Salt reads it"),
@@ -134,12 +137,12 @@ const REASONS: &[(&str, &str)] = &[
     ("serial", "messages are always msgpack"),
     (
         "event_match_type",
-        "programs name the kind of match when they wait",
+        "waiting programs name the kind of match",
     ),
     ("features", "the x509 functions are those of x509_v2"),
-    ("gpg_cache", "decrypted texts are not kept"),
-    ("http_max_body", "bodies of answers have a fixed limit"),
-    ("local", "programs set it for themselves"),
+    ("gpg_cache", "decrypted texts are not cached"),
+    ("http_max_body", "the bodies of answers have a fixed limit"),
+    ("local", "programs set it themselves"),
     (
         "pillar.cache_driver",
         "cached pillars are kept by each master itself: see pillar_cache_backend",
@@ -167,8 +170,8 @@ pub(crate) fn why(side: Side, name: &str) -> Option<&'static str> {
         None => name.starts_with(part),
     };
     let (others, of_others) = match side {
-        Side::Master => (MinionConfig::HONOURED, "it means something to minions only"),
-        Side::Minion => (MasterConfig::HONOURED, "it means something to masters only"),
+        Side::Master => (MinionConfig::HONOURED, "it is for minions only"),
+        Side::Minion => (MasterConfig::HONOURED, "it is for masters only"),
     };
     if others.contains(&name) || elsewhere::shape(side.other(), name).is_some() {
         return Some(of_others);

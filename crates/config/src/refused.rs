@@ -1,5 +1,5 @@
-//! Options of Salt's master that stop its start: what they ask for is not
-//! here, and a master without it would do harm.
+//! Options of Salt's master that stop its start: they ask for something that Halite
+//! lacks, and ignoring them would do harm.
 //!
 //! Invariant: an option may always be empty or have Salt's default.
 

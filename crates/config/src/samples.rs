@@ -1,5 +1,5 @@
-//! The commented sample files, made from the tables of options and kept equal
-//! to them. `HALITE_UPDATE_SAMPLES=1` writes them anew.
+//! The commented sample files, made from the tables of options and kept equal to
+//! them. `HALITE_UPDATE_SAMPLES=1` writes them.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

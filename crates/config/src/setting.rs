@@ -1,5 +1,5 @@
-//! The types that options have: what each accepts, and what an administrator
-//! is told when a value does not fit.
+//! The types of options: what each accepts, and the error for an administrator when
+//! a value does not fit.
 
 mod by_itself;
 mod partial;

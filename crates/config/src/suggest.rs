@@ -1,4 +1,4 @@
-//! The nearest name to one that was misspelt.
+//! The nearest known name to a misspelt one.
 
 /// The name among `names` that is nearest to `wrong`, if it is near enough to
 /// have been meant.

@@ -1,5 +1,5 @@
-//! What a minion's files may say about its masters, and what people are told
-//! when it cannot be meant.
+//! What a minion's files may say about its masters, and the messages about invalid
+//! settings.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -1,4 +1,4 @@
-//! `baredoc.*`: what modules and states there are, without loading anything.
+//! `baredoc.*`: lists modules and states, without loading anything.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `config.*`: settings from wherever they are.
+//! `config.*`: settings of the minion, its pillar and its master.
 
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;

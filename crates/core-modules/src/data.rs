@@ -1,5 +1,4 @@
-//! `data.*`: values that the minion keeps for whoever asks, in
-//! `<cachedir>/datastore`.
+//! `data.*`: values that the minion stores, in `<cachedir>/datastore`.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};

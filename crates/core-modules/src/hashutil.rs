@@ -1,4 +1,4 @@
-//! `hashutil.*`: digests, and text for what is no text.
+//! `hashutil.*`: digests, and binary data as text.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `jinja.*`: what the map files of formulas come to.
+//! `jinja.*`: the results of the map files of formulas.
 
 use halite_proto::Value;
 use halite_render::{Renderer, SlsRequest};

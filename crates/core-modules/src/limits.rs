@@ -1,4 +1,4 @@
-//! Every limit of the core modules, with what happens at it.
+//! Every limit of the core modules, and what happens when it is reached.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `match.*`: is this minion meant by a target?
+//! `match.*`: whether a target matches this minion.
 
 use halite_proto::{Map, Value};
 use halite_range::RangeServer;

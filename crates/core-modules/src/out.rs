@@ -1,4 +1,4 @@
-//! `out.*`: data as an outputter shows it.
+//! `out.*`: data in the form of an outputter.
 
 use halite_output::{RenderOptions, render};
 

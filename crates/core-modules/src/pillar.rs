@@ -1,8 +1,8 @@
-//! `pillar.*`: what the master tells this minion in confidence.
+//! `pillar.*`: the pillar of this minion.
 //!
-//! Invariant: a function that was called as a job shows values as
-//! `**********` unless `unmask=True` or `pillar_mask_output: false`; called
-//! from another function it gives them, or templates could not use them.
+//! Invariant: a function that was called as a job shows values as `**********`
+//! unless `unmask=True` or `pillar_mask_output: false`; called from another
+//! function it returns them, because templates need them.
 
 use std::path::Path;
 

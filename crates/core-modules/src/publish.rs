@@ -1,5 +1,5 @@
-//! `publish.*`: commands that a minion gives to others, and runners that it
-//! runs on its master, as far as `peer` and `peer_run` allow it there.
+//! `publish.*`: commands for other minions, and runners on the master, as far as
+//! `peer` and `peer_run` allow it there.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! `random.*`: chance, from the system's own source.
+//! `random.*`: random values, from the system's own source.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
-//! `ret.*`: what returners have kept. Of those there are, `local_cache` keeps
-//! what can be read again.
+//! `ret.*`: returns that returners have stored. Of ours, `local_cache` can read
+//! them again.
 
 use halite_crypto::HashType;
 use halite_proto::{Jid, Map, Value};

@@ -1,5 +1,5 @@
-//! Which of Salt's releases this is like: `salt_version.*`, by the names that
-//! releases have.
+//! `salt_version.*`: which of Salt's releases this corresponds to, by the names of
+//! releases.
 
 use halite_proto::{SALT_RELEASE, Value};
 

@@ -1,7 +1,7 @@
 //! `sdb.*`: values behind addresses of the form `sdb://<profile>/<key>`.
 //!
-//! A profile is an option of the minion, or of its pillar, that names a
-//! driver: `env`, `yaml`, or one that users wrote in Python (`_sdb`).
+//! A profile is an option of the minion, or of its pillar, that names a driver:
+//! `env`, `yaml`, or a custom one in Python (`_sdb`).
 
 use halite_crypto::files;
 use halite_proto::{Map, Value};

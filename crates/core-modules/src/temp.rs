@@ -1,4 +1,4 @@
-//! `temp.*`: files and directories for a while.
+//! `temp.*`: temporary files and directories.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The versions of what the minion is made of and runs on.
+//! The versions of the minion's components and of the system.
 
 use std::fmt::Write;
 

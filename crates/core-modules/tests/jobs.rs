@@ -1,5 +1,5 @@
-//! What holds for every call: failures, return codes, the end of a job from
-//! outside, and the minion's own affairs.
+//! What holds for every call: failures, return codes, being ended from outside, and
+//! functions about the minion itself.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

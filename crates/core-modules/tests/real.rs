@@ -1,6 +1,5 @@
-//! What real Salt 3008.5 returned for the same calls (`real/*.jsonl`).
-//! `HALITE_REAL=<file>` compares with another recording and prints all that
-//! differs.
+//! The returns of real Salt 3008.5 for the same calls (`real/*.jsonl`).
+//! `HALITE_REAL=<file>` compares with another recording and prints all differences.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::path::Path;

@@ -1,6 +1,6 @@
-//! Texts, SLS files and functions of templates, against what real Salt made
-//! of them. `render/make.py` recorded it; differences that are meant stand in
-//! `render/differences.json` with what we answer and why.
+//! Texts, SLS files and functions of templates, compared with the results of real
+//! Salt. `render/make.py` recorded them; intended differences are in
+//! `render/differences.json` with our answer and the reason.
 
 #![allow(
     clippy::unwrap_used,

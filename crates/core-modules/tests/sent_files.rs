@@ -1,4 +1,4 @@
-//! Files that are sent in pieces: `cp.push`, and what `salt-cp` brings.
+//! Files that are sent in pieces: by `cp.push` and by `salt-cp`.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

@@ -1,12 +1,12 @@
-//! What one sender tells to several who are given its key, over a carrier that
-//! none of them trusts: AES-256-GCM, and an Ed25519 signature over the whole,
+//! Messages from one sender to several receivers who share its key, over a carrier
+//! that none of them trusts: AES-256-GCM, and an Ed25519 signature over the whole,
 //! since everybody who can open a message could seal one too.
 //!
-//! A message is `head || nonce || ciphertext || tag || signature`. The head is
-//! in the clear; it and a context that both sides know are authenticated.
+//! A message is `head || nonce || ciphertext || tag || signature`. The head is in
+//! the clear; it and a context that both sides know are authenticated.
 //!
-//! Invariant: what was not sealed by the sender itself, for this context and
-//! under this head, is not given out.
+//! Invariant: a message is opened only if the sender itself sealed it, for this
+//! context and under this head.
 
 use openssl::cipher::Cipher;
 use openssl::cipher_ctx::CipherCtx;

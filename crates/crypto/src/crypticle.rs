@@ -1,8 +1,8 @@
-//! Sealed messages: AES-192-CBC, then HMAC-SHA256 over what was encrypted.
+//! Sealed messages: AES-192-CBC, then HMAC-SHA256 over the ciphertext.
 //!
-//! A message is `IV || ciphertext || HMAC`; the plaintext starts with
-//! `pickle::` (a name from the past, the rest is msgpack) and, in replies, the
-//! nonce of the request. Salt: `salt/crypt.py`, class `Crypticle`, 3006-3008.
+//! A message is `IV || ciphertext || HMAC`; the plaintext starts with `pickle::` (a
+//! historical name, the rest is msgpack) and, in replies, the nonce of the request.
+//! Salt: `salt/crypt.py`, class `Crypticle`, 3006-3008.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
-//! Keys that several masters derive from one secret, so that they need not tell
-//! each other.
+//! Keys that several masters derive from one secret, so that they need not send
+//! them to each other.
 
 use crate::crypticle::SymmetricKey;
 use crate::error::KeyError;

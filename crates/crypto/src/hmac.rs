@@ -1,4 +1,4 @@
-//! HMAC-SHA256, of which every message needs one.
+//! HMAC-SHA256, which every message uses.
 
 use openssl::error::ErrorStack;
 use openssl::hash::{Hasher, MessageDigest};

@@ -2,12 +2,12 @@
 //! authenticates in one pass and several times as fast as `crypticle` does.
 //!
 //! An answer is `salt || ciphertext || tag`. Its key is used once: it is derived
-//! (HKDF-SHA256, RFC 5869) from the whole key of sealed messages, with the nonce
-//! of the request and the random salt in it, so that the IV may be all zeros and
-//! an answer opens for the request that it is for, and for no other.
+//! (HKDF-SHA256, RFC 5869) from the whole key of sealed messages, with the nonce of
+//! the request and the random salt in it, so that the IV may be all zeros and an
+//! answer opens only for its own request.
 //!
-//! Invariant: no two answers have the same key, even to a request that is
-//! answered twice, and what does not authenticate is not given out.
+//! Invariant: no two answers have the same key, even for a request that is answered
+//! twice, and an answer that does not authenticate is never returned.
 
 use openssl::cipher::Cipher;
 use openssl::cipher_ctx::CipherCtx;

@@ -1,14 +1,13 @@
 //! Keys, signatures and sealed messages, without any socket.
 //!
-//! Bytes come in and bytes go out: what a message means is decided elsewhere.
-//! The primitives are those that Salt 3006 to 3008 use between masters and
-//! minions: RSA with SHA-1 or SHA-224, ANSI X9.31 signatures, and AES-192-CBC
-//! with HMAC-SHA256 ("Crypticle"). Two Halite peers seal large answers with
-//! AES-256-GCM besides, and so do the masters of a cluster what they put on a bus
-//! (`broadcast`).
+//! Bytes come in and bytes go out; their meaning is decided elsewhere. The
+//! primitives are those that Salt 3006 to 3008 use between masters and minions: RSA
+//! with SHA-1 or SHA-224, ANSI X9.31 signatures, and AES-192-CBC with HMAC-SHA256
+//! ("Crypticle"). Two Halite peers also seal large answers with AES-256-GCM, and so
+//! do the masters of a cluster for messages on a bus (`broadcast`).
 //!
-//! Invariant: a secret is held in a type that cannot be printed and that is
-//! wiped when it goes, and no type of the library underneath is part of the
+//! Invariant: a secret is held in a type that cannot be printed and that is wiped
+//! when it is dropped, and no type of the library underneath is part of the
 //! interface.
 
 pub mod algorithm;

@@ -1,8 +1,8 @@
-//! Bytes behind a passphrase: for files that leave the machine.
+//! Bytes encrypted with a passphrase: for files that leave the machine.
 //!
 //! The key is made by scrypt, whose cost makes guessing slow, and the bytes are
-//! sealed by AES-256-GCM. Invariant: a wrong passphrase and a changed file are
-//! told from the right ones, and nothing of the content is given out then.
+//! sealed by AES-256-GCM. Invariant: a wrong passphrase or a changed file is
+//! recognised, and none of the content is returned then.
 
 use openssl::pkcs5::scrypt;
 use openssl::symm::{Cipher, decrypt_aead, encrypt_aead};

@@ -1,5 +1,5 @@
-//! Proofs that a minion is there: what it says over its subscription, with a
-//! code that only it and its master can make.
+//! Proofs that a minion is there: the code of a sign of life, which only the minion
+//! and its master can make.
 //!
 //! Invariant: the key of these codes is derived from the whole key of sealed
 //! messages (the first step of HKDF-SHA256, RFC 5869) and used for nothing else.

@@ -1,4 +1,4 @@
-//! Randomness, and comparison that does not tell how far it got.
+//! Randomness, and comparison in constant time.
 
 use openssl::error::ErrorStack;
 

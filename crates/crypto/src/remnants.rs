@@ -1,9 +1,8 @@
-//! What killed processes have left of files that they were about to put in
-//! place: files with the names of [`crate::files::temp_beside`], some of them
-//! with private keys in them.
+//! Removes temporary files that killed processes have left: files with the names of
+//! [`crate::files::temp_beside`], some of them with private keys in them.
 //!
-//! Invariant: only a file of such a name, of the owner of what is written now
-//! and untouched for longer than any write takes is removed.
+//! Invariant: a file is removed only if it has such a name, belongs to the owner of
+//! the file being written, and was untouched for longer than any write takes.
 
 use std::collections::HashMap;
 use std::fs;

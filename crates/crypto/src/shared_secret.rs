@@ -1,8 +1,8 @@
-//! Proofs that somebody knows a secret that people have chosen, without saying
-//! it.
+//! Proofs that somebody knows a secret that people have chosen, without sending it.
 //!
-//! The key of the proofs is made by scrypt, so that who has a proof guesses
-//! slowly. Invariant: a proof is of one list of texts, however they are divided.
+//! The key of the proofs is made by scrypt, so that guessing from a proof is slow.
+//! Invariant: a proof is valid for one list of texts only, with the same boundaries
+//! between them.
 
 use openssl::pkcs5::scrypt;
 

@@ -1,13 +1,13 @@
-//! When a sealed message was made, and by which of several that seal with one key,
-//! in a place that every message has: its IV.
+//! When a sealed message was made, and by which of several senders with one key, in
+//! a part that every message has: its IV.
 //!
-//! The IV of a stamped message is one block of AES-256 over the stamp, which for CBC
-//! is as good as a random one as long as no stamp is used twice (NIST SP 800-38A,
-//! appendix C). It is covered by the message's HMAC, costs no byte, and is no
-//! different for who does not know of it.
+//! The IV of a stamped message is one block of AES-256 over the stamp, which for
+//! CBC is as good as a random one as long as no stamp is used twice (NIST SP
+//! 800-38A, appendix C). It is covered by the message's HMAC, costs no byte, and
+//! looks random to readers that do not know of it.
 //!
-//! Invariant: the key of stamps is derived from the whole key of sealed messages (the
-//! first step of HKDF-SHA256, RFC 5869) and used for nothing else.
+//! Invariant: the key of stamps is derived from the whole key of sealed messages
+//! (the first step of HKDF-SHA256, RFC 5869) and used for nothing else.
 
 use openssl::cipher::Cipher;
 use openssl::cipher_ctx::CipherCtx;

@@ -1,6 +1,6 @@
-//! `etcd.*` against what a real server (3.4) has answered (`etcd/exchanges.jsonl`),
-//! compared with what real Salt 3008.5 returned beside such a server
-//! (`etcd/calls.jsonl`; `ours` and `why` where it is to differ).
+//! `etcd.*` with the recorded answers of a real server (3.4)
+//! (`etcd/exchanges.jsonl`), compared with the returns of real Salt 3008.5 beside
+//! such a server (`etcd/calls.jsonl`; `ours` and `why` for intended differences).
 //!
 //! `HALITE_ETCD=<host:port>` asks a fresh server instead, and writes its answers.
 #![allow(clippy::unwrap_used)]

@@ -1,6 +1,6 @@
-//! The functions of an emulated minion: the core ones of the product
-//! (`test`, `grains`, `pillar`, `mine`, `saltutil`, `cp`, `event` ...), and made
-//! up state runs, since ten thousand minions must not change one machine.
+//! The functions of an emulated minion: the core ones of the product (`test`,
+//! `grains`, `pillar`, `mine`, `saltutil`, `cp`, `event` ...), and simulated state
+//! runs, since ten thousand minions must not change one machine.
 
 use halite_call::{Call, CallResult, Function, Module, Registry};
 use halite_proto::{Map, Value};

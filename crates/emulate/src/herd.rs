@@ -1,5 +1,5 @@
-//! All minions of a herd: started at a pace, ended and started again, and what
-//! they send of their own accord.
+//! All minions of a herd: started at a given rate, ended and started again, and the
+//! messages that they send by themselves.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,9 +1,9 @@
 //! Keys of the minions, made once and kept.
 //!
 //! A pair takes a tenth of a second of a core to make, ten thousand of them a
-//! quarter of an hour; so minions may take turns with a few. A master notices
-//! nothing of that: it keeps a key for each id. What it hides is that a master's
-//! processor has ten thousand different keys in its caches.
+//! quarter of an hour; so minions may share a few. The master notices nothing, as
+//! it keeps a key for each id, but its caches then hold fewer different keys than
+//! with ten thousand real minions.
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};

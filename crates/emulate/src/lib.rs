@@ -1,13 +1,13 @@
-//! Thousands of minions in one process, to measure what a master bears.
+//! Thousands of minions in one process, to measure how many a master can serve.
 //!
-//! They are the minion of this project, not a model of it: each has its own
-//! links, job claims, spool and courier, and real connections from a loopback
-//! address of its own. What is not real is named here: state runs are made up
-//! ([`functions`]), grains are those of this machine with another name
-//! ([`member`]), and minions may share keys ([`keys`]).
+//! They use the code of the real minion: each has its own links, job claims, spool
+//! and courier, and real connections from a loopback address of its own. These
+//! parts are not real: state runs are simulated ([`functions`]), grains are those
+//! of this machine with another name ([`member`]), and minions may share keys
+//! ([`keys`]).
 //!
-//! Invariant: nothing a member does waits for another member, and what is
-//! counted ([`tally`]) is bounded.
+//! Invariant: nothing a member does waits for another member, and what is counted
+//! ([`tally`]) is bounded.
 
 pub mod functions;
 pub mod herd;

@@ -1,4 +1,4 @@
-//! What a herd is, and what it does.
+//! The parameters of a herd.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What is shown of a herd: a line while it runs, and JSON for programs.
+//! The report about a herd: a line while it runs, and JSON for programs.
 
 use std::fs;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the minions of a herd have done so far.
+//! The counters of a herd's minions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! The fake minion as functions see it.
+//! The fake minion from the view of functions.
 
 use std::sync::Arc;
 

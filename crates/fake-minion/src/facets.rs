@@ -1,5 +1,5 @@
-//! What the fake minion has around it: the master of the test, buses that take
-//! every event, and the jobs that the test says run.
+//! The surroundings of the fake minion: the master of the test, buses that accept
+//! every event, and the running jobs that the test names.
 
 use std::collections::{BTreeMap, VecDeque};
 

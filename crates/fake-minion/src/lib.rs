@@ -1,8 +1,8 @@
-//! A minion for tests: options, grains, pillar and functions as the test says,
-//! a master that is a closure, and a record of what was asked of both.
+//! A minion for tests: options, grains, pillar and functions as the test says, a
+//! master that is a closure, and a record of the requests to both.
 //!
-//! Invariant: nothing here reaches beyond the process but the directories that
-//! a test has named.
+//! Invariant: nothing here reaches beyond the process except the directories that a
+//! test has named.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

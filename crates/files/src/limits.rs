@@ -1,4 +1,4 @@
-//! Every limit of the file functions, with what happens at it.
+//! Every limit of the file functions, and what happens when it is reached.
 
 use std::time::Duration;
 

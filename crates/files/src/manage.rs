@@ -1,5 +1,4 @@
-//! Bringing one file to the content and permissions it is to have, or saying
-//! what would be changed.
+//! Gives one file its wanted content and permissions, or says what would change.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,5 +1,5 @@
-//! What goes wrong while files are managed: the old file stays, the result has
-//! Salt's shape.
+//! Failures while files are managed: the old file stays, the result has Salt's
+//! shape.
 #![allow(clippy::unwrap_used)]
 
 mod common;

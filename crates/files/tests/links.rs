@@ -1,6 +1,6 @@
-//! The owner of a directory puts links into it that lead to files of root's:
-//! no function and no state changes what they lead to. Links that root has
-//! made, and those that lead to what is their owner's, are followed.
+//! The owner of a directory puts links into it that lead to root's files: no
+//! function and no state changes their destinations. Links that root has made, and
+//! those that lead to their owner's own files, are followed.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Somebody who may write to a directory puts links in the way while states
-//! are at work there: nothing outside of it is written, changed or removed.
+//! A user who may write to a directory replaces parts of paths by links while
+//! states work there: nothing outside the directory is written, changed or removed.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,7 +1,6 @@
-//! What real Salt 3008.5 returned and left behind for the same calls
-//! (`real/*.jsonl`: stories of steps in an empty directory `@W@`).
-//! `HALITE_REAL=<file>` compares with another recording, `HALITE_STORY=<name>`
-//! looks at one story only.
+//! The returns and files of real Salt 3008.5 for the same calls (`real/*.jsonl`:
+//! stories of steps in an empty directory `@W@`). `HALITE_REAL=<file>` compares
+//! with another recording, `HALITE_STORY=<name>` runs one story only.
 #![allow(clippy::unwrap_used)]
 
 mod common;

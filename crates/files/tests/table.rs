@@ -1,4 +1,4 @@
-//! The tables of functions are sound.
+//! The tables of functions are consistent.
 
 use halite_call::Module;
 use halite_files::{MODULES, STATES};

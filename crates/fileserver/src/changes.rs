@@ -1,4 +1,4 @@
-//! What an update of a source has changed, for events that tell it.
+//! What an update of a source has changed, for the events about it.
 
 use std::collections::BTreeMap;
 

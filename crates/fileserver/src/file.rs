@@ -1,4 +1,4 @@
-//! A file on this machine: what is known of it, and opening it safely.
+//! A file on this machine: its metadata, and opening it safely.
 
 use std::fs::{self, File, Metadata};
 use std::io;

@@ -1,4 +1,4 @@
-//! What is hidden from minions: `file_ignore_regex` and `file_ignore_glob`.
+//! Files hidden from minions: `file_ignore_regex` and `file_ignore_glob`.
 
 use halite_target::glob::Glob;
 use halite_target::pcre::Pcre;

@@ -1,11 +1,10 @@
-//! The file server: what a master serves to its minions, from one or several
-//! sources, and where it puts what they push.
+//! The file server: the files that a master serves to its minions, from one or
+//! several sources, and the place of those that they push.
 //!
-//! Everything here blocks on the disk; call it from threads that may.
-//! Invariant: a path that a minion names reaches the file system only after it
-//! was taken apart and found to have no way out of its root, and a file is
-//! served from the descriptor that was checked, not from a second look at its
-//! name.
+//! Everything here blocks on the disk; call it from threads that may. Invariant: a
+//! path that a minion names reaches the file system only after every part of it was
+//! checked and it cannot leave its root; a file is served from the descriptor that
+//! was checked, not from a second look at its name.
 
 pub mod limits;
 

@@ -1,4 +1,4 @@
-//! The names of what an environment holds.
+//! The names in an environment.
 
 /// The names of an environment, each kind sorted, relative to the roots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Lists that are remembered until a directory changes.
 //!
-//! Salt remembers lists for 20 seconds, in which new files are not seen. Here
-//! every answer looks at each directory's time stamp, which is far cheaper
-//! than reading it, so a list is never old.
+//! Salt remembers lists for 20 seconds, in which new files are not seen. Here every
+//! answer checks each directory's time stamp, which is far cheaper than reading it,
+//! so a list is never out of date.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,5 +1,4 @@
-//! A source of files in memory, for the tests of what several sources do
-//! together.
+//! A source of files in memory, for tests with several sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -1,5 +1,4 @@
-//! The lists of several sources as one, remembered as long as no source has
-//! another list.
+//! The lists of several sources as one, remembered until one of them changes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,12 +1,12 @@
 //! The source `minionfs`: files that minions have pushed to the master.
 //!
-//! Mirrors `salt/fileserver/minionfs.py` of 3008.5, with one fault left out: a
-//! path that does not begin with the mount point is not found (there: as many
-//! characters of it are dropped as the mount point has).
+//! Mirrors `salt/fileserver/minionfs.py` of 3008.5, without one of its faults: a
+//! path that does not begin with the mount point is not found. (Salt drops as many
+//! characters of it as the mount point has.)
 //!
-//! Invariant: nothing is served or listed that a link leads to, below the
-//! directory of a minion: each part of a path is opened from the directory
-//! before it, and a link is not followed.
+//! Invariant: nothing behind a link below the directory of a minion is served or
+//! listed: each part of a path is opened from the directory before it, and a link
+//! is not followed.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,19 +1,19 @@
-//! Pieces that become a file.
+//! Joins pieces to a file.
 //!
-//! Invariant: a file that is not whole lies under a name of its own in a
-//! directory that nothing serves, and is renamed when its last piece is on the
-//! disk. A piece is written where it says it belongs, so one that is sent twice
-//! does no harm, and a push goes on with a master that was started anew.
+//! Invariant: an incomplete file has a name of its own in a directory that nothing
+//! serves, and is renamed when its last piece is on the disk. A piece is written at
+//! the place that it names, so one that is sent twice does no harm, and a push
+//! continues after a restart of the master.
 //!
-//! Minions of ours name their push (`PushId`): pieces of different ones never
-//! meet, whatever a minion has sent to other masters meanwhile. They say with
-//! the last piece how large the file is, and with no other one.
+//! Minions of ours name their push (`PushId`): pieces of different pushes never
+//! mix, whatever a minion has sent to other masters meanwhile. They give the size
+//! of the file with the last piece, and only with it.
 //!
-//! Those of Salt send what they read, and say how large the file was when they
-//! began. It is whole when it has as many bytes, or when a piece is shorter
-//! than the one before it: the file has become shorter, and that was its end.
-//! What comes behind the end of a whole file has grown meanwhile, and is put
-//! behind it.
+//! Those of Salt send what they read, and give the size that the file had when they
+//! began. The file is complete when it has as many bytes, or when a piece is
+//! shorter than the one before it: the file has become shorter, and that was its
+//! end. A piece beyond the end of a complete file is from a file that has grown
+//! meanwhile, and is appended.
 
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File};

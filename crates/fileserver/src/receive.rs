@@ -1,7 +1,7 @@
 //! Files that minions push to the master (`cp.push`).
 //!
-//! Invariant: nothing is written that the switch, the limits or the path speak
-//! against, and nothing outside the minion's directory.
+//! Invariant: nothing is written against the switch, the limits or the rules of
+//! paths, and nothing outside the minion's directory.
 
 use std::fs;
 use std::io;

@@ -1,8 +1,7 @@
-//! A minion's path, taken apart.
+//! Parses a minion's path.
 //!
-//! Mirrors `find_file` of `salt/fileserver/__init__.py` (3008.5): options
-//! behind a `?`, none in a path that begins with `|`, no absolute path and no
-//! way up.
+//! Mirrors `find_file` of `salt/fileserver/__init__.py` (3008.5): options after a
+//! `?`, none in a path that begins with `|`, no absolute path and no way up.
 
 use halite_proto::SaltEnv;
 

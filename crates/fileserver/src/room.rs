@@ -1,9 +1,9 @@
-//! How much a minion's pushed files take, so that one minion does not fill the
+//! The disk space of a minion's pushed files, so that one minion does not fill the
 //! disk.
 //!
-//! Invariant: the disk is looked at before more is written than was free at the
-//! last look, by one thread at a time for each minion and for a small part of
-//! the time, and nobody else waits for it.
+//! Invariant: the disk is checked before more is written than was free at the last
+//! check, by one thread at a time for each minion and for a small part of the time,
+//! and nobody else waits for it.
 
 use std::collections::HashMap;
 use std::fs;

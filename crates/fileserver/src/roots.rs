@@ -1,10 +1,9 @@
-//! The source `roots`: the directories of each environment, and finding a file
-//! in them.
+//! The source `roots`: the directories of each environment, and finding a file in
+//! them.
 //!
-//! Mirrors `salt/fileserver/roots.py` of 3008.5, with two faults left out: a
-//! file found through `?saltenv=` is served whole (there: as if it were empty),
-//! and `?index=` leads no further than other paths where links are not
-//! followed.
+//! Mirrors `salt/fileserver/roots.py` of 3008.5, without two of its faults: a file
+//! found through `?saltenv=` is served whole (in Salt as if it were empty), and
+//! `?index=` leads no further than other paths where links are not followed.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

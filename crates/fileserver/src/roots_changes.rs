@@ -1,11 +1,11 @@
-//! Which files of roots have changed since the last look, for events that tell
-//! it.
+//! Which files of roots have changed since the last scan, for the events about it.
 //!
 //! Mirrors the update of `salt/fileserver/roots.py` (3008.5), with its file of
-//! times: files by their paths, links to files as what they lead to, nothing
-//! below links to directories.
+//! times: files by their paths, links to files as their destinations, nothing below
+//! links to directories.
 //!
-//! Invariant: what a file of times says is compared, never opened.
+//! Invariant: the content of a file of times is compared, and never used as a path
+//! to open.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,8 +1,8 @@
 //! Files in chunks.
 //!
-//! A chunk opens its file anew: that costs a hundredth of sending it, and a
-//! file that was replaced between two chunks is not held open. Memory is one
-//! chunk, whatever the size of the file.
+//! Each chunk opens its file again: that costs a hundredth of sending it, and a
+//! file that was replaced between two chunks is not held open. Memory is one chunk,
+//! whatever the size of the file.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,8 +1,7 @@
-//! The file server: sources of files, asked in the order of
-//! `fileserver_backend`.
+//! The file server: sources of files, asked in the order of `fileserver_backend`.
 //!
-//! Invariant: where several sources have a file, the first one answers for it,
-//! whether it is found, hashed or read.
+//! Invariant: if several sources have a file, the first one answers for it, whether
+//! it is found, hashed or read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! The sources that files come from, and a file that one of them has found.
+//! The sources of files, and a file that one of them has found.
 //!
-//! Each source answers from its own snapshot: a file that was found stays
-//! readable as it was found, or says that it has gone.
+//! Each source answers from its own snapshot: a file that was found stays readable
+//! as it was found, or reports that it has gone.
 
 use std::path::PathBuf;
 use std::sync::Arc;

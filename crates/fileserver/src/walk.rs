@@ -1,9 +1,9 @@
-//! Walking through the roots of an environment.
+//! Walks through the roots of an environment.
 //!
 //! Mirrors `_file_lists` of `salt/fileserver/roots.py` (3008.5), with two
-//! differences: links that lead in circles are followed once, not until the
-//! kernel gives up, and names that are not UTF-8, which no request could ask
-//! for, are left out.
+//! differences: links that lead in circles are followed once, not until the kernel
+//! gives up, and names that are not UTF-8, which no request could name, are left
+//! out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};

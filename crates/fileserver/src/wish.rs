@@ -1,4 +1,4 @@
-//! What whoever asks for an update wants of it.
+//! The parameters of a requested update.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

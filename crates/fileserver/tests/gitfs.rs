@@ -1,4 +1,4 @@
-//! Files of commits, as minions ask for them.
+//! Files of commits, requested as minions do.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Keys, and what is done with a key and bytes of somebody else.
+//! Keys, and operations with a key on untrusted bytes.
 
 use std::sync::OnceLock;
 

@@ -1,13 +1,13 @@
-//! Fuzz targets: what is done with bytes that anybody may have written.
+//! Fuzz targets: code that reads untrusted bytes.
 //!
 //! A target may refuse its input; it must not panic, and what it accepts has to
-//! survive being written and read again. `cargo xtask fuzz` runs them with
-//! coverage feedback; the tests of this crate run them on the inputs in
-//! `corpus`, which earlier runs have found, and on damaged ones.
+//! survive being written and read again. `cargo xtask fuzz` runs them with coverage
+//! feedback; the tests of this crate run them on the inputs in `corpus`, which
+//! earlier runs have found, and on damaged ones.
 //!
-//! A new target is an entry of `OTHERS`, a file of that name in `corpus`, and a
-//! row of `docs/fuzzing.md` (`cargo xtask fuzz NAME --keep --record`).
-//! What is private to a crate is reached through its hidden module `fuzzing`.
+//! A new target is an entry of `OTHERS`, a file of that name in `corpus`, and a row
+//! of `docs/fuzzing.md` (`cargo xtask fuzz NAME --keep --record`). Private code of
+//! a crate is reached through its hidden module `fuzzing`.
 
 #![allow(
     clippy::unwrap_used,

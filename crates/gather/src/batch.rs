@@ -1,8 +1,9 @@
 //! A job in batches: which minion gets it next, when, and when to stop.
 //!
-//! The rules are those of `salt/utils/batch_state.py` (3008.5): a place that
-//! becomes free is given to the next minion at once, in large batches with others
-//! that become free in the same moment, or when `batch_wait` has passed. Invariant: never more than `size` minions work or are waited for.
+//! The rules are those of `salt/utils/batch_state.py` (3008.5): a free place goes
+//! to the next minion at once, in large batches together with others that become
+//! free in the same moment, or when `batch_wait` has passed. Invariant: never more
+//! than `size` minions work or are waited for.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};

@@ -1,12 +1,12 @@
-//! Gathering the returns of one job: which minions are expected, which have
-//! returned, which are asked whether the job still runs, and when to stop waiting.
+//! Gathers the returns of one job: which minions are expected, which have returned,
+//! which are asked whether the job still runs, and when to stop waiting.
 //!
-//! A machine without clock and sockets; the times are those of Salt's
+//! A state machine without clock and sockets; the times are those of Salt's
 //! `get_iter_returns` (`salt/client/__init__.py`, 3008.5). Invariants: after
-//! [`Output::Done`] every minion that was expected has been reported exactly
-//! once, as returned or as missing. What a minion sends counts for itself only:
-//! whose a return is stands in its tag, which the master makes, and only tags
-//! that no minion may fire name minions or end the wait.
+//! [`Output::Done`] every expected minion has been reported exactly once, as
+//! returned or as missing. A minion's message affects only itself: the tag, which
+//! the master makes, says whose return it is, and only tags that no minion may fire
+//! name minions or end the wait.
 
 pub mod batch;
 mod tags;

@@ -1,7 +1,7 @@
 //! What the tags of events say about a job.
 //!
-//! Invariant: only whole tags count. Everything behind the master's own tags,
-//! and every other job whose id begins alike, says nothing.
+//! Invariant: only whole tags count. Tags that only begin like the master's, and
+//! those of jobs whose id only begins alike, are ignored.
 
 use halite_proto::Jid;
 

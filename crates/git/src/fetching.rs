@@ -1,8 +1,7 @@
-//! Fetching several remotes: each at its interval, or all at once.
+//! Fetches several remotes: each at its interval, or all at once.
 //!
-//! Invariant: each fetch has a thread of its own, so one that hangs delays
-//! neither whoever has begun the fetching, nor another remote unless
-//! [`UPDATES_AT_ONCE`] hang.
+//! Invariant: each fetch has a thread of its own, so one that hangs delays neither
+//! its caller nor another remote unless [`UPDATES_AT_ONCE`] hang.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -1,13 +1,13 @@
-//! A git that was killed leaves its lock files behind, and no git changes that
-//! repository again before they are removed. A record is kept while git runs:
-//! if a run was killed together with the program that started it, or by a power
-//! cut, the next run removes its lock files.
+//! A killed git leaves its lock files behind, and no git changes that repository
+//! again before they are removed. A record is kept while git runs: if a run was
+//! killed together with the program that started it, or by a power cut, the next
+//! run removes its lock files.
 //!
-//! Invariant: a lock file is removed only if it is from the time between the
-//! begin of a recorded run that has not ended and the start of this process, no
-//! git is at work there, and work tree and repository belong to the user whom
-//! git runs as; or if the caller holds the lock of a remote, in the copy of that
-//! remote. Links are not followed on the way to it.
+//! Invariant: a lock file is removed only if it is from the time between the begin
+//! of a recorded run that has not ended and the start of this process, no git is at
+//! work there, and work tree and repository belong to the user whom git runs as; or
+//! if the caller holds the lock of a remote, in the copy of that remote. Links are
+//! not followed on the way to it.
 
 mod locks;
 mod processes;

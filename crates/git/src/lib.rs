@@ -1,18 +1,18 @@
-//! Git repositories: remotes that are fetched and read, and how work goes on
-//! after a git that was killed.
+//! Git repositories: remotes that are fetched and read, and recovery after a git
+//! that was killed.
 //!
-//! A [`Remote`] is what the options say of a repository, a [`Repository`] its
-//! copy on this machine. [`Repository::update`] fetches it by the git program;
-//! a [`Snapshot`] names its branches and tags, and a [`Tree`] reads the files of
-//! a commit without a work tree. All of it blocks: call it from threads that may.
+//! A [`Remote`] holds the options of a repository, a [`Repository`] its copy on
+//! this machine. [`Repository::update`] fetches it by the git program; a
+//! [`Snapshot`] names its branches and tags, and a [`Tree`] reads the files of a
+//! commit without a work tree. All of it blocks: call it from threads that may.
 //!
-//! Whoever runs git in a repository keeps a record of it on disk meanwhile
+//! While git runs in a repository, its caller keeps a record of it on disk
 //! ([`TrackedRun`] for a single run, [`Pending`] for a clone or an update of
-//! several). A record that nobody holds is of a run that was cut off.
+//! several). A record without a holder is of an interrupted run.
 //!
-//! Invariant: no lock file of git is removed from a repository without such a
-//! record or the held lock of its remote, and nothing that a user other than
-//! git's own could have put there.
+//! Invariant: a lock file of git is removed from a repository only with such a
+//! record or the held lock of its remote, and nothing that a user other than git's
+//! own could have put there is removed.
 
 pub mod limits;
 pub mod remote;

@@ -1,4 +1,4 @@
-//! What a remote may cost: time, disk, memory, and the size of what is read.
+//! Limits of a remote: time, disk, memory, and the size of what is read.
 
 use std::time::Duration;
 

@@ -1,13 +1,12 @@
-//! The lock of a remote: a file that says who updates it.
+//! The lock of a remote: a file that says which process updates it.
 //!
-//! It stands where Salt has its own (`work/NAME/_/update.lk`), and its first two
-//! lines are Salt's: the process and the machine. The third line is ours: when
-//! the process was started and in which space of process ids, so that another
-//! one with the same number is not taken for it.
+//! It is in the same place as Salt's (`work/NAME/_/update.lk`), and its first two
+//! lines are Salt's: the process and the machine. The third line is ours: when the
+//! process was started and in which space of process ids, so that another one with
+//! the same number is not taken for it.
 //!
-//! Invariant: of processes that use this module on one machine, one holds a
-//! lock at a time; and a lock that nobody holds never has to be removed by a
-//! person.
+//! Invariant: of the processes that use this module on one machine, one holds a
+//! lock at a time; and a lock without a holder never has to be removed by a person.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -1,9 +1,9 @@
-//! Starting the git program: what it inherits, what it may do, and what is left
-//! of it.
+//! Starts the git program: what it inherits, what it may do, and cleaning up after
+//! it.
 //!
-//! Invariant: git inherits no variable but `PATH` and reads no configuration
-//! but the file that is given to it; it asks nobody anything; and no secret is
-//! on a command line or in an environment.
+//! Invariant: git inherits no variable except `PATH` and reads no configuration
+//! except the file that is given to it; it cannot prompt; and no secret is on a
+//! command line or in an environment.
 
 use std::ffi::OsStr;
 use std::fs;

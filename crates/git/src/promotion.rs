@@ -2,11 +2,11 @@
 //! somebody moves them: `fileserver.promote`.
 //!
 //! Each has a line in the file: its name, the commit or `-` if it follows its
-//! branch again, and the commits before that, each with the second until which
-//! the environment was held there, `SECONDS:ID`.
+//! branch again, and the earlier commits, each with the second until which the
+//! environment was held there, `SECONDS:ID`.
 //!
-//! Invariant: the file is replaced as a whole, by one process at a time, and
-//! lies where clearing the cache does not reach.
+//! Invariant: the file is replaced as a whole, by one process at a time, and is in
+//! a place that clearing the cache does not reach.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,8 +1,8 @@
-//! A record that git is at work, in a file of its own: the next run finds it if
-//! that one was cut off.
+//! A record that git is running, in a file of its own: the next run finds it if
+//! that one was interrupted.
 //!
-//! Invariant: a record is held by one run at a time, and one that nobody holds
-//! is of a run that was killed. A run that fails by itself removes its record.
+//! Invariant: a record is held by one run at a time, and one without a holder is of
+//! a run that was killed. A run that fails by itself removes its record.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};

@@ -1,8 +1,8 @@
 //! Options of remotes: what the master's files say about each repository.
 //!
 //! Mirrors `GitProvider` and `GitBase.init_remotes` of `salt/utils/gitfs.py`
-//! (3008.5). Salt turns every value into the type that it needs; here a value
-//! of another type is refused, with the option and the remote it belongs to.
+//! (3008.5). Salt converts every value to the type that it needs; here a value of
+//! another type is refused, with the option and its remote.
 
 mod auth;
 mod environments;

@@ -1,7 +1,7 @@
 //! A remote and its copy on this machine.
 //!
-//! Invariant: an update changes nothing that a reader holds, and one that fails,
-//! or is cut off by a kill or a power cut, leaves nothing that stops the next.
+//! Invariant: an update changes nothing that a reader holds, and one that fails, or
+//! is interrupted by a kill or a power cut, leaves nothing that stops the next.
 
 mod copy;
 mod local_refs;

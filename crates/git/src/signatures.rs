@@ -1,11 +1,11 @@
-//! Which commits and tags are signed by those whom `verify_signatures` names.
+//! Which commits and tags are signed by the keys that `verify_signatures` names.
 //!
-//! The git program judges, with `gpg` or `ssh-keygen`, on a keyring that is made
-//! for this and holds the named keys alone.
+//! The git program checks them, with `gpg` or `ssh-keygen`, on a keyring that is
+//! made for this and holds only the named keys.
 //!
-//! Invariant: what is not shown to be signed by one of them does not count as
-//! signed, whatever goes wrong; and a snapshot says which keys it was checked
-//! with, so that one of other keys is not served.
+//! Invariant: a commit without a proven signature of one of them does not count as
+//! signed, whatever goes wrong; and a snapshot says which keys it was checked with,
+//! so that one of other keys is not served.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

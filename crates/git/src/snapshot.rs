@@ -1,4 +1,4 @@
-//! What a remote has at one time: the commits of its branches and tags.
+//! The state of a remote at one time: the commits of its branches and tags.
 //!
 //! Invariant: a snapshot never changes, and its file is replaced as a whole.
 

@@ -1,7 +1,8 @@
-//! A tree of a commit: what is in it, and the way to a file.
+//! A tree of a commit: its entries, and the way to a file.
 //!
-//! Invariant: no name leads out of a tree, whoever wrote it. A name that could
-//! is not there, a link is resolved within the tree, and a submodule is nothing.
+//! Invariant: no name leads out of a tree, whoever wrote it. A name that could is
+//! treated as missing, a link is resolved within the tree, and a submodule is
+//! ignored.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Watching a git: it is killed when it is not wanted any more or has lost its
-//! lock, and a fetch also when it does nothing or brings too much.
+//! Watches a git: it is killed when it is no longer wanted or has lost its lock,
+//! and a fetch also when it does nothing or fetches too much.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Grains against what real Salt 3008.5 makes of the same files.
+//! Grains compared with those of real Salt 3008.5 for the same files.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

@@ -1,8 +1,8 @@
-//! What is behind an address of `sdb` in the options of a daemon or of
+//! Reads the values of `sdb` addresses in the options of a daemon or of
 //! `salt-call`.
 //!
-//! It is asked for before the daemon forks. Invariant: nothing that was started
-//! for it is left when it is over, and a driver that hangs is ended.
+//! This happens before the daemon forks. Invariant: no process that was started for
+//! it is left when it is over, and a driver that hangs is ended.
 
 use std::sync::mpsc;
 use std::thread;

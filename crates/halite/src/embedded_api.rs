@@ -1,7 +1,7 @@
 //! The API within `salt-master`: `api: embedded`.
 //!
-//! Invariants: it has threads of its own, so that none of its requests holds up a
-//! minion; it begins with the master and ends before it; if it ends by itself it begins
+//! Invariants: it has threads of its own, so that its requests do not delay
+//! minions; it begins with the master and ends before it; if it fails it starts
 //! again, and the master goes on.
 
 use std::future::Future;

@@ -1,9 +1,9 @@
 //! `master_type: func`: a function names the masters, once, at the start.
 //!
-//! As in Salt it is `module.function`, a Python file among the minion's own
-//! modules (`_modules`, which `saltutil.sync_modules` puts below
-//! `extension_modules`, or a directory of `module_dirs`). It is run by
-//! `python3`, without the rest of Salt, and gives a text or a list of texts.
+//! As in Salt it is `module.function`, a Python file among the minion's own modules
+//! (`_modules`, which `saltutil.sync_modules` puts below `extension_modules`, or a
+//! directory of `module_dirs`). It is run by `python3`, without the rest of Salt,
+//! and returns a text or a list of texts.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};

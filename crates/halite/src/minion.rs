@@ -1,4 +1,4 @@
-//! From a minion's configuration to what the minion crate starts with.
+//! From a minion's configuration to the settings of the minion crate.
 
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! What Salt does to a value before it is printed: maps print so that YAML
-//! reads the same text back, also where it has newlines and tabs.
+//! Salt's conversion of a value before it is printed: maps print so that YAML reads
+//! the same text back, also with newlines and tabs.
 
 use crate::error::{Error, Result};
 use crate::limits;

@@ -1,5 +1,5 @@
-//! What a template needs of the world, supplied by the caller: other templates,
-//! Salt's functions, YAML, digests. The engine itself reads nothing.
+//! What a template needs from its surroundings, supplied by the caller: other
+//! templates, Salt's functions, YAML, digests. The engine itself reads nothing.
 
 use halite_proto::value::{Map, Value as Data};
 

@@ -1,5 +1,5 @@
-//! What a template may use, so that a wrong one ends with an error and not
-//! with the daemon. Overflow is always an error that names the limit.
+//! Limits of a template, so that a wrong one ends with an error and does not take
+//! the daemon down. Exceeding one is always an error that names the limit.
 
 /// Limits of one render; the defaults are far above what real trees need.
 #[derive(Clone, Copy, Debug)]

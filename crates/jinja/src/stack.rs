@@ -1,6 +1,6 @@
-//! How much of the thread's stack a parse or a render has used: what is nested
-//! without end ends with an error while there is stack left. Frames differ
-//! between builds, so bytes are counted and not calls.
+//! How much of the thread's stack a parse or a render has used: endless nesting
+//! ends with an error while there is stack left. Frames differ between builds, so
+//! bytes are counted and not calls.
 
 use crate::error::{Error, Result};
 

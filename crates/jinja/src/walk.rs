@@ -1,9 +1,9 @@
-//! How much of its data a render may walk through: a list may hold another one
-//! a hundred thousand times, and that one the next. What takes no memory takes
-//! for ever to print, to compare or to convert.
+//! How much of its data a render may walk through: a list may hold another one a
+//! hundred thousand times, and that one the next. Such data takes no memory, but
+//! printing, comparing or converting it would take for ever.
 //!
-//! Invariant: whatever walks down through lists and maps counts each value it
-//! sees here, so that a render ends.
+//! Invariant: every recursive walk through lists and maps counts each value here,
+//! so that a render ends.
 
 use std::cell::Cell;
 

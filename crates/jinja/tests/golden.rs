@@ -1,6 +1,6 @@
-//! Every case of the corpus against what real Jinja2 with Salt's extension
-//! gave. `tests/corpus/make.py` made the expectations; differences that are
-//! meant stand in `tests/corpus/differences.json` with what we answer and why.
+//! Every case of the corpus, compared with real Jinja2 with Salt's extension.
+//! `tests/corpus/make.py` made the expectations; intended differences are in
+//! `tests/corpus/differences.json` with our answer and the reason.
 
 #![allow(
     clippy::unwrap_used,

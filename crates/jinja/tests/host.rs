@@ -1,5 +1,5 @@
-//! What a template gets from its host: functions, other templates, and errors
-//! that say where.
+//! What a template gets from its host: functions, other templates, and errors with
+//! a place.
 
 #![allow(
     clippy::unwrap_used,

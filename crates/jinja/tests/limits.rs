@@ -1,5 +1,5 @@
-//! Templates that would never end, or ask for too much, end with an error;
-//! none of them panics.
+//! Templates that would never end, or need too much, end with an error; none of
+//! them panics.
 
 #![allow(
     clippy::unwrap_used,

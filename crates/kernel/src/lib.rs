@@ -1,8 +1,8 @@
-//! The kernel's settings and modules, the devices that it shows, and the labels
-//! of SELinux.
+//! The kernel's settings and modules, the devices that it shows, and the labels of
+//! SELinux.
 //!
-//! Invariant: whatever changes the system goes through a program that
-//! `halite_call::host` runs, or a file below its root.
+//! Invariant: every change of the system is made by a program that
+//! `halite_call::host` runs, or to a file below its root.
 
 mod kernelpkg;
 mod kmod;

@@ -1,4 +1,4 @@
-//! What the firmware says of the machine: the execution module `smbios`.
+//! The firmware's data about the machine: the execution module `smbios`.
 
 use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};

@@ -1,4 +1,4 @@
-//! What the kernel tells and takes below `/sys`: the execution module `sysfs`.
+//! Attributes of the kernel below `/sys`: the execution module `sysfs`.
 //!
 //! Invariant: nothing outside `/sys` is read or written.
 

@@ -1,4 +1,4 @@
-//! What udev knows of devices: the execution module `udev`.
+//! udev's data about devices: the execution module `udev`.
 
 use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};

@@ -1,7 +1,7 @@
-//! Which unknown minions are taken in or turned away without anybody asking.
+//! Which unknown minions are accepted or rejected automatically.
 //!
-//! Invariant: whatever cannot be read, or could have been written by somebody
-//! else, accepts nobody.
+//! Invariant: a file that cannot be read, or that somebody else could have written,
+//! accepts no key.
 
 use std::collections::HashMap;
 use std::fs::{self, File};

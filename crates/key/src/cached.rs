@@ -1,10 +1,10 @@
-//! Keys of minions in Salt's cache on a server, as 3008 keeps them with any
-//! `keys.cache_driver` but files: the bank `keys` has a map of `state` and `pub`
+//! Minion keys in Salt's cache on a server, as 3008 keeps them with any
+//! `keys.cache_driver` except files: the bank `keys` has a map of `state` and `pub`
 //! for each minion, the bank `denied_keys` a list of keys.
 //!
-//! A master keeps a mirror of them on disk: while the server is away, the keys
-//! are those that were last seen, and none can be changed. It keeps which acceptances
-//! have ended, too, and does not believe them when they come back (`ended`).
+//! A master keeps a mirror of them on disk: while the server is away, it uses the
+//! keys that it has seen last, and none can be changed. It also records which
+//! acceptances have ended, and does not believe them if they come back (`ended`).
 
 mod ended;
 mod mirror;

@@ -2,8 +2,8 @@
 //! publish key, and the public key of each master.
 //!
 //! Salt: `cluster.pem`, `cluster.pub`, `.aes` and `peers/<id>.pub` in
-//! `cluster_pki_dir`, 3007 and 3008. Invariant: of several masters that start at
-//! once one makes a file, the others read it, and nobody sees a part of it.
+//! `cluster_pki_dir`, 3007 and 3008. Invariant: if several masters start at once,
+//! one makes a file, the others read it, and nobody sees a part of it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

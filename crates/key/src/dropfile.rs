@@ -1,8 +1,9 @@
-//! The drop file: how a program without any connection to the master makes it
-//! give everybody a new publish key.
+//! The drop file: a program without a connection to the master uses it to make the
+//! master give all minions a new publish key.
 //!
-//! Whoever deletes or rejects a key writes it; the master finds it, rotates
-//! and removes it, and the minion that is out cannot read what comes next.
+//! The program that deletes or rejects a key writes it. The master finds it, makes
+//! a new key and removes the file, and the removed minion cannot read later
+//! publications.
 
 use std::fs;
 use std::io;

@@ -1,14 +1,13 @@
-//! The keys of a master, its own ([`PkiDir`]) and those of its minions
-//! ([`KeyStore`]), and those of a minion.
+//! The keys of a master: its own ([`PkiDir`]) and those of its minions
+//! ([`KeyStore`]); and the keys of a minion.
 //!
-//! The keys of minions are behind an enum of backends, files and Salt's cache on
-//! a server, both in Salt's layout. Programs of both makes may work on them at the
-//! same time, so nothing here is kept in memory without asking for its version
-//! again.
+//! The minion keys are behind an enum of backends, files and Salt's cache on a
+//! server, both in Salt's layout. Programs of both makes may work on them at the
+//! same time, so nothing here is kept in memory without checking its version again.
 //!
-//! Invariant: a file name is only ever built from a checked [`MinionId`], and
-//! a change of state is written before the old state is removed, so that at
-//! any moment the stricter of the two is what a reader sees.
+//! Invariant: a file name is only ever built from a checked [`MinionId`], and a
+//! change of state is written before the old state is removed, so that a reader
+//! always sees the stricter of the two.
 //!
 //! [`MinionId`]: halite_proto::MinionId
 

@@ -1,5 +1,4 @@
-//! Keys of minions in memory, with faults on demand: what tests open beside the
-//! files.
+//! Minion keys in memory, with faults on demand: a second backend for tests.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,8 +1,8 @@
-//! A list of ids as `autosign_file` and `autoreject_file` hold it.
+//! A list of ids, as in `autosign_file` and `autoreject_file`.
 //!
-//! Each line is tried in three ways: as the id itself, as a glob, and as a
-//! regular expression over the whole id. All three count for every line, so
-//! `web*` also means what it means as an expression; so it is in Salt.
+//! Each line is tried in three ways: as the id itself, as a glob, and as a regular
+//! expression over the whole id. All three count for every line, so `web*` also has
+//! its meaning as an expression, as in Salt.
 
 use std::collections::HashSet;
 

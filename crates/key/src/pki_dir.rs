@@ -1,5 +1,5 @@
-//! The directory of a master's own keys, which are files wherever the keys of
-//! its minions are.
+//! The directory of a master's own keys, which are always files, wherever the keys
+//! of its minions are.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! A new key pair for a master whose minions are to follow: the old key signs
-//! the new one.
+//! A new key pair for a master that its minions will follow: the old key signs the
+//! new one.
 //!
-//! Invariant: at any moment the pair that lies there is whole, and what is
-//! told to minions leads to it.
+//! Invariant: at any moment the pair in the directory is complete, and the key
+//! changes that minions get lead to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

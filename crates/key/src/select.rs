@@ -1,4 +1,4 @@
-//! Which keys a command line means.
+//! Which keys a command line selects.
 
 use halite_proto::MinionId;
 use halite_target::glob::Glob;

@@ -1,4 +1,4 @@
-//! The states of a minion's key and the names they have.
+//! The states of a minion's key and their names.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Who is taken in and turned away without being asked about.
+//! Which minions are accepted and rejected automatically.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,6 +1,5 @@
-//! What every backend of the keys of minions does, and what is left when one
-//! fails in the middle of a change: the one in memory, which needs `--features
-//! test-backends`.
+//! What every backend of minion keys must do, and the state after one fails in the
+//! middle of a change. That one is in memory, and needs `--features test-backends`.
 
 #![cfg(feature = "test-backends")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]

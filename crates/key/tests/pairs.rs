@@ -1,4 +1,4 @@
-//! The key pairs of masters and minions and the files they lie in.
+//! The key pairs of masters and minions and their files.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,5 +1,5 @@
-//! Real Salt on the same server: it reads the keys and tokens that are stored here, and
-//! what it decides counts here.
+//! Real Salt on the same server: it reads the keys and tokens that are stored here,
+//! and its decisions count here.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

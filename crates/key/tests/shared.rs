@@ -1,5 +1,5 @@
-//! Two masters whose keys are on one server: none undoes what the other did, and what
-//! was decided is not undone by a server that was put back to an earlier state.
+//! Two masters whose keys are on one server: none undoes what the other did, and
+//! restoring the server to an earlier state undoes no decision.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,6 +1,6 @@
-//! Keys and minion data on servers that are full, read-only, slow, or answer wrongly:
-//! what is known counts, nothing is believed that is not so, and nothing is changed by
-//! half.
+//! Keys and minion data on servers that are full, read-only, slow, or answer
+//! wrongly: known data is used, wrong answers are not believed, and nothing is half
+//! changed.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

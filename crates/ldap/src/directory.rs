@@ -1,4 +1,4 @@
-//! The questions to a directory: a login with its groups, and computers.
+//! Requests to a directory: a login with its groups, and computers.
 
 use std::io;
 use std::sync::Arc;

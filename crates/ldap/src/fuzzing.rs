@@ -1,4 +1,4 @@
-//! What fuzzing does with the answers of a directory; no interface.
+//! Access for fuzz targets to the parser of a directory's answers; no interface.
 
 use ldap3::asn1::parse_tag;
 use ldap3::{ResultEntry, dn_escape, ldap_escape};

@@ -1,4 +1,4 @@
-//! Limits on questions to a directory.
+//! Limits of requests to a directory.
 
 use std::time::Duration;
 

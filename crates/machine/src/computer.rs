@@ -1,9 +1,8 @@
-//! The machine as a whole: its end, its clock and its name: the execution
-//! module `system`.
+//! The machine as a whole: shutdown, clock and name: the execution module `system`.
 //!
-//! Invariant: what ends the machine or sets its clock is a program that
-//! `halite_call::host` runs, so that nothing here touches a machine that is
-//! made up.
+//! Invariant: the machine is stopped, and its clock set, only by programs that
+//! `halite_call::host` runs, so that nothing here touches a machine under an
+//! artificial root.
 
 use halite_call::host::{Program, replace_file};
 use halite_call::{Call, CallError, CallResult, Function, Module, check_one_line, python};

@@ -1,8 +1,8 @@
-//! The machine as a whole: its name, its clock, its language, its processes and
-//! how it is doing.
+//! The machine as a whole: its name, its clock, its language, its processes and its
+//! load.
 //!
-//! Invariant: whatever changes the system goes through a program that
-//! `halite_call::host` runs, or a file below its root.
+//! Invariant: every change of the system is made by a program that
+//! `halite_call::host` runs, or to a file below its root.
 
 mod computer;
 mod keyboard;

@@ -1,5 +1,5 @@
-//! `ps.*` and `process.absent`: against made-up processes, which get no
-//! signal, and against one that the test has started.
+//! `ps.*` and `process.absent`: with artificial processes, which get no signal, and
+//! with one that the test has started.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Child, Command};

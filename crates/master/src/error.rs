@@ -1,4 +1,4 @@
-//! Why a master does not start, and how errors are told.
+//! Why a master does not start, and how errors are reported.
 
 use halite_crypto::KeyError;
 use halite_crypto::files::FileError;

@@ -1,4 +1,5 @@
-//! What fuzzing does with the private decoder of this crate; no interface.
+//! Gives the fuzz targets access to the private decoder of this crate; no
+//! interface.
 
 use crate::cluster::message::Message;
 

@@ -1,4 +1,4 @@
-//! Every bound of the daemon, with what happens at it.
+//! Every limit of the daemon, and what happens when it is reached.
 
 mod cluster;
 

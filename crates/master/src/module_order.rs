@@ -1,5 +1,5 @@
-//! Checks that no file imports a module above its own: the order stands in the
-//! documentation of the crate.
+//! Checks that no file imports a module above its own. The documentation of the
+//! crate lists the order.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,9 +1,9 @@
-//! `pillar_cache`: pillars as they were compiled, without what was laid over them, in
-//! memory and, with `pillar_cache_backend: disk`, in files that outlive the master.
+//! `pillar_cache`: compiled pillars, without overrides, in memory and, with
+//! `pillar_cache_backend: disk`, in files that survive a restart of the master.
 //!
-//! Invariants: a path is made of hashes alone, since a minion names its environment;
-//! a pillar has secrets, so its file is the master's own and goes when the pillar is
-//! too old or its minion has lost its key, and no other key is given it.
+//! Invariants: a path is made of hashes only, since a minion names its environment.
+//! A pillar holds secrets, so its file is private, is removed when the pillar is
+//! too old or its minion has lost its key, and is never given to another key.
 
 #[cfg(test)]
 mod tests;

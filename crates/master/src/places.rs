@@ -1,4 +1,4 @@
-//! Where a configuration says that things are kept, before a start.
+//! Where a configuration says that data is kept, before a start.
 
 use halite_config::{ConfigError, MasterConfig};
 use halite_crypto::HashType;

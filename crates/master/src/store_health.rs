@@ -1,4 +1,4 @@
-//! Whether the places where things are kept are there, and what waits for them.
+//! Whether the places of data are available, and what waits for them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;

@@ -1,4 +1,4 @@
-//! Tokens: who has logged in once can show one for some hours instead.
+//! Tokens: after a login, a user can show one for some hours instead of a password.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

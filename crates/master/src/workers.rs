@@ -1,9 +1,8 @@
-//! A few threads that do what would hold up the network: RSA, AES and files.
+//! A few threads for work that would delay the network: RSA, AES and files.
 //!
-//! Invariant: what waits is bounded in number, in bytes and in time, and taken
-//! in turns from those it comes from. A request that its sender has given up on
-//! is dropped, not answered: answering late would make everything behind it late
-//! as well.
+//! Invariant: waiting work is bounded in number, in bytes and in time, and taken in
+//! turns from its senders. A request that its sender has given up is dropped, not
+//! answered, because answering late would make everything behind it late as well.
 
 use std::collections::HashMap;
 use std::io;

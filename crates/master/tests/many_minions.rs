@@ -1,5 +1,5 @@
-//! Targets over ten thousand minions: what is kept in memory of them gives the
-//! same answer as all their data.
+//! Targets over ten thousand minions: the data kept in memory gives the same
+//! answers as all their data.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;

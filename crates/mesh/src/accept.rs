@@ -1,4 +1,4 @@
-//! The listening side of a link: hears what the peer tells, hands it on, and
+//! The listening side of a link: receives the peer's messages, hands them on, and
 //! acknowledges what was handled.
 
 mod bus;

@@ -1,5 +1,5 @@
-//! The dialling side of a link: tells the peer everything, in order, and hears
-//! what it has handled.
+//! The dialling side of a link: sends the peer everything, in order, and receives
+//! its acknowledgements.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

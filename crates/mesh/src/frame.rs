@@ -1,7 +1,7 @@
-//! The frames of a link: four bytes of length, one of kind, then what the kind
-//! has.
+//! The frames of a link: four bytes of length, one of kind, then the content of the
+//! kind.
 //!
-//! Pure. Invariant: a frame that was read is within the bounds of its kind.
+//! Pure. Invariant: a frame that was read is within the limits of its kind.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! The connections whose other ends have not proven themselves yet.
+//! Connections whose other end is not proven yet.
 //!
-//! Invariant: there are never more than the limits say, and a new one always
-//! finds a place: those that were silent for longest make room. Whoever holds
-//! connections open without a word therefore keeps no master away.
+//! Invariant: there are never more than the limits say, and a new one always finds
+//! a place: those that were silent for longest make room. So a stranger who holds
+//! silent connections open cannot keep a master away.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

@@ -1,7 +1,8 @@
-//! What was heard of each peer: in which life of it, and up to which number.
+//! What was received from each peer: from which start of it, and up to which
+//! number.
 //!
-//! Pure. Invariant: a number of one life is admitted once, and none below one
-//! that was admitted.
+//! Pure. Invariant: a number of one start is admitted once, and none below one that
+//! was admitted.
 
 use std::collections::BTreeMap;
 

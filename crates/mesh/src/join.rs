@@ -1,6 +1,6 @@
-//! Connections of masters that want to become members: TLS as on any link, with
-//! a key that is not pinned yet. Both sides talk in turns, and the connection
-//! ends with the conversation.
+//! Connections of masters that want to become members: TLS as on any link, with a
+//! key that is not pinned yet. Both sides talk in turns, and the connection ends
+//! after that.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the links are bounded by, and what happens there.
+//! The limits of links, and what happens when one is reached.
 
 use std::time::Duration;
 

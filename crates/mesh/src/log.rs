@@ -1,8 +1,7 @@
-//! What a master has told, in order, for as long as a peer may have to be told
-//! again.
+//! The messages of a master, in order, for as long as a peer may need them again.
 //!
-//! Pure: time comes in. Invariant: numbers rise by one; what is forgotten is the
-//! oldest, so what remains is without a gap.
+//! Pure: time comes in. Invariant: numbers rise by one; the oldest are dropped
+//! first, so the rest is without a gap.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! The listening side of a link beside a bus: puts together what the engine hands
-//! out, reads from its stream what was missed, and says what is not there.
+//! The listening side of a link beside a bus: joins the pieces that the engine
+//! delivers, reads missed ones from its stream, and reports those that are not
+//! there.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Who a peer is, and where.
+//! The name and the address of a peer.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Puts what this master tells on the bus, in order.
+//! Puts this master's messages on the bus, in order.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;

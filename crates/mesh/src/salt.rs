@@ -1,6 +1,6 @@
-//! Tells masters of Salt, which speak to the same port: without TLS, in frames that
-//! begin with what they are about. They prove nothing to each other, so that none
-//! becomes a peer.
+//! Recognises masters of Salt, which speak to the same port: without TLS, in frames
+//! that begin with their subject. They do not prove their identity to each other,
+//! so none becomes a peer.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

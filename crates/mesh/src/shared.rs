@@ -1,8 +1,8 @@
-//! What all tasks of a master's links share: who is linked, what was told, and
-//! what was heard.
+//! What all tasks of a master's links share: which peers are linked, and the
+//! messages sent and received.
 //!
-//! Invariant: the locks of the log and of the state are held for moments only, never
-//! while a socket or a disk is waited for.
+//! Invariant: the locks of the log and of the state are held for moments only,
+//! never while a task waits for a socket or a disk.
 
 mod bus;
 mod skipped;

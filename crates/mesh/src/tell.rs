@@ -1,5 +1,6 @@
-//! The dialling side of a link beside a bus: gives the peer the keys of what is on
-//! the bus, says how far that is, and helps with what is not there.
+//! The dialling side of a link beside a bus: sends the peer the keys of the
+//! messages on the bus and their last number, and sends again what is missing
+//! there.
 
 use std::sync::Arc;
 

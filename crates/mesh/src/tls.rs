@@ -1,9 +1,8 @@
 //! TLS 1.3 with the masters' own keys. The only file that knows OpenSSL.
 //!
-//! Both sides show a certificate that they have signed themselves: it carries
-//! the key, and the handshake proves that its private half is there. Who the
-//! key belongs to is decided by the caller, so no name or date in a certificate
-//! is looked at.
+//! Both sides show a self-signed certificate: it carries the key, and the handshake
+//! proves that its private half is there. The caller decides to whom the key
+//! belongs, so no name or date in a certificate is used.
 
 use std::io;
 use std::pin::Pin;

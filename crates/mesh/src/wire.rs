@@ -1,4 +1,4 @@
-//! Frames on a connection, and who gets what they say.
+//! Frames on a connection, and which task gets them.
 
 use std::io::{Error, ErrorKind};
 use std::time::Duration;

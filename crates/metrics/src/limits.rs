@@ -1,4 +1,4 @@
-//! Limits of what is kept and served.
+//! Limits of stored and served data.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Values of a label, bounded in number and in form.
 //!
-//! Invariant: what minions name takes no place from what the daemon itself names.
+//! Invariant: names from minions take no room from the daemon's own.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,6 @@
 //! Pages of plain text over HTTP/1, for programs that watch a daemon.
 //!
-//! Invariant: so many connections at once, each within one limit of time, and a
+//! Invariant: the number of connections and the time of each are limited, and a
 //! request has no body.
 
 use std::convert::Infallible;

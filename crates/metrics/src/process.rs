@@ -1,5 +1,5 @@
-//! What the kernel says about this process, under the names that exporters of
-//! all languages use.
+//! The kernel's data about this process, under the names that exporters of all
+//! languages use.
 
 use std::fmt;
 use std::fs;

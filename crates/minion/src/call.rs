@@ -1,9 +1,8 @@
-//! `salt-call`: one function, run here and now, with whatever master answers
-//! first.
+//! `salt-call`: one function, run here and now, with the master that answers first.
 //!
-//! All masters are tried at the same time and the first that lets this minion
-//! in is used, so a dead or hanging master costs nothing. The others stay at
-//! hand in case that one goes away in the middle.
+//! All masters are tried at the same time and the first that accepts this minion is
+//! used, so a dead or hanging master costs no time. The others are used if that one
+//! disappears during the run.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,8 +2,9 @@
 //! acknowledged it.
 //!
 //! A return goes to the master that asked. While that one is away the return waits
-//! in the spool. After `return_retry_timer` any other live master may have it. Invariant: a return leaves the spool only when a
-//! master has acknowledged it, or when a limit of the spool drops it.
+//! in the spool. After `return_retry_timer` any other live master may get it.
+//! Invariant: a return leaves the spool only when a master has acknowledged it, or
+//! when a limit of the spool drops it.
 
 mod cut_off;
 mod deliveries;

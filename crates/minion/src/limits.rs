@@ -1,4 +1,4 @@
-//! The bounds of everything that could grow, and what happens there.
+//! The limits of everything that could grow, and what happens when one is reached.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! What exists once per minion while it runs, and its masters.
 //!
-//! It holds what jobs, links and the parts around them share, and does nothing
-//! by itself: it knows of none of those that use it.
+//! It holds what jobs, links and the parts around them share, and does nothing by
+//! itself: it knows none of its users.
 
 mod clusters;
 mod managed;

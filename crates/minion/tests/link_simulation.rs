@@ -1,7 +1,7 @@
-//! One minion against several masters that come, go, hang, move their names
-//! and change their keys, in virtual time: thousands of random histories in a
-//! second. After each history the faults end, and every link has to be ready,
-//! with the keys its master has now, within a bounded time.
+//! One minion against several masters that come, go, hang, change their addresses
+//! and their keys, in virtual time: thousands of random histories in a second.
+//! After each history the faults end, and every link must be ready, with the keys
+//! that its master has now, within a bounded time.
 //!
 //! A failing history prints its seed; `HALITE_SIM_SEED=<seed>` repeats it.
 

@@ -1,4 +1,4 @@
-//! Pillar functions without a master, with what Salt 3008.5 gives for them.
+//! Pillar functions without a master, compared with Salt 3008.5.
 
 #![allow(clippy::unwrap_used)]
 

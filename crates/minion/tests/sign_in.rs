@@ -1,5 +1,5 @@
-//! A minion's judgement of sign-in replies: a master made of the same
-//! primitives answers rightly, and then wrongly in every way there is.
+//! A minion's checks of sign-in replies: a master made of the same primitives
+//! answers correctly, and then wrongly in every possible way.
 
 #![allow(
     clippy::unwrap_used,

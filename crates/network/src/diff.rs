@@ -1,4 +1,4 @@
-//! What has changed in a few lines, as `diff -u` shows it.
+//! The changes in a few lines, as `diff -u` shows them.
 
 /// Lines around a change that are shown.
 const CONTEXT: usize = 3;

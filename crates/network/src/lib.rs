@@ -1,7 +1,8 @@
-//! The functions and states of a machine's network: filters of packets, interfaces, routes.
+//! The functions and states of a machine's network: packet filters, interfaces,
+//! routes.
 //!
-//! Invariant: whatever changes the network goes through a program that
-//! `halite_call::host` runs, or a file below its root.
+//! Invariant: every change of the network is made by a program that
+//! `halite_call::host` runs, or to a file below its root.
 
 mod diff;
 mod dns;

@@ -1,4 +1,4 @@
-//! Programs that are given as a line of words.
+//! Programs given as a line of words.
 
 use halite_call::host::{Program, Ran};
 use halite_call::{Call, CallError, shlex};

@@ -1,6 +1,6 @@
 //! Python's `pprint.pformat`: the layout of CPython 3.11 at width 80.
 //!
-//! What fits the rest of the line stays on it; a container that does not is
+//! A value that fits the rest of the line stays on it; otherwise a container is
 //! broken after every item, a text after lines and words.
 
 use halite_proto::{Map, Value};

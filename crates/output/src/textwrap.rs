@@ -1,6 +1,6 @@
-//! Python's `textwrap.fill` with its defaults: white space becomes blanks,
-//! lines break at blanks, behind hyphens between letters and around dashes, and
-//! a word longer than a line is cut.
+//! Python's `textwrap.fill` with its defaults: white space becomes blanks, lines
+//! break at blanks, after hyphens between letters and around dashes, and a word
+//! longer than a line is cut.
 
 use crate::python;
 

@@ -1,5 +1,5 @@
-//! Generated data with what Salt 3008.5's outputters made of it: odd texts,
-//! nestings, options and data that does not fit its outputter.
+//! Generated data with the output of Salt 3008.5's outputters: odd texts, nestings,
+//! options and data that does not fit its outputter.
 
 mod common;
 

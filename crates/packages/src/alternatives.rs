@@ -1,4 +1,4 @@
-//! The programs that stand for others: `update-alternatives`.
+//! Alternatives of programs: `update-alternatives`.
 
 use halite_call::host::{Program, Ran};
 use halite_call::{Call, CallError, CallResult, Function, Module};

@@ -1,5 +1,5 @@
-//! apt and dpkg themselves, in a root of their own: a repository of files,
-//! small packages, no network. Needs apt, and root, to whom packages belong.
+//! apt and dpkg themselves, in a root of their own: a repository of files, small
+//! packages, no network. Needs apt, and root, who must own the packages.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Packages of Ruby and Node, as Salt 3006.30 (states) and 3008.5 tell of them.
+//! Packages of Ruby and Node, compared with Salt 3006.30 (states) and 3008.5.
 #![allow(clippy::unwrap_used)]
 
 // One player of scenarios serves all families.

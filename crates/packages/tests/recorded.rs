@@ -1,4 +1,4 @@
-//! Every scenario gives what real Salt gave (`common`).
+//! Every scenario gives the result of real Salt (`common`).
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

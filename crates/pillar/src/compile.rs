@@ -1,8 +1,7 @@
 //! From a minion's identity to its pillar.
 //!
-//! Mirrors `compile_pillar` of `salt/pillar/__init__.py` (3008.5).
-//! Invariant: compiling does not fail; what goes wrong stands in `_errors`,
-//! where a state run looks.
+//! Mirrors `compile_pillar` of `salt/pillar/__init__.py` (3008.5). Invariant:
+//! compiling does not fail; errors go into `_errors`, which a state run checks.
 
 use std::collections::HashMap;
 use std::sync::Arc;

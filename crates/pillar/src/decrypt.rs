@@ -1,4 +1,4 @@
-//! `decrypt_pillar`: parts of the pillar that are text for other eyes.
+//! `decrypt_pillar`: encrypted parts of the pillar.
 
 use halite_proto::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What the compiler asks for and does not do itself.
+//! The effects that the compiler asks for.
 
 use std::sync::Arc;
 

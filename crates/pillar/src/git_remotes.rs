@@ -1,8 +1,9 @@
-//! The repositories that pillars come from (`ext_pillar: - git`), each with its
-//! own copy on this machine, read as they were last fetched.
+//! The repositories that pillars come from (`ext_pillar: - git`), each with its own
+//! copy on this machine, read as they were last fetched.
 //!
-//! Invariant: on a master, who compiles a pillar waits for no remote, but for the
-//! first fetch of one that was never fetched, and only while the master is young.
+//! Invariant: on a master, compiling a pillar waits for no remote, except for the
+//! first fetch of one that was never fetched, and only shortly after the master's
+//! start.
 
 mod asked;
 mod tree;

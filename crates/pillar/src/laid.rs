@@ -1,9 +1,9 @@
-//! A pillar while files and external pillars are laid over each other, with and
-//! without what the minion has sent along.
+//! A pillar while files and external pillars are merged, with and without what the
+//! minion has sent.
 //!
-//! Invariant: what is the master's own holds nothing that the minion has sent or
-//! asked for, so that it can be decrypted: a minion that has its own texts
-//! decrypted reads those that were meant for others.
+//! Invariant: the master's own part holds nothing that the minion has sent or asked
+//! for, so that it can be decrypted. Otherwise a minion could have texts decrypted
+//! that are meant for others.
 
 use halite_proto::Map;
 

@@ -1,8 +1,8 @@
 //! Pillar: tops, SLS files and external pillars to one map per minion.
 //!
-//! [`Compiler`] reads the options once and compiles for any minion; what it
-//! needs beside files - renderers, functions, commands - it asks of its
-//! [`Effects`]. [`compile`] lets a context carry them out.
+//! [`Compiler`] reads the options once and compiles for any minion; what it needs
+//! beside files (renderers, functions, commands) it requests from its [`Effects`].
+//! [`compile`] lets a context carry them out.
 //!
 //! Invariant: no value of a pillar reaches a log.
 

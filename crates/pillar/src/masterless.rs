@@ -1,6 +1,6 @@
-//! The context of functions that run without a master above them: on a master
-//! that compiles pillars. Files come from its own `file_roots`; there is nobody
-//! to send requests to.
+//! The context of functions that run without a master: on a master that compiles
+//! pillars. Files come from its own `file_roots`, and requests to a master are not
+//! possible.
 
 use std::sync::{Arc, OnceLock};
 

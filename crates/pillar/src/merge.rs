@@ -1,8 +1,8 @@
-//! How two pillars become one.
+//! Merges two pillars.
 //!
 //! As `pillar_source_merging_strategy` of 3008.5 does it, oddities included: `list`
-//! keeps only what the lower pillar has, so that a pillar made with it is
-//! empty unless the command line gave one.
+//! keeps only what the lower pillar has, so that a pillar made with it is empty
+//! unless the command line gave one.
 
 use halite_call::dicts::update;
 use halite_proto::{Map, Value};

@@ -1,7 +1,7 @@
-//! What of a pillar is the minion's to choose, beside its grains.
+//! The parts of a pillar that the minion chooses, beside its grains.
 //!
-//! Invariant: what is kept of a minion's pillar for others to decide by is what
-//! the master makes of it without these.
+//! Invariant: the pillar that is stored for decisions about others is made by the
+//! master without these parts.
 
 use halite_call::dicts::update;
 use halite_proto::{Map, Value};

@@ -1,8 +1,8 @@
-//! What the compiler asks of whoever has fetched the repositories that pillars
-//! come from (`ext_pillar: git`).
+//! What the compiler needs from the fetched repositories of pillars (`ext_pillar:
+//! git`).
 //!
-//! Invariant: a tree never changes. The pillar of a minion that has begun with
-//! a commit is finished with it, whatever is fetched meanwhile.
+//! Invariant: a tree never changes. The pillar of a minion that has begun with a
+//! commit is finished with it, whatever is fetched meanwhile.
 
 use std::fmt::Debug;
 use std::sync::Arc;

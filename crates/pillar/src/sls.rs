@@ -1,10 +1,9 @@
-//! The SLS of one environment: rendering them with what they include.
+//! The SLS of one environment: renders them with their includes.
 //!
-//! Mirrors `render_pstate` of `salt/pillar/__init__.py` (3008.5). What looks
-//! odd is so there: an include that is found under its plain name is looked at
-//! twice, so its errors are told twice; `defaults` of one include stay for
-//! those behind it; a file that was rendered before comes without what it
-//! includes.
+//! Mirrors `render_pstate` of `salt/pillar/__init__.py` (3008.5), with its
+//! oddities: an include that is found under its plain name is read twice, so its
+//! errors are reported twice; `defaults` of one include apply to those after it; a
+//! file that was rendered before comes without its includes.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;

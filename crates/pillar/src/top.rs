@@ -1,9 +1,8 @@
-//! Which SLS a minion gets: what top files of all environments say, and
-//! matching it.
+//! Which SLS a minion gets: merges and matches the top files of all environments.
 //!
-//! Mirrors `salt/pillar/__init__.py` of 3008.5: where several tops name the
-//! same target of an environment, the last one counts alone; the default
-//! matcher is `compound`.
+//! Mirrors `salt/pillar/__init__.py` of 3008.5: where several tops name the same
+//! target of an environment, only the last one counts; the default matcher is
+//! `compound`.
 
 use halite_proto::{Map, Value};
 use halite_range::RangeServer;

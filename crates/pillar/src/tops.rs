@@ -1,4 +1,4 @@
-//! Rendering the top files of the environments.
+//! Renders the top files of the environments.
 
 use halite_proto::{Map, Value};
 

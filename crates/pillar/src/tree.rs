@@ -1,8 +1,8 @@
 //! The files of pillar roots: directories, and trees of repositories.
 //!
 //! Mirrors Salt's pillar file client: the first root that has a file gives it,
-//! links are followed, and what is to be ignored is only left out of lists.
-//! Invariant: no name leads out of its root by its text.
+//! links are followed, and ignored files are only left out of lists. Invariant: no
+//! name leads out of its root by its text.
 
 use std::fs;
 use std::io::Read;

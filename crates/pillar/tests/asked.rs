@@ -1,4 +1,5 @@
-//! `pillar.ext` with `git`: what a minion may ask for of the master's repositories.
+//! `pillar.ext` with `git`: what a minion may request from the master's
+//! repositories.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,4 +1,4 @@
-//! Options that are refused, node groups of `file_tree`, and what is too much.
+//! Options that are refused, node groups of `file_tree`, and limits.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,4 @@
-//! Whatever is merged and whatever a tree holds, a compilation ends with a
-//! pillar.
+//! Whatever is merged and whatever a tree holds, a compilation ends with a pillar.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Pillar trees with what the pillar compiler of Salt 3008.5 made of them.
+//! Pillar trees with the results of Salt 3008.5's pillar compiler.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,10 +1,10 @@
-//! Running commands: as another user, in a process group of their own, with an
-//! end to the waiting.
+//! Runs commands: as another user, in a process group of their own, with a time
+//! limit.
 //!
-//! Invariant: a command that is not waited for any longer is killed with all
-//! of its children that stayed in its process group. A program inherits
-//! nothing but its three standard streams, and one that runs as another user
-//! has no terminal: on root's, it could type commands.
+//! Invariant: a command that is no longer waited for is killed with all of its
+//! children that stayed in its process group. A program inherits nothing but its
+//! three standard streams, and one that runs as another user has no terminal,
+//! because it could type commands into root's.
 
 mod output;
 

@@ -1,4 +1,4 @@
-//! The time of day as messages and files carry it. Before 1970 it is zero.
+//! The time of day in messages and files. Before 1970 it is zero.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,7 +1,7 @@
 //! The largest file that a process may write, as `ulimit -f` sets it.
 //!
-//! Invariant: a write beyond it is an error like that of a full disk, and what
-//! a command of ours makes of the signal is its own affair.
+//! Invariant: a write beyond it is an error like that of a full disk; commands that
+//! we start may handle the signal as they like.
 
 use crate::sys;
 

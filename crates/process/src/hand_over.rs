@@ -1,8 +1,8 @@
-//! Giving a directory to the user a daemon is about to run as.
+//! Gives a directory to the user as whom a daemon is about to run.
 //!
-//! Invariant: nothing outside the directory changes hands. Its former owner
-//! may still be at work in it, so every step goes by an open directory and no
-//! symbolic link is followed.
+//! Invariant: nothing outside the directory changes owner. Its former owner may
+//! still be active in it, so every step uses an open directory and no symbolic link
+//! is followed.
 
 use std::ffi::{CStr, CString};
 use std::io;

@@ -1,9 +1,9 @@
 //! Password checks with PAM, in a process of their own.
 //!
-//! Modules of PAM block, fork and keep memory; a daemon must not. So the daemon
-//! starts its own program again with [`FLAG`], which asks once and ends.
-//! Invariant: name and password travel through a pipe, never through arguments
-//! or the environment, and the helper ends in time.
+//! PAM modules block, fork and keep memory, which a daemon must not. So the daemon
+//! starts its own program again with [`FLAG`], which asks once and ends. Invariant:
+//! name and password travel through a pipe, never through arguments or the
+//! environment, and the helper ends in time.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt as _;

@@ -1,8 +1,7 @@
 //! The file that names the running daemon.
 //!
-//! Invariant: a pid file never keeps a daemon from starting unless the process
-//! it names lives *and* is this program; a number that another process has got
-//! meanwhile does not count.
+//! Invariant: a pid file never keeps a daemon from starting unless the process it
+//! names lives *and* is this program; a process id that was reused does not count.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

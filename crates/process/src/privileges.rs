@@ -1,7 +1,7 @@
-//! The user and groups that the process runs as.
+//! The user and groups as which the process runs.
 //!
 //! Invariant: groups are set before the group id, and that before the user id,
-//! since after it nothing of this may be done any more.
+//! since none of this is allowed after it.
 
 use std::ffi::CString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The signals a daemon answers to.
+//! The signals that a daemon handles.
 
 use std::fmt;
 use std::future::Future;

@@ -1,6 +1,7 @@
-//! The calls that Rust cannot check: `fork`, what runs between `fork` and
-//! `exec`, which descriptors a program inherits, changing the environment, catching a signal, giving memory back, how
-//! far a connection of a library is, and PAM. Nothing else of the project is unsafe.
+//! The calls that Rust cannot check: `fork`, the code between `fork` and `exec`,
+//! which descriptors a program inherits, changing the environment, catching a
+//! signal, giving memory back, the progress of a library's connection, and PAM.
+//! Nothing else of the project is unsafe.
 #![allow(unsafe_code)]
 
 mod pam;

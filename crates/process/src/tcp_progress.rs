@@ -1,7 +1,7 @@
-//! How far a TCP connection is that a library owns.
+//! The progress of a TCP connection that a library owns.
 //!
-//! Invariant: the answer is only ever compared with an earlier one. A number
-//! that belongs to another connection by now costs a wrong guess, no more.
+//! Invariant: the answer is only ever compared with an earlier one. If the number
+//! now belongs to another connection, the cost is a wrong guess, no more.
 
 use std::os::fd::RawFd;
 

@@ -1,6 +1,6 @@
-//! Going into the background, seen from the command that was typed, and
-//! becoming another user. The test binary has no harness: both need a process
-//! with one thread.
+//! Going into the background, from the view of the typed command, and becoming
+//! another user. The test binary has no harness: both need a process with one
+//! thread.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;

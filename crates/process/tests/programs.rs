@@ -1,4 +1,4 @@
-//! Every program that this project starts begins in `child::command`, so that
+//! Every program that this project starts is started in `child::command`, so that
 //! it inherits no descriptor: a rule over the sources of all crates.
 #![allow(clippy::unwrap_used)]
 

@@ -1,8 +1,8 @@
 //! What two Halite peers can do together that Salt cannot.
 //!
 //! Both sides say so with one more field in the sign-in, which Salt's programs
-//! ignore. Invariant: nothing beyond Salt's protocol is ever sent to a peer
-//! that has not said that it understands it.
+//! ignore. Invariant: nothing beyond Salt's protocol is ever sent to a peer that
+//! has not said that it understands it.
 
 use std::time::Duration;
 

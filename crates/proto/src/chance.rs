@@ -1,8 +1,8 @@
-//! Numbers that nobody can tell from chance, from a seed: for spreading in time,
-//! never for secrets.
+//! Pseudorandom numbers from a seed: for spreading events in time, never for
+//! secrets.
 //!
-//! Invariant: the same seed yields the same numbers, so that a simulated run can
-//! be repeated.
+//! Invariant: the same seed yields the same numbers, so that a simulated run can be
+//! repeated.
 
 use std::time::Duration;
 

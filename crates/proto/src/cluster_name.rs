@@ -1,5 +1,5 @@
-//! The cluster that a master belongs to, as it says it to a minion of ours: masters that
-//! are one cluster tell each other of events, and need to be told of each only once.
+//! The cluster that a master belongs to, as it tells a minion of ours: masters of
+//! one cluster share events, so each event needs to go to only one of them.
 
 use crate::capabilities::FIELD;
 use crate::limits::CLUSTER_NAME_BYTES_MAX;

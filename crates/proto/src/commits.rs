@@ -1,5 +1,5 @@
-//! The commits that the files of a run come from, where they come from git: a run
-//! goes on with those that it began with.
+//! The commits that the files of a run come from, if they come from git: a run uses
+//! the same ones from beginning to end.
 
 use std::collections::BTreeMap;
 

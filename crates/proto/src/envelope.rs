@@ -2,8 +2,8 @@
 //!
 //! Mirrors `salt.channel.client` and `salt.channel.server` of Salt 3008.5.
 //!
-//! Invariant: an envelope that exists is well formed; what may be inside an
-//! encrypted one is not known before it is opened.
+//! Invariant: an envelope that exists is well formed; the content of an encrypted
+//! one is unknown before it is opened.
 
 use thiserror::Error;
 

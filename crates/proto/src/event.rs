@@ -1,10 +1,10 @@
 //! Events of the local bus.
 //!
-//! Described in `docs/protocol.md`, "Event bus". Mirrors `salt.utils.event` of
-//! 3006 to 3008: an event is its tag, a blank line and packed data.
+//! Described in `docs/protocol.md`, "Event bus". Mirrors `salt.utils.event` of 3006
+//! to 3008: an event is its tag, a blank line and packed data.
 //!
-//! Invariant: a [`Tag`] has no blank line and does not end with a line break,
-//! so the first blank line of an event is the one behind its tag.
+//! Invariant: a [`Tag`] has no blank line and does not end with a line break, so
+//! the first blank line of an event is the one after its tag.
 
 use crate::fields::MessageError;
 use crate::msgpack::{Packing, Writer, packed_len, unpack_modern};

@@ -1,7 +1,7 @@
-//! Takes the fields of a message out of the map that it travels as.
+//! Takes the fields of a message out of its map.
 //!
-//! Invariant: what is not asked for stays in the map, in its order, so that the
-//! fields of a newer peer are kept.
+//! Invariant: unknown fields stay in the map, in their order, so that the fields of
+//! a newer peer are kept.
 
 use thiserror::Error;
 

@@ -1,8 +1,8 @@
 //! Names that cannot hold a bad value.
 //!
-//! A path, a socket name or an access rule is only ever built from one of
-//! these, so a name that could leave its directory does not get past the
-//! decoder (the lesson of a dozen path traversal CVEs of Salt).
+//! A path, a socket name or an access rule is only ever built from one of these, so
+//! the decoder already rejects a name that could leave its directory (the lesson of
+//! a dozen path traversal CVEs of Salt).
 
 use std::fmt;
 use std::str::FromStr;

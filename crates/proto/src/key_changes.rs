@@ -1,8 +1,8 @@
-//! How a master came by its key: the keys that it had before, each with its
-//! signature over the next one.
+//! How a master came by its key: its earlier keys, each with its signature over the
+//! next one.
 //!
-//! A master says so in the answer to a sign-in of a minion that trusts another
-//! key; Salt's minions never see it. Invariant: what is read is bounded.
+//! A master sends them in the answer to a sign-in of a minion that trusts another
+//! key; Salt's minions never see them. Invariant: what is read is bounded.
 
 use crate::{Map, Value};
 

@@ -1,10 +1,10 @@
 //! The wire between masters and minions: values, ids, messages and events.
 //!
-//! Nothing here does I/O, reads a clock or draws a random number, so every
-//! decoder can be fuzzed and every message compared byte for byte.
+//! Nothing here does I/O, reads a clock or draws a random number, so every decoder
+//! can be fuzzed and every message compared byte for byte.
 //!
-//! Invariant: a typed message or id that exists is well formed; what came from
-//! the network is checked while it is decoded, never later.
+//! Invariant: a typed message or id that exists is well formed; data from the
+//! network is checked while it is decoded, never later.
 
 pub mod auth;
 pub mod capabilities;

@@ -1,6 +1,6 @@
 //! How much one message may hold.
 //!
-//! Every decoder of this crate refuses what is beyond these, with an error that
+//! Every decoder of this crate refuses data beyond these limits, with an error that
 //! names the limit, before it allocates anything of that size.
 
 /// Longest message that is read or written: what Salt's own stream reader

@@ -1,11 +1,10 @@
-//! Which ids a master lets new minions have.
+//! Which ids a master allows for new minions.
 //!
-//! Salt takes every id that is a file's name. An id ends up in targets of
-//! reactors, in command lines of external pillars and in scripts of admins,
-//! so that one of a stranger's choice may mean more there than one minion.
-//! Invariant: no rule lets an id through that a shell, a glob, a list of ids
-//! or a compound target reads as anything but one word. Minions whose keys
-//! are accepted already keep their ids.
+//! Salt accepts every id that is a file name. An id ends up in targets of reactors,
+//! in command lines of external pillars and in scripts of admins, so an id that a
+//! stranger has chosen may mean more there than one minion. Invariant: no rule
+//! allows an id that a shell, a glob, a list of ids or a compound target reads as
+//! anything but one word. Minions whose keys are accepted already keep their ids.
 
 use crate::MinionId;
 

@@ -1,6 +1,6 @@
-//! Which piece of a file `cp.recv_chunked` gets, as its argument `append`
-//! says between Halite peers. To a minion of Salt the first is false and the
-//! others are true, which is what Salt's own `salt-cp` sends.
+//! Which piece of a file `cp.recv_chunked` gets, given by its argument `append`
+//! between Halite peers. To a minion of Salt the first is false and the others are
+//! true, which is what Salt's own `salt-cp` sends.
 
 use std::fmt;
 

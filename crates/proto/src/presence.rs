@@ -1,8 +1,8 @@
-//! What a minion says over its subscription while it is there, to a master that
-//! understands it (`Capabilities::signs_of_life`).
+//! The signs of life that a minion sends over its subscription, to a master that
+//! understands them (`Capabilities::signs_of_life`).
 //!
-//! Invariant: a sign of life says nothing without its proof, and the proof is
-//! over all of it.
+//! Invariant: a sign of life means nothing without its proof, and the proof is over
+//! all of it.
 
 use crate::MinionId;
 

@@ -4,7 +4,7 @@
 //! `salt.master.ClearFuncs.publish` of 3006 to 3008.
 //!
 //! Invariant: a [`Publication`] holds nothing that could be run. Its load is
-//! sealed, and a [`PublishLoad`] comes only out of opened bytes.
+//! sealed, and only opened bytes become a [`PublishLoad`].
 
 use crate::fields::{Fields, MessageError, Put, unreadable};
 use crate::limits::Limits;

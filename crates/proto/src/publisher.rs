@@ -1,8 +1,8 @@
-//! Which master publishes a job, as Halite peers say it.
+//! Which master publishes a job, between Halite peers.
 //!
-//! A job id is a moment. Two masters may well publish at the same one, so each
-//! has an identity of its own, whatever keys and names it shares with others,
-//! and draws only ids whose last digits are its own.
+//! A job id is a moment, and two masters may publish at the same one. So each has
+//! an identity of its own, whatever keys and names it shares with others, and draws
+//! only ids whose last digits are its own.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
-//! What a master answers when it will not handle a request.
+//! A master's answers to requests that it does not handle.
 //!
-//! Mirrors the server channel and the master of Salt 3006 to 3008. The answers
-//! are in the clear, also to encrypted requests, and mostly bare text.
+//! Mirrors the server channel and the master of Salt 3006 to 3008. The answers are
+//! in the clear, also to encrypted requests, and mostly bare text.
 
 use std::fmt;
 

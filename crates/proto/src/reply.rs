@@ -1,4 +1,4 @@
-//! What comes back to a sealed request, before it is opened.
+//! The reply to a sealed request, before it is opened.
 
 use crate::limits::Limits;
 use crate::msgpack::{Reading, UnpackError, string_in, unpack_with, wire_bytes_head};

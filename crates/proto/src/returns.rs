@@ -1,11 +1,11 @@
-//! What a minion gives back for a job.
+//! The return of a job.
 //!
 //! Described in `docs/protocol.md`, "Returns". Mirrors
 //! `salt.minion.Minion._return_pub`.
 //!
-//! Invariant: a return is never lost over an odd detail. Only the job, the
-//! function and the value have to be there; everything else has a meaning when
-//! it is missing or strange.
+//! Invariant: a return is not lost because of a wrong minor field. Only the job,
+//! the function and the value are required; every other field has a meaning when it
+//! is missing or odd.
 
 use crate::commits::COMMITS;
 use crate::fields::{Fields, MessageError, Put};

@@ -1,6 +1,6 @@
-//! Characters that do something to who looks at a text, instead of standing
-//! in it: names and results come from machines that may be evil, and people
-//! look at them on terminals and in logs.
+//! Characters that control a terminal or change how a text looks: names and results
+//! come from machines that may be compromised, and people read them on terminals
+//! and in logs.
 
 use std::borrow::Cow;
 

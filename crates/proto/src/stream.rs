@@ -1,13 +1,12 @@
 //! Frames on streams: the local event bus.
 //!
-//! Described in `docs/protocol.md`, "Event bus". Every
-//! frame is a packed map of
-//! `head` and `body`. The event bus puts a length of four bytes in front where
-//! events are pushed, and on the publishing side of 3006; everything else is a
-//! bare stream.
+//! Described in `docs/protocol.md`, "Event bus". Every frame is a packed map of
+//! `head` and `body`. The event bus puts a length of four bytes before it where
+//! events are pushed, and on the publishing side of 3006; everything else is a bare
+//! stream.
 //!
-//! Invariant: a reader buffers at most one frame of the limit and what arrived
-//! with it, and looks at each byte once to find a frame's end.
+//! Invariant: a reader buffers at most one frame of the limit and what arrived with
+//! it, and reads each byte once to find a frame's end.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! The forms in which a moment travels: job ids, event stamps, dates.
+//! The formats of a moment: job ids, event stamps, dates.
 //!
 //! Invariant: nothing here reads a clock. A moment is a number of microseconds
 //! since 1970 in UTC, given by the caller.

@@ -1,4 +1,4 @@
-//! The transports that Salt has for messages between minions and masters.
+//! Salt's transports for messages between minions and masters.
 
 /// The option `transport`: how messages travel between minions and masters.
 ///

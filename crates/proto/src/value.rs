@@ -1,9 +1,9 @@
-//! The one data type of the system: what functions take and return, what
-//! travels, what is stored and what is printed.
+//! The one data type of the system: what functions take and return, what travels,
+//! what is stored and what is printed.
 //!
-//! It mirrors what a Python peer holds after unpacking a message: text and
-//! bytes are two things here although the wire has one family for both
-//! (`Value::text_or_bytes` is where they part). Maps keep their order.
+//! It mirrors what a Python peer holds after unpacking a message: text and bytes
+//! are different here although the wire has one family for both
+//! (`Value::text_or_bytes` distinguishes them). Maps keep their order.
 
 use std::hash::{Hash, Hasher};
 

@@ -1,4 +1,4 @@
-//! Where users' Python files are.
+//! The directories of custom Python files.
 
 use std::fs;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! Every limit of the worker, with what happens at it.
+//! Every limit of the worker, and what happens when it is reached.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The processes of a program: one that stays, more while it is busy.
+//! The processes of a program: one that is kept, and more while it is busy.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;

@@ -1,4 +1,4 @@
-//! What users' modules of several kinds see and say.
+//! What custom modules of several kinds see and return.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! The calls that were recorded with real Salt 3008.5 come out as there
+//! Calls recorded with real Salt 3008.5 give the same results here
 //! (`crates/recorded`).
 
 use halite_call::{Module, Registry};

@@ -1,4 +1,4 @@
-//! Limits on questions to a range server.
+//! Limits of requests to a range server.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A range server in this process, and servers that are none.
+//! A range server in this process, and other servers that are no range servers.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Plays scenarios: calls against a made-up root and stand-ins of the system's
+//! Plays scenarios: calls against an artificial root and stand-ins of the system's
 //! programs (`shims/`), and compares returns, command lines and files with what
 //! real Salt 3008.5 did with the same stand-ins (`golden/`).
 #![allow(

@@ -1,4 +1,4 @@
-//! A made-up machine: a root of its own, and stand-ins of programs.
+//! An artificial machine: a root of its own, and stand-ins of programs.
 
 use std::ops::RangeInclusive;
 use std::os::unix::fs::{PermissionsExt, symlink};

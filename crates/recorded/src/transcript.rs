@@ -1,6 +1,6 @@
-//! Plays transcripts: calls whose tools answer what the real tools have
-//! answered when the transcript was recorded (`record.py`, `README.md`), and
-//! compares with what real Salt returned beside the same tools.
+//! Plays transcripts: calls whose tools give the recorded answers of the real tools
+//! (`record.py`, `README.md`), and compares with the returns of real Salt beside
+//! the same tools.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

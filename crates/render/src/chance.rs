@@ -1,4 +1,4 @@
-//! Chance as Python's `random` has it, for functions beside the filters.
+//! Python's `random`, for functions outside the filters.
 
 use halite_proto::Value;
 

@@ -1,4 +1,4 @@
-//! The stages that make data of text.
+//! The stages that turn text into data.
 
 use halite_proto::json::{self, JsonError};
 use halite_proto::{Map, Value};

@@ -1,7 +1,7 @@
-//! Encrypted texts, decrypted by the `gpg` program.
+//! Decrypts texts by the `gpg` program.
 //!
 //! Invariant: no plain text leaves through an error or a log, and `gpg` never
-//! asks anybody anything.
+//! prompts.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};

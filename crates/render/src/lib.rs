@@ -1,13 +1,13 @@
-//! Texts to data: the pipes of renderers that states and pillars go through,
-//! and the templates of managed files.
+//! Texts to data: the pipes of renderers that states and pillars go through, and
+//! the templates of managed files.
 //!
-//! A [`Renderer`] renders one text after the other for one [`RenderContext`] - a
-//! minion's call, a master's pillar - and keeps what they share: the
-//! templates it has read and the names that every template sees. What a text
-//! needs beyond itself it asks of its context.
+//! A [`Renderer`] renders one text after the other for one [`RenderContext`] (a
+//! minion's call, a master's pillar) and keeps what they share: the templates it
+//! has read and the names that every template sees. It requests from its context
+//! what a text needs beyond itself.
 //!
-//! Invariant: whatever the text, a render ends within its limits with data or
-//! with a [`RenderError`], which says it in Salt's words and knows the place.
+//! Invariant: whatever the text, a render ends within its limits with data or with
+//! a [`RenderError`], which has Salt's text and knows the place.
 //!
 //! ```
 //! use halite_render::{Renderer, SlsRequest, FixedContext};

@@ -1,5 +1,5 @@
-//! Every limit of rendering, with what happens at it. Those of templates and
-//! of YAML are in their own crates.
+//! Every limit of rendering, and what happens when it is reached. Those of
+//! templates and of YAML are in their own crates.
 
 /// Bytes of a text that may be rendered, and of the data that comes out of a
 /// template; more is an error.

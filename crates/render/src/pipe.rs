@@ -1,4 +1,4 @@
-//! Which renderers a text goes through: its `#!` line, or the default.
+//! Which renderers process a text: its `#!` line, or the default.
 
 use halite_proto::{Map, Value};
 

@@ -1,8 +1,8 @@
-//! Renderers in Python: those of users (`_renderers`, `render_dirs`), and those
-//! of the Salt that is installed.
+//! Renderers in Python: custom ones (`_renderers`, `render_dirs`), and those of the
+//! installed Salt.
 //!
-//! Invariant: without files of users, and for texts that our own renderers
-//! render, nothing here costs more than a look at a directory.
+//! Invariant: without custom files, and for texts that our own renderers render,
+//! nothing here costs more than a look at a directory.
 
 use halite_proto::{Map, Value};
 use halite_pyworker::{PyError, Request, Workers, directories, has_file, may_have};

@@ -1,4 +1,4 @@
-//! Texts of Python: `run()` in a worker process gives the data.
+//! Python texts: `run()` in a worker process returns the data.
 
 use halite_proto::python;
 use halite_proto::{Map, Value};

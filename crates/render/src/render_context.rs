@@ -1,4 +1,4 @@
-//! What rendering needs of the machine: options, grains, pillar, functions and
+//! What rendering needs from the machine: options, grains, pillar, functions and
 //! files.
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What is to be rendered.
+//! The text to render, and its parameters.
 
 use std::path::Path;
 

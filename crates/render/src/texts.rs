@@ -1,5 +1,5 @@
-//! Texts before and after they are rendered: what they are called, whether
-//! they are texts at all, and where in them something is.
+//! Texts before and after rendering: their names, whether they are texts at all,
+//! and places in them.
 
 use std::path::Path;
 

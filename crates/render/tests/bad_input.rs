@@ -1,5 +1,5 @@
-//! Texts that would hang, fill the memory or end the daemon: each is an error
-//! at its place.
+//! Texts that would hang, fill the memory or end the daemon: each is an error with
+//! its place.
 
 #![allow(
     clippy::unwrap_used,

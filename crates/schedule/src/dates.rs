@@ -1,6 +1,6 @@
 //! Moments as people write them: `5:00pm`, `Monday 8am`, `2026-11-20 17:00`,
-//! `11/20/2026`, `Nov 20 2026 5pm`. What is left out is taken from the present
-//! day, as Python's `dateutil` does, which Salt reads them with.
+//! `11/20/2026`, `Nov 20 2026 5pm`. Missing parts are taken from the present day,
+//! as by Python's `dateutil`, which Salt uses.
 
 use crate::clock::{Day, Local};
 

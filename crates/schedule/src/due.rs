@@ -1,4 +1,4 @@
-//! What is run when a job is due.
+//! What runs when a job is due.
 
 use halite_proto::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! One job of the schedule, as its definition says it.
+//! The definition of one job of the schedule.
 
 use halite_proto::{Map, Value};
 

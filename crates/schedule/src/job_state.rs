@@ -1,5 +1,4 @@
-//! The state of a scheduled job: when it is due next, and what has become of its
-//! runs.
+//! The state of a scheduled job: when it is due next, and the results of its runs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

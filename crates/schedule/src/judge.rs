@@ -1,4 +1,4 @@
-//! Whether a job that is due may run: its ranges, bounds and skipped moments.
+//! Whether a job that is due may run: its ranges, limits and skipped moments.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Changes to the schedule while the minion runs: what the functions of
-//! `schedule` ask for, as Salt's event `manage_schedule` carries it.
+//! Changes to the schedule while the minion runs: requests of the functions of
+//! `schedule`, in the form of Salt's event `manage_schedule`.
 
 use halite_proto::{Map, Value};
 use tracing::{info, warn};

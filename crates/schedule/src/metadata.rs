@@ -1,4 +1,4 @@
-//! The data that goes along with the result of a job.
+//! The additional data of a job's result.
 
 use halite_proto::Map;
 use jiff::Zoned;

@@ -1,4 +1,4 @@
-//! Moments of a form that is given.
+//! Moments in a given format.
 
 use crate::clock::{Day, Local};
 use crate::dates::{Half, MONTHS, digits, full_year, half_of_day, name};

@@ -1,8 +1,8 @@
-//! The schedule: the jobs of the configuration and of the pillar, and for each
-//! when it runs next.
+//! The schedule: the jobs of the configuration and of the pillar, and when each
+//! runs next.
 //!
-//! Invariant: a job runs once for each moment it is due at, and never more
-//! often at once than it may.
+//! Invariant: a job runs once for each moment at which it is due, and its
+//! concurrent runs stay within its limit.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Where mail for local names goes: the execution module `aliases`.
+//! Mail aliases of local names: the execution module `aliases`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! How logs are kept short: the execution module `logrotate`.
+//! Log rotation: the execution module `logrotate`.
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,6 @@
-//! A moment on two clocks: the one on the wall, which may be set, and one that
-//! only ever goes on. What waits on disk is stamped by the first, since nothing
-//! else outlives the process; while a process runs, ages are measured by the
-//! second.
+//! A moment on two clocks: the wall clock, which may be set, and the monotonic one.
+//! Records on disk are stamped by the first, since nothing else survives the
+//! process; while a process runs, ages are measured by the second.
 
 use std::time::{Duration, Instant, SystemTime};
 

@@ -1,5 +1,5 @@
-//! The form of a record: `length, crc32, kind, sequence, payload`, numbers
-//! little endian; the checksum covers everything behind it.
+//! The format of a record: `length, crc32, kind, sequence, payload`, numbers little
+//! endian; the checksum covers everything after it.
 
 /// Bytes in front of a payload.
 pub(crate) const HEADER_BYTES: usize = 4 + 4 + 1 + 8;

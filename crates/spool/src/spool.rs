@@ -1,5 +1,5 @@
-//! The spool itself: what is pending, where it stands, and what to do when
-//! there is too much of it.
+//! The spool itself: which messages are pending, where they are, and what happens
+//! when there are too many.
 
 mod opening;
 mod rewrite;

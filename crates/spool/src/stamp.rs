@@ -1,4 +1,4 @@
-//! The time of its appending that stands in front of each payload on disk.
+//! The time stamp before each payload on disk: when it was appended.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

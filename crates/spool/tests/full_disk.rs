@@ -1,7 +1,7 @@
-//! A spool on a disk that takes no more.
+//! A spool on a full disk.
 //!
-//! The disk is a limit on the size of files. It holds for a whole process, so
-//! the test runs its first part in one of its own: this program once more.
+//! The disk is a limit on the size of files. It applies to a whole process, so the
+//! test runs its first part in a process of its own: this program once more.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! A spool that is killed, cut, damaged and filled: what was appended comes
-//! back, and nothing else does.
+//! A spool that is killed, cut, damaged and filled: what was appended comes back,
+//! and nothing else does.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,7 +1,7 @@
-//! High data and results that a run leaves in the minion's cache.
+//! High data and results of a run in the minion's cache.
 //!
-//! Salt 3008.5: `<cachedir>/highstate.cache.p` (used again with `cache=True`)
-//! and `<cachedir>/sls.p`.
+//! Salt 3008.5: `<cachedir>/highstate.cache.p` (used again with `cache=True`) and
+//! `<cachedir>/sls.p`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
-//! The minion as a state run sees it: with the run's options, its pillar, and
-//! grains that the run may have made new.
+//! The minion from the view of a state run: with the run's options, its pillar, and
+//! grains that the run may have refreshed.
 //!
-//! Invariant: nothing of a run is seen outside it; the minion's own options and
+//! Invariant: nothing of a run is visible outside it; the minion's own options and
 //! pillar stay as they are.
 
 use std::sync::{Arc, PoisonError, RwLock};

@@ -1,9 +1,10 @@
-//! State runs on a minion: the state functions, the run's effects, and all functions of this build in one registry.
+//! State runs on a minion: the state functions, the run's effects, and all
+//! functions of this build in one registry.
 //!
-//! [`registry`] is what the programs use. A run goes this way: `functions`
-//! takes the command, [`context`] is the minion as the run sees it, `source`
-//! lets the compiler ask for files, `shell` drives the machine of
-//! `halite_state::run` and does what it asks for.
+//! [`registry`] is what the programs use. In a run, `functions` takes the command,
+//! [`context`] is the minion as the run sees it, `source` gives the compiler its
+//! files, `shell` drives the state machine of `halite_state::run` and performs its
+//! effects.
 //!
 //! Invariant: a state function that fails, panics or hangs ends as a result, or
 //! with its job; never with the minion.

@@ -1,4 +1,4 @@
-//! Every limit of a run, with what happens at it.
+//! Every limit of a run, and what happens when it is reached.
 
 use std::time::Duration;
 

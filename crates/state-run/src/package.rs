@@ -1,8 +1,8 @@
-//! Archives with all that a run of states needs: the chunks, their files, their
-//! pillar and grains (`state.pkg`). Salt's `salt-ssh` packs them.
+//! Archives with everything that a run of states needs: the chunks, their files,
+//! their pillar and grains (`state.pkg`). Salt's `salt-ssh` packs them.
 //!
-//! Invariant: nothing of an archive is unpacked whose sum is not the one that
-//! was told, and nothing of it is left when the package is dropped.
+//! Invariant: an archive is unpacked only if it has the given checksum, and nothing
+//! of it is left when the package is dropped.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, Write};

@@ -1,5 +1,5 @@
-//! The beginning of every state function: which environments, which pillar,
-//! and what the master has to say about both.
+//! The beginning of every state function: which environments, which pillar, and the
+//! master's rules about both.
 
 use std::sync::Arc;
 

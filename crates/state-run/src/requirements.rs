@@ -1,9 +1,9 @@
-//! The programs without which modules of this build are not available: those
-//! that Salt's modules look for, where ours cannot do without them either.
+//! The programs without which modules of this build are not available: those that
+//! Salt's modules look for, if ours need them too.
 //!
-//! Not here: `gem`, for which Salt's looks for nothing either; `nfs3`, which here
-//! needs `showmount` for nothing; and `smbios`, which has no states, takes either
-//! of two programs, and says so when it is called.
+//! Not here: `gem`, for which Salt looks for no program either; `nfs3`, which here
+//! does not need `showmount`; and `smbios`, which has no states, accepts either of
+//! two programs, and reports a missing one when it is called.
 
 use halite_call::Requirement;
 

@@ -1,8 +1,8 @@
-//! The files of a state run: those that come from git come from the commits that
-//! the run began with, whatever is fetched meanwhile.
+//! The files of a state run: those from git come from the commits with which the
+//! run began, whatever is fetched meanwhile.
 //!
-//! Invariant: each environment's commits are asked for once in a run, before the
-//! first of its files is.
+//! Invariant: each environment's commits are asked for once in a run, before its
+//! first file.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

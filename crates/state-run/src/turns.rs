@@ -1,13 +1,13 @@
-//! One state run at a time: who runs, who waits, and who is told that another
-//! one runs.
+//! One state run at a time: which run has the turn, which ones wait, and which are
+//! refused because another one runs.
 //!
-//! Jobs of this process are known from here, whichever masters sent them; runs
-//! of other Salt programs on the machine from their proc files. Salt lets two
-//! jobs that come at the same moment refuse each other; here the first one to
-//! ask has the turn.
+//! Jobs of this process are known here, whichever masters sent them; runs of other
+//! Salt programs on the machine are known from their proc files. In Salt two jobs
+//! that come at the same moment may refuse each other; here the first one gets the
+//! turn.
 //!
-//! Invariant: at any time at most one run of a minion has the turn, those that
-//! asked for `concurrent` excepted, and those that were given up.
+//! Invariant: at any time at most one run of a minion has the turn, except for
+//! those with `concurrent` and those that were given up.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};

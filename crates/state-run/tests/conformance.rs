@@ -1,6 +1,6 @@
-//! The cases of `conformance/`: SLS trees with what Salt 3008.5 makes of them.
-//! Every command of a case is called in this process, in order, and its return
-//! and exit code are compared with the recorded ones.
+//! The cases of `conformance/`: SLS trees with the results of Salt 3008.5. Every
+//! command of a case is called in this process, in order, and its return and exit
+//! code are compared with the recorded ones.
 //!
 //! A case may be named to try it alone: `CASE=extend cargo test ...`.
 

@@ -1,8 +1,8 @@
-//! `docs/coverage.md`: our functions beside Salt's, and how much of what
-//! public trees use is there. Run with `HALITE_UPDATE_COVERAGE=1` to write it.
+//! `docs/coverage.md`: our functions beside Salt's, and which of the functions that
+//! public trees use exist here. Run with `HALITE_UPDATE_COVERAGE=1` to write it.
 //!
-//! `coverage/salt-3008.5.tsv` is made by `coverage/extract.py`;
-//! `coverage/uses.tsv` holds counts of uses in 232 public trees.
+//! `coverage/salt-3008.5.tsv` is made by `coverage/extract.py`; `coverage/uses.tsv`
+//! holds counts of uses in 232 public trees.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,8 +111,8 @@ fn page(registry: &Registry) -> String {
     let mut page = String::from(
         "# Coverage\n\n\
          Generated: `HALITE_UPDATE_COVERAGE=1 cargo test -p halite-state-run --test coverage`. \
-         *Uses* are counted in 232 public trees (states, pillars, formulas); the lists of Salt are those of 3008.5, \
-         without modules for other systems and without those that hardly anyone uses.\n\n\
+         *Uses* are counted in 232 public trees (states, pillars, formulas). Salt's modules are those of 3008.5, \
+         without those for other systems and rarely used ones. The tier `core` holds the modules that public trees use most, `should` further common ones.\n\n\
          ## Share of public uses\n\n\
          | what | of all uses | of the uses of functions that 3008.5 has |\n| --- | --- | --- |\n",
     );
@@ -142,7 +142,7 @@ fn page(registry: &Registry) -> String {
         }
     }
     page.push_str(
-        "\n## State functions by use\n\nThose with ten uses or more. An argument counts as used when two places use it.\n\n\
+        "\n## State functions by use\n\nState functions with at least ten uses. An argument counts as used when two places use it.\n\n\
          | function | uses | here | arguments in use that it does not take |\n| --- | --- | --- | --- |\n",
     );
     for entry in states.iter().filter(|entry| entry.count >= 10) {

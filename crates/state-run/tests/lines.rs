@@ -1,5 +1,5 @@
-//! One call writes one line: a field with a line break in it becomes no further
-//! line of a file of root's, whichever function writes it.
+//! One call writes one line: a field with a line break never becomes a further line
+//! of one of root's files, whichever function writes it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fs;

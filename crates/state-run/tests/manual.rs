@@ -1,5 +1,5 @@
-//! The pages of the documentation: their examples are calls that functions and
-//! states take, and their answers are the real ones.
+//! The pages of the documentation: their examples are valid calls of functions and
+//! states, and their answers are the real ones.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

@@ -1,5 +1,5 @@
-//! Mistakes in states are told with the line of the template, beside a return
-//! that says what Salt's says.
+//! Mistakes in states are reported with the line of the template, beside a return
+//! with Salt's text.
 
 #![allow(
     clippy::unwrap_used,

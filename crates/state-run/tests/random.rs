@@ -1,9 +1,9 @@
-//! Random state trees with what Salt 3008.5 makes of them: every kind of
-//! requisite, in every form, with conditions, retries, orders and extensions.
-//! `integration-tests/recorders/random_states.py` has written them down.
+//! Random state trees with the results of Salt 3008.5: every kind of requisite, in
+//! every form, with conditions, retries, orders and extensions.
+//! `integration-tests/recorders/random_states.py` has recorded them.
 //!
-//! `HALITE_REAL=<file>` compares with another recording (`cargo xtask random`
-//! makes one), `HALITE_SEED=<seed>` tries one tree alone.
+//! `HALITE_REAL=<file>` compares with another recording (`cargo xtask random` makes
+//! one), `HALITE_SEED=<seed>` tries one tree alone.
 
 #![allow(
     clippy::unwrap_used,

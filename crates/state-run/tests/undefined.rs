@@ -1,5 +1,5 @@
-//! What is undefined within the maps that templates hand to functions which pick
-//! and merge, as the maps of formulas do.
+//! Undefined values within the maps that templates pass to functions which pick and
+//! merge, as the maps of formulas do.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 

@@ -1,5 +1,5 @@
-//! Execution modules of users that have the name of one of ours: our states call
-//! theirs, as Salt's states do.
+//! Custom execution modules with the name of one of ours: our states call them, as
+//! Salt's states do.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 

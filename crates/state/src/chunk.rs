@@ -1,7 +1,7 @@
 //! A low chunk: one call of one state function, with all its arguments.
 //!
-//! Invariant: the map is what Salt's low data shows; what the engine keeps
-//! beside it (the place in the graph, the turn) is not in here.
+//! Invariant: the map is what Salt's low data shows; the engine's own data (the
+//! place in the graph, the turn) is not in here.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! High data to low chunks in the order in which they run.
 //!
-//! Invariant: the high data has passed [`crate::high::verify`]; what is still
+//! Invariant: the high data has passed [`crate::high::verify`]; data that is still
 //! malformed after it (extensions can do that) is left out, never a panic.
 
 use halite_proto::map::SMALL_MAX;

@@ -1,7 +1,7 @@
-//! Mistakes in states: Salt's message, which scripts read, and the part of the SLS it
-//! is about, which leads people to the line.
+//! Mistakes in states: Salt's message, which scripts read, and the part of the SLS
+//! it is about, which leads people to the line.
 //!
-//! Invariant: the text of a mistake is Salt's and has no place in it.
+//! Invariant: the text of a mistake is Salt's and names no place.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What compiling asks of the world around it.
+//! What the compiler asks of its surroundings.
 //!
 //! Invariant: everything that reads files, renders text or knows the minion is
 //! behind [`SlsSource`].

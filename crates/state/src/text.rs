@@ -1,5 +1,5 @@
 //! Values inside Salt's error messages: as Python prints them, maps as the
-//! `OrderedDict` that the YAML loader makes.
+//! `OrderedDict` of the YAML loader.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What is wrong says what it is about, so that a place can be found.
+//! A mistake names the item it is about, so that its place can be found.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Volumes that are made, changed and removed.
+//! Creates, changes and removes volumes.
 
 use halite_call::host::{Program, Ran};
 use halite_call::{Call, CallError, CallResult, python};

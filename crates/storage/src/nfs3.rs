@@ -1,4 +1,4 @@
-//! What is exported by NFS: the execution module `nfs3`.
+//! NFS exports: the execution module `nfs3`.
 
 use halite_call::host::{Program, replace_file};
 use halite_call::{

@@ -1,4 +1,4 @@
-//! How much users and groups may store: the execution module `quota`.
+//! Disk quotas of users and groups: the execution module `quota`.
 
 use halite_call::host::Program;
 use halite_call::{Call, CallError, CallResult, Function, Module, python};

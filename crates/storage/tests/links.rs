@@ -1,4 +1,4 @@
-//! Access control lists are changed where users' links do not lead.
+//! Access control lists behind users' links are not changed.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

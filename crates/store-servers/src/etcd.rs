@@ -1,9 +1,9 @@
 //! etcd, over HTTP: the JSON of its gateway (version 3 of its interface), and the
-//! older interface (version 2), in which Salt's own cache `etcd` keeps things and
-//! whose data is invisible to version 3.
+//! older interface (version 2), which Salt's own cache `etcd` uses and whose data
+//! is invisible to version 3.
 //!
-//! Its members are tried in turn when a connection is made, each until it has
-//! answered a question that the whole cluster must agree on.
+//! To connect, its members are tried in turn, each until it has answered a request
+//! that the whole cluster must agree on.
 
 mod v2;
 mod v3;

@@ -1,4 +1,4 @@
-//! Whether a server is there.
+//! Whether a server is available.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};

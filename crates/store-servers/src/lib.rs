@@ -1,13 +1,13 @@
-//! The servers that a store may be kept on: their addresses, the connections to
-//! them, and whether they are there.
+//! The servers that can hold a store: their addresses, the connections to them, and
+//! whether they are available.
 //!
 //! Drivers are asynchronous and run on one background thread of the process
-//! ([`io`]); who uses a server is not: [`Server::run`] blocks its caller until
-//! the answer is there or the time limit is over. Servers that are named alike
-//! are the same, with one pool of connections.
+//! ([`io`]). Callers are synchronous: [`Server::run`] blocks until the answer is
+//! there or the time limit is over. Equal addresses are one server, with one pool
+//! of connections.
 //!
-//! Invariants: no operation lasts longer than its limit; while a server is known
-//! to be away, operations fail at once; a password is in no text.
+//! Invariants: no operation lasts longer than its limit; while a server is known to
+//! be away, operations fail at once; a password appears in no text.
 
 // What one kind of server needs, and others do not, is not told apart everywhere.
 #![cfg_attr(

@@ -1,4 +1,4 @@
-//! Members of a cluster, any of which will do: they are tried in turn.
+//! Equivalent members of a cluster: they are tried in turn.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! More time for operations that nobody waits for.
 //!
-//! Invariant: only operations of the thread that asks for it have it.
+//! Invariant: it applies only to operations of the thread that asks for it.
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Sockets to servers, with TLS or without. The only file that knows OpenSSL.
+//! Sockets to servers, with or without TLS. The only file that knows OpenSSL.
 
 use std::io;
 use std::pin::Pin;

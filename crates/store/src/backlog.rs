@@ -1,11 +1,11 @@
-//! What a server has not taken yet: it waits on disk, across the death of the
-//! process, and a thread of its own gives it to the server in order, until the
-//! server has all.
+//! Writes that a server has not taken yet: they wait on disk, across the death of
+//! the process, and a thread of its own sends them to the server in order, until
+//! all are stored.
 //!
-//! Invariants: what was pushed is stored, pending, or counted as dropped by the
-//! spool; while something is pending, what comes later waits behind it. What the
+//! Invariants: a pushed write is stored, pending, or counted as dropped by the
+//! spool; while something is pending, later writes wait behind it. A write that the
 //! server refuses although it takes others is set aside and tried again later, so
-//! that it does not hold up the rest.
+//! that it does not delay the rest.
 
 mod state;
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Banks of anything: values that runners and templates keep under a name of
-//! their choice.
+//! Banks of any data: values that runners and templates keep under a name of their
+//! choice.
 //!
-//! Invariant: names come from users. Each part is checked before a backend
-//! sees it. The banks that the master keeps for itself (keys, tokens, pillar,
-//! jobs) are out of reach; of its others (grains, mine) nothing is changed.
+//! Invariant: names come from users, and each part is checked before a backend sees
+//! it. The master's own banks (keys, tokens, pillar, jobs) are out of reach; grains
+//! and mine can be read, not changed.
 
 use std::sync::Arc;
 

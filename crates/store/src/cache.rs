@@ -1,12 +1,11 @@
 //! Salt's cache on a server: values under a bank and a key.
 //!
-//! Each server keeps it in a layout of its own, Salt's where there is one. What
-//! is kept in it is the same everywhere, so the roles `data`, `banks` and
-//! `tokens` of all servers are here, and the crate `key` keeps minions' keys in
-//! it.
+//! Each server has a layout of its own, Salt's where there is one. The content is
+//! the same everywhere, so the roles `data`, `banks` and `tokens` of all servers
+//! are here, and the crate `key` keeps minion keys in it.
 //!
-//! Invariant: banks and keys are built from checked names only, and what a
-//! server answers is checked before it is used.
+//! Invariant: banks and keys are built from checked names only, and the answers of
+//! a server are checked before they are used.
 
 mod banks;
 #[cfg(feature = "etcd")]

@@ -1,5 +1,5 @@
-//! An etcd: minion data, banks, tokens and minions' keys. It keeps no jobs: it holds
-//! all it has in memory, 8 GiB at most, and takes no value above 1.5 MiB.
+//! An etcd: minion data, banks, tokens and minion keys. It keeps no jobs: it holds
+//! all data in memory, 8 GiB at most, and takes no value above 1.5 MiB.
 
 use std::fmt;
 use std::sync::Arc;

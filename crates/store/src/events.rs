@@ -1,7 +1,7 @@
 //! Events of a master's bus, in the table of Salt's returners on a database
 //! (`event_return`).
 //!
-//! Invariant: what the database does not take waits on disk and is stored in
+//! Invariant: events that the database does not take wait on disk and are stored in
 //! order, once: each batch of events has an id, which the database knows.
 
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! A local store that fails, stalls and answers late, for tests.
 //!
-//! Invariant: what happens to the n-th operation depends on the seed only.
+//! Invariant: the fate of the n-th operation depends on the seed only.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Which jobs are searched for.
+//! The filter of a search for jobs.
 
 use halite_proto::{Jid, Map, Value, python};
 use halite_target::glob::fnmatch;

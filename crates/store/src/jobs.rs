@@ -1,4 +1,4 @@
-//! Jobs: what was published, to whom, and what came of it.
+//! Jobs: what was published, to which minions, and the returns.
 
 mod begin;
 

@@ -1,4 +1,4 @@
-//! What is kept, as roles and backends name it: checked names, kinds, outcomes.
+//! The vocabulary of roles and backends: checked names, kinds, outcomes.
 
 mod banks;
 mod jobs;

@@ -1,16 +1,16 @@
-//! What a master keeps: jobs and their returns, data of minions, banks of
-//! anything, tokens.
+//! The data that a master keeps: jobs and their returns, minion data, banks of any
+//! data, tokens.
 //!
 //! Each is a role ([`Jobs`], [`MinionData`], [`Banks`], [`Tokens`]) in front of a
-//! backend of its own, and [`open`] is how every program comes by them. The
-//! backends are files and servers, in Salt's layouts, so that its runners read
-//! what is written here and a master of either make can go on where the other
-//! stopped. Everything is synchronous: the caller decides on which thread a
-//! disk or a server may be waited for.
+//! backend of its own, and every program opens them by [`open`]. The backends are
+//! files and servers, in Salt's layouts, so that Salt's runners read what is
+//! written here and a master of either make can continue where the other stopped.
+//! Everything is synchronous: the caller decides on which thread to wait for a disk
+//! or a server.
 //!
-//! Invariants: an operation of a backend is done wholly or not at all, as
-//! readers see it, and can be tried again; no path leaves the crate, except in
-//! the text of an error.
+//! Invariants: readers see an operation of a backend completely done or not at all,
+//! and it can be tried again; no path leaves the crate, except in the text of an
+//! error.
 
 // What one kind of server needs, and others do not, is not told apart everywhere.
 #![cfg_attr(

@@ -1,6 +1,6 @@
-//! Files that lines are appended to, by several writers.
+//! Files to which several writers append lines.
 //!
-//! Invariant: what was to be appended is there wholly or not at all.
+//! Invariant: an appended line is there completely or not at all.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -1,10 +1,10 @@
 //! Files below a cache directory, in Salt's layout (its `localfs` and
 //! `local_cache`).
 //!
-//! Invariants: a path is built only from checked names. A reader sees a file
-//! whole or not at all: a file, or a whole job that was not known before, is
-//! put in place by a rename, as Salt does, and like Salt without waiting for
-//! the disk. What a power cut takes away, minions and users can ask for again.
+//! Invariants: a path is built only from checked names. A reader sees a file whole
+//! or not at all: a file, or a whole job that was not known before, is put in place
+//! by a rename, as Salt does, and like Salt without waiting for the disk. Minions
+//! and users can send again what a power cut takes away.
 
 mod atomic;
 mod banks;

@@ -1,5 +1,5 @@
 //! A store in the memory of the process, for tests: the second backend of the
-//! conformance suite, and the reference that a faulty store is compared with.
+//! conformance suite, and the reference for comparing a faulty store.
 
 mod banks;
 mod jobs;

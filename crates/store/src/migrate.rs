@@ -1,8 +1,8 @@
-//! Copying what is kept from one place to another, and comparing both.
+//! Copies data from one place to another, and compares both.
 //!
-//! Invariants: nothing is removed from where it comes from; what is there already
-//! is left as it is, so that a copy that was broken off is begun again, and does
-//! what is left; what was copied is read back and compared.
+//! Invariants: nothing is removed from the source. Existing data at the destination
+//! is left as it is, so an interrupted copy can be started again and does the rest.
+//! Copied data is read back and compared.
 
 use halite_crypto::{HashType, hash_hex};
 use halite_proto::json::{self, Style};

@@ -1,4 +1,4 @@
-//! The minion data cache: what the master last heard from each minion.
+//! The minion data cache: the data that the master received last from each minion.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A MySQL or MariaDB: minion data, banks and tokens in the table of Salt's cache
-//! `mysql`, jobs in the tables of its returner `mysql`, and in tables of ours
-//! what those cannot hold.
+//! `mysql`, jobs in the tables of its returner `mysql`, and in our own tables what
+//! those cannot hold.
 //!
 //! Invariant: an operation is one statement, or one transaction.
 

@@ -1,4 +1,4 @@
-//! What is kept of a job, as every backend packs it.
+//! The packed form of a job's record, the same for every backend.
 
 use std::fmt::Display;
 

@@ -1,8 +1,8 @@
-//! Where the options of a master say that things are kept.
+//! Where the options of a master say that data is kept.
 //!
-//! `store` is a URL and names the place of all; Salt's own options (`cache`,
+//! `store` is a URL and names the place of everything; Salt's own options (`cache`,
 //! `keys.cache_driver`, `eauth_tokens.cache_driver`, `master_job_cache`) name it
-//! for one role, and win where they are set to something else than files.
+//! for one role, and win where they are set to something other than files.
 
 #[cfg(feature = "etcd")]
 mod etcd;

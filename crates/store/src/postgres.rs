@@ -1,10 +1,10 @@
 //! A PostgreSQL: jobs in the tables of Salt's returners `pgjsonb` and `postgres`,
 //! everything else in tables of ours.
 //!
-//! Salt's tables hold JSON, which cannot hold all that a minion returns, and
-//! they do not know twice from once. So a job and a return are also kept as they
-//! came, in `halite_jobs` and `halite_returns`; the rows of Salt's tables are
-//! what Salt's programs read, and what is read of the jobs of theirs.
+//! Salt's tables hold JSON, which cannot hold everything that a minion returns, and
+//! they cannot tell a repeated return from a new one. So a job and a return are
+//! also kept unchanged, in `halite_jobs` and `halite_returns`. The rows of Salt's
+//! tables are for Salt's programs, and we read them for jobs of Salt's masters.
 //!
 //! Invariant: an operation is one statement, or one transaction.
 

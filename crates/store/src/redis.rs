@@ -2,9 +2,9 @@
 //! returner `redis` for jobs. What Salt does not keep has keys that begin with
 //! `halite:`.
 //!
-//! Invariant: what must happen together is one transaction or one script, so
-//! that nobody sees half of it. In a cluster that holds for what is in one slot, and
-//! `by_slot` says what comes before what for the rest.
+//! Invariant: changes that belong together are one transaction or one script, so
+//! that nobody sees half of them. In a cluster that holds within one slot, and
+//! `by_slot` defines the order for the rest.
 
 mod batches;
 mod begin;

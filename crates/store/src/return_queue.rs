@@ -1,6 +1,6 @@
-//! Returns on their way to a database. Those that come while others are being
-//! stored wait, and go together with the next statement: the more there are, the
-//! more go at once.
+//! Returns on their way to a database. Those that arrive while others are being
+//! stored wait, and go together with the next statement. So the busier it is, the
+//! more are stored at once.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,6 @@
-//! Databases as Salt's options name them: those of its returners and of its
-//! cache.
+//! Databases, as named by Salt's options: those of its returners and of its cache.
 //!
-//! Invariant: what is asked for and not done is refused; an option is never
+//! Invariant: an option that is not supported is refused; an option is never
 //! dropped, and no connection is less protected than its options say.
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! Rows of jobs and returns, as databases give them: of ours, or as a Python
-//! master has stored them.
+//! Rows of jobs and returns from databases: ours, or those that a Python master has
+//! stored.
 //!
-//! Invariant: what cannot be believed is left out with a warning.
+//! Invariant: a row that is not credible is left out with a warning.
 
 use halite_proto::json;
 use halite_proto::msgpack::unpack_modern;

@@ -1,7 +1,7 @@
-//! Tokens: who has logged in once can show one for some hours instead.
+//! Tokens: after a login, a user can show one for some hours instead of a password.
 //!
-//! Invariant: only what has the form of a token reaches a backend, and one that
-//! has expired is as good as none.
+//! Invariant: only a text in the form of a token reaches a backend, and an expired
+//! token counts as missing.
 
 use std::sync::Arc;
 

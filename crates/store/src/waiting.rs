@@ -1,7 +1,7 @@
 //! Jobs and returns that their server has not taken yet.
 //!
-//! Invariants: a minion's return to a job waits once; what waits is seen by
-//! whoever reads the job here.
+//! Invariants: a minion's return to a job waits once; readers of the job on this
+//! master see what waits.
 
 mod write;
 

@@ -1,5 +1,4 @@
-//! An etcd that asks for a password and speaks TLS, that is full, has several
-//! members, or is away.
+//! An etcd with a password and TLS, that is full, has several members, or is away.
 
 #![cfg(feature = "etcd")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]

@@ -1,5 +1,5 @@
-//! Jobs that are moved by a process that is killed in the middle: what another one
-//! takes up is whole in the end, and each return is there once.
+//! Jobs that are moved by a process that is killed in the middle: a second run
+//! completes the move, and each return is there once.
 
 #![cfg(all(feature = "postgres", feature = "redis"))]
 #![allow(

@@ -1,4 +1,4 @@
-//! Values that are longer than what is read stay on the server: nothing of them is in
+//! Values that are longer than the limit stay on the server: nothing of them is in
 //! memory here.
 
 #![cfg(all(feature = "mysql", feature = "postgres"))]

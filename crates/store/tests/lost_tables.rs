@@ -1,4 +1,4 @@
-//! A database that is put back from a backup, or made anew, while masters run.
+//! A database that is restored from a backup, or made again, while masters run.
 
 #![cfg(feature = "postgres")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]

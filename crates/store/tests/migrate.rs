@@ -1,4 +1,4 @@
-//! Everything that is kept, moved from files to each server and back.
+//! All stored data, moved from files to each server and back.
 
 #![cfg(all(feature = "mysql", feature = "postgres", feature = "redis"))]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]

@@ -1,4 +1,5 @@
-//! What somebody else has written into a store, and nobody can read, hides nothing else.
+//! Unreadable data that another program has written into a store hides nothing
+//! else.
 
 #![cfg(all(feature = "etcd", feature = "mysql", feature = "postgres"))]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]

@@ -1,5 +1,5 @@
-//! What a PostgreSQL says that others can read: errors in logs, and announcements to
-//! whoever listens. Neither has what is stored in it.
+//! Texts of a PostgreSQL that others can read: errors in logs, and notifications.
+//! Neither contains stored data.
 
 #![cfg(feature = "postgres")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]

@@ -1,5 +1,5 @@
-//! Real Salt on the same database: it reads what is written here, and what it
-//! writes is read here.
+//! Real Salt on the same database: it reads what is written here, and its data is
+//! read here.
 
 #![cfg(feature = "postgres")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]

@@ -1,4 +1,4 @@
-//! What lies in a Redis beside the values that are asked for.
+//! Other keys in a Redis beside the requested values.
 
 #![cfg(feature = "redis")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]

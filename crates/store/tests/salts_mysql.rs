@@ -1,5 +1,5 @@
-//! Tables of a MySQL that others have made: the cache as Salt makes it, jobs as an
-//! earlier version of ours did.
+//! Tables of a MySQL made by others: the cache as Salt makes it, jobs as an earlier
+//! version of ours did.
 
 #![cfg(feature = "mysql")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]

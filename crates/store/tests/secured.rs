@@ -1,5 +1,5 @@
-//! Servers that speak TLS alone and ask for a user: who they are is checked, and
-//! nobody is told a password before that.
+//! Servers that require TLS and a user: their identity is checked, and no password
+//! is sent before that.
 
 #![cfg(all(
     feature = "etcd",

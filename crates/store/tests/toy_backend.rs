@@ -1,5 +1,5 @@
-//! The backend in memory is the toy that shows what a further backend touches:
-//! only what the row "a store backend" of ARCHITECTURE.md names.
+//! The backend in memory shows what a further backend touches: only what the row "a
+//! store backend" of ARCHITECTURE.md names.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

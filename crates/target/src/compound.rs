@@ -1,7 +1,7 @@
 //! Compound targets: `G@os:Debian and not ( web1 or L@web2,web3 )`.
 //!
-//! Words are separated by blanks, also the parentheses. `not` binds tighter
-//! than `and`, `and` tighter than `or`.
+//! Blanks separate the words, and also the parentheses. `not` binds tighter than
+//! `and`, `and` tighter than `or`.
 
 use halite_proto::Value;
 

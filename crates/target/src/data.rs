@@ -1,11 +1,11 @@
 //! Grain and pillar targets: `os:Debian`, `roles:web*`, `a:b:c`.
 //!
-//! The text is a path and a pattern, and nobody says where the one ends and
-//! the other starts: every split is tried, the longest path first. Upper and
-//! lower case are the same. Lists match if an item does, maps also by key.
+//! The text is a path and a pattern, and nothing marks where one ends and the other
+//! starts: every split is tried, the longest path first. Case is ignored. Lists
+//! match if an item does, maps also by key.
 //!
-//! Invariant: a lookup takes at most [`LOOKUP_STEPS_MAX`] steps, however the
-//! data is nested.
+//! Invariant: a lookup takes at most [`LOOKUP_STEPS_MAX`] steps, however the data
+//! is nested.
 
 use std::cell::Cell;
 

@@ -1,8 +1,8 @@
 //! White and black lists of names, as Salt's `check_whitelist_blacklist` reads
 //! them: each entry is a glob, and a regular expression for the whole name.
 //!
-//! Invariant: what the black list holds is hidden, whatever the white list
-//! says; an entry that takes too long to match hides the name.
+//! Invariant: a name on the black list is hidden, whatever the white list says; an
+//! entry that takes too long to match hides the name.
 
 use crate::glob::Glob;
 use crate::pcre::Pcre;

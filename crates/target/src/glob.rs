@@ -1,8 +1,8 @@
 //! Shell patterns by the rules of Python's `fnmatch`, case sensitive.
 //!
-//! `*` is any text (also `/` and line breaks), `?` one character, `[abc]`,
-//! `[a-z]` and `[!a]` one character of a set. There is no escape character; a
-//! bracket that is not closed stands for itself.
+//! `*` is any text (also `/` and line breaks), `?` one character, `[abc]`, `[a-z]`
+//! and `[!a]` one character of a set. There is no escape character; an unclosed
+//! bracket is literal.
 //!
 //! Invariant: matching takes at most pattern length times text length steps.
 

@@ -1,4 +1,4 @@
-//! Bounds on what a target from a request may cost.
+//! Limits on the cost of a target from a request.
 
 /// Longest target expression that is parsed, in bytes; a longer one is an
 /// error.

@@ -1,7 +1,7 @@
-//! Node groups: named targets of the configuration, written out in place.
+//! Node groups: named targets of the configuration, expanded in place.
 //!
-//! Invariant: writing out ends, because a group in itself is an error and the
-//! number of words is bounded.
+//! Invariant: the expansion ends, because a group within itself is an error and the
+//! number of words is limited.
 
 use halite_proto::{Map, Value, python};
 

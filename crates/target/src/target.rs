@@ -1,8 +1,8 @@
-//! Targets of every kind, read once and matched against many minions.
+//! Targets of every kind, parsed once and matched against many minions.
 //!
-//! Invariant: matching a target that has been read cannot fail. What cannot be
-//! told (a regular expression that takes too long, grains that are not known)
-//! does not match.
+//! Invariant: matching a parsed target cannot fail. If the result is unknown (a
+//! regular expression that takes too long, unknown grains), the target does not
+//! match.
 
 use halite_proto::{Map, Value};
 

@@ -1,5 +1,4 @@
-//! The target language as people meet it: errors with their place, limits,
-//! and that nothing panics.
+//! The target language for people: errors with their place, limits, and no panics.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -1,4 +1,4 @@
-//! Where programs of servers are.
+//! The programs of servers.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Where a server runs: a directory, an address, a port.
+//! The place of a server: a directory, an address, a port.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;

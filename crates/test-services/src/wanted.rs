@@ -1,4 +1,4 @@
-//! What a test wants of a server.
+//! A test's requirements for a server.
 
 use std::path::{Path, PathBuf};
 

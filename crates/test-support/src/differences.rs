@@ -1,8 +1,8 @@
-//! The recorded cases whose outcome is not Salt's on purpose: a file beside the
-//! record holds, by the name of each case, what we answer and why.
+//! Recorded cases whose outcome intentionally differs from Salt's: a file beside
+//! the record holds, by the name of each case, our answer and the reason.
 //!
-//! `HALITE_UPDATE_DIFFERENCES=1` writes the file anew. It keeps the reasons;
-//! new cases get an empty one, which the next run refuses.
+//! `HALITE_UPDATE_DIFFERENCES=1` writes the file. It keeps the reasons; new cases
+//! get an empty one, which the next run refuses.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! What a socket has done, for metrics. Counters only grow.
+//! Counters of a socket, for metrics. They only grow.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Every bound of this crate, with what happens when it is reached.
+//! Every limit of this crate, and what happens when it is reached.
 
 use std::time::Duration;
 

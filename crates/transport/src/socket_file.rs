@@ -1,11 +1,11 @@
 //! Socket files that have their mode from the first moment.
 //!
-//! A socket is bound inside a fresh directory that only its owner can enter,
-//! gets its mode there, and is then renamed to its place. So there is no
-//! moment in which the umask decides who may connect, and a file that a dead
-//! process left is replaced in one step.
+//! A socket is bound inside a fresh directory that only its owner can enter, gets
+//! its mode there, and is then renamed to its place. So there is no moment in which
+//! the umask decides who may connect, and a file that a dead process left is
+//! replaced in one step.
 //!
-//! Invariant: only the file that was put there is removed again.
+//! Invariant: only the file that was made here is removed again.
 
 use std::fs;
 use std::io;

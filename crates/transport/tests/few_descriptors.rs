@@ -1,5 +1,5 @@
-//! Who gets a connection where there are few. A program of its own: the limit
-//! is that of the process.
+//! Which callers get a connection when there are few. A program of its own: the
+//! limit is that of the process.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends there")]
 

@@ -1,6 +1,6 @@
-//! The way tmq hangs when it is used carelessly, repeated on our pumps: tens
-//! of thousands of messages both ways at once, far beyond the high-water mark,
-//! from a peer that sends without waiting for answers.
+//! The way tmq hangs when it is used carelessly, repeated on our pumps: tens of
+//! thousands of messages both ways at once, far beyond the high-water mark, from a
+//! peer that sends without waiting for answers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends there")]
 

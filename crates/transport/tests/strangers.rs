@@ -1,5 +1,5 @@
-//! What somebody who is nobody can do to the two open ports: with plain
-//! sockets, since a decent ZeroMQ library would not.
+//! Attacks of strangers on the two open ports: with plain sockets, since a correct
+//! ZeroMQ library would not send such data.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends there")]
 

@@ -1,4 +1,4 @@
-//! What the roles do over ZeroMQ besides what every transport does.
+//! What the roles do over ZeroMQ in addition to every transport's duties.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends there")]
 

@@ -1,7 +1,7 @@
 //! Web servers, and requests to them.
 //!
-//! Invariant: whatever changes the system goes through a program that
-//! `halite_call::host` runs, or a file below its root.
+//! Invariant: every change of the system is made by a program that
+//! `halite_call::host` runs, or to a file below its root.
 
 mod apache;
 mod http;

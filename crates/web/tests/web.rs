@@ -1,5 +1,5 @@
-//! `http.*` against a server of this test, compared with what real Salt 3008.5
-//! returned from one that answers alike (`web/`).
+//! `http.*` with a server of this test, compared with the returns of real Salt
+//! 3008.5 for one that answers alike (`web/`).
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,8 +1,8 @@
-//! From the graph to the tree: merge keys are flattened, aliases written out,
+//! From the graph to the tree: merge keys are flattened, aliases expanded,
 //! duplicate keys refused.
 //!
-//! Invariant: what aliases and merges add is bounded by [`ALIASED_NODES_MAX`]
-//! and [`MERGED_ENTRIES_MAX`](crate::limits::MERGED_ENTRIES_MAX).
+//! Invariant: what aliases and merges add is limited by [`ALIASED_NODES_MAX`] and
+//! [`MERGED_ENTRIES_MAX`](crate::limits::MERGED_ENTRIES_MAX).
 
 mod merge;
 mod shown;

@@ -1,14 +1,13 @@
-//! YAML 1.1 as Salt reads it, with the place of every node, and as Salt
-//! writes it.
+//! YAML 1.1 as Salt reads it, with the place of every node, and as Salt writes it.
 //!
-//! Reading: the scanner and parser are libyaml's, so the same documents are
-//! accepted and refused as by Salt's loader; what the scalars mean, merging,
-//! aliases and the refusal of duplicate keys are ours ([`load`]). Writing:
-//! the emitter is libyaml's too, so the text equals that of Salt's dumper
-//! ([`dump`]).
+//! Reading: the scanner and parser follow libyaml, so the same documents are
+//! accepted and refused as by Salt's loader; the meaning of scalars, merging,
+//! aliases and the refusal of duplicate keys follow Salt's loader ([`load`]).
+//! Writing: the emitter follows libyaml too, so the text equals that of Salt's
+//! dumper ([`dump`]).
 //!
-//! Invariant: no text makes this crate panic, recurse or grow without a bound
-//! that is named in [`limits`].
+//! Invariant: no text makes this crate panic, recurse or grow without a limit that
+//! is named in [`limits`].
 
 mod compose;
 mod construct;

@@ -1,4 +1,4 @@
-//! Where something stands in a file, for people.
+//! A place in a file, for people.
 //!
 //! Invariant: lines and columns count from 1, columns in characters.
 

@@ -1,6 +1,6 @@
 //! The implicit type of an unquoted scalar: YAML 1.1 as PyYAML resolves it.
 //!
-//! Only the spelling counts here; what the spelling means is in `scalar`.
+//! Only the spelling counts here; its meaning is in `scalar`.
 
 /// The type of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
-//! Our reader and writer beside `serde_yaml`, which follows YAML 1.2, on what
-//! both standards say alike. Its parser is another translation of libyaml than
-//! ours, so a difference is a fault of one of them.
+//! Our reader and writer compared with `serde_yaml`, which follows YAML 1.2, where
+//! both standards agree. Its parser is another translation of libyaml than ours, so
+//! a difference is a fault of one of them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

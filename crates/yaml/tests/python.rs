@@ -1,5 +1,4 @@
-//! Documents compared with what Salt's loader and dumper (PyYAML 6.0.3 with
-//! libyaml) made of them.
+//! Documents compared with Salt's loader and dumper (PyYAML 6.0.3 with libyaml).
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

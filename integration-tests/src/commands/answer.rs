@@ -1,4 +1,4 @@
-//! What a program answered, without what changes from run to run.
+//! A program's answer, without the parts that change from run to run.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Texts without what changes from run to run, or with each release.
+//! Texts without the parts that change from run to run, or with each release.
 
 /// Digits of a job id.
 const JID_LEN: usize = 20;

@@ -1,4 +1,4 @@
-//! The page of the commands that exit otherwise than with Salt.
+//! The page of the commands whose exit code differs from Salt's (`docs/exit-codes.md`).
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,11 @@ use super::table::Chapter;
 
 /// What stands above the list.
 const HEAD: &str = "\
-# Commands that exit otherwise than with Salt
+# Commands whose exit code differs from Salt's
 
-Of all commands in `integration-tests/tests/commands` these end with another
-exit code than with Salt 3008.5, each on purpose. This page is written by the
-test that compares them (`HALITE_UPDATE_COMMANDS`). `{fleet}` is a directory.
+Of all commands in `integration-tests/tests/commands`, these intentionally end with a
+different exit code than with Salt 3008.5. The test that compares them writes this
+page (`HALITE_UPDATE_COMMANDS`). `{fleet}` is a directory.
 
 | command | Salt | Halite | why |
 | --- | --- | --- | --- |

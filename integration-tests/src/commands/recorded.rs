@@ -1,4 +1,4 @@
-//! What was answered before, in a file beside the chapter.
+//! The recorded answers, in a file beside the chapter.
 
 use std::collections::BTreeMap;
 use std::path::Path;

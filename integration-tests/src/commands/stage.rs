@@ -1,4 +1,4 @@
-//! The fleet that a chapter is played on: a master, `web1` and `web2`.
+//! The fleet on which a chapter runs: a master, `web1` and `web2`.
 
 use std::fs;
 use std::path::Path;

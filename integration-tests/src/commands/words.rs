@@ -1,4 +1,4 @@
-//! Words of a command line, as a shell cuts them: quotes and backslashes,
+//! Splits a command line into words, as a shell does: quotes and backslashes,
 //! nothing else.
 
 use anyhow::{Result, bail};

@@ -1,4 +1,4 @@
-//! Which processes belong together, and the end of all of them.
+//! Which processes belong together, and ending all of them.
 
 use std::collections::BTreeSet;
 use std::fs;

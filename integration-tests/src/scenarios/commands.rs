@@ -1,4 +1,4 @@
-//! Commands: what they return, and how long they are waited for.
+//! Commands: their returns, and how long they are waited for.
 
 use anyhow::{Result, ensure};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What is told of the machine.
+//! Facts about the machine.
 
 use anyhow::{Result, ensure};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What a master gives to minions: files, states, what others put into the mine.
+//! What minions get from a master: files, states, values of others' mines.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Keys, and what they open.
+//! Keys, and the access that they give.
 
 use std::fs;
 

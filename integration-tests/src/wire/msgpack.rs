@@ -1,7 +1,7 @@
 //! Enough of msgpack to read events and replies, and to write requests.
 //!
-//! Invariant: text and bytes are one thing here, as on the wire; whoever
-//! reads says which of the two is meant.
+//! Invariant: text and bytes are the same here, as on the wire; the reader says
+//! which of the two it expects.
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};

@@ -1,5 +1,5 @@
-//! A minion of a few lines, which signs in and asks what it is told to ask:
-//! for requests that no honest minion sends, and for load.
+//! A minimal minion, which signs in and sends the given requests: for requests that
+//! no honest minion sends, and for load.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,5 +1,5 @@
-//! A master of a few lines, which accepts every minion and publishes what it
-//! is told to publish: for publications that no honest master sends.
+//! A minimal master, which accepts every minion and publishes what it is given: for
+//! publications that no honest master sends.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, TcpListener};

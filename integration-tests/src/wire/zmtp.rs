@@ -1,5 +1,5 @@
-//! A ZeroMQ peer of one connection: a REQ that asks, a SUB that listens, or a
-//! raw stream for what no library would send.
+//! A ZeroMQ peer of one connection: a REQ, a SUB, or a raw stream for data that no
+//! library would send.
 //!
 //! Protocol: ZMTP 3.0, mechanism NULL. Invariant: reads and writes end at a
 //! deadline, so a silent peer is an error and not a hang.

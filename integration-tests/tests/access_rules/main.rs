@@ -1,9 +1,10 @@
-//! Who may do what: what real Salt's master says to hundreds of requests of
-//! users, and what ours says to the same.
+//! What users may do: the answers of real Salt's master to hundreds of requests of
+//! users, compared with ours.
 //!
-//! The sets of rules are in `rules.yaml`, the examples of Salt's own pages
-//! among them. Where the answers differ, the file says what ours is and why;
-//! a difference that nobody explained fails, and so does one that is no more.
+//! The sets of rules are in `rules.yaml`, the examples of Salt's documentation
+//! among them. Where the answers differ, the file has our answer and the reason. An
+//! unexplained difference fails, and so does an explained one that no longer
+//! exists.
 
 mod rules;
 

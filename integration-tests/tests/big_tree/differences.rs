@@ -1,5 +1,5 @@
-//! Two sides next to each other: what is different each time is left out, and
-//! so is what is explained.
+//! Compares two sides, without the parts that differ each time, and without the
+//! explained differences.
 
 use std::collections::BTreeSet;
 

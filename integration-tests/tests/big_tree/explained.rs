@@ -1,4 +1,4 @@
-//! What is not the same, each with its reason: short tables, and nothing else.
+//! The explained differences, each with its reason: short tables, and nothing else.
 
 /// Results that differ: the run (or `*`), the beginning of the tag, the field
 /// (or `*`), and why.

@@ -1,4 +1,4 @@
-//! What was written over the machine: the upper layer of an overlay.
+//! What was written to the machine: the upper layer of an overlay.
 
 use std::collections::BTreeMap;
 use std::fs;

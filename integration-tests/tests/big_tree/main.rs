@@ -1,9 +1,9 @@
-//! One large tree of states, applied by real Salt and by ours to the same
-//! machine: the results of every state are equal, and what the two leave
-//! behind on disk is equal. Applied again, nothing changes any more.
+//! One large tree of states, applied by real Salt and by ours to the same machine:
+//! the results of every state are equal, and so is what the two leave on disk. A
+//! second run changes nothing.
 //!
-//! Each side has a root of its own that is thrown away (`root.sh`); see
-//! `README.md` for what is where.
+//! Each side has a temporary root of its own (`root.sh`); see `README.md` for what
+//! is where.
 
 mod differences;
 mod explained;

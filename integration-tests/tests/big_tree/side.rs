@@ -1,8 +1,8 @@
-//! One of the two that apply the tree, in a root that is thrown away.
+//! One of the two sides that apply the tree, in a temporary root.
 //!
-//! Invariant: nothing outside the temporary directory is written, and nothing
-//! that was started there outlives the call: the first process of the private
-//! process namespace dies with it.
+//! Invariant: nothing outside the temporary directory is written, and no process
+//! survives the call: the first process of the private process namespace dies with
+//! it.
 
 use std::fs::{self, File};
 use std::io::Write as _;

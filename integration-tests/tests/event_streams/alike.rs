@@ -1,7 +1,7 @@
-//! Minions that do the same: which of them comes first is chance.
+//! Minions that do the same: their order is random.
 //!
-//! Invariant: two streams that differ only in who of two minions did what have
-//! one form.
+//! Invariant: two streams that differ only in which of two minions did what have
+//! the same form.
 
 use serde_json::{Map, Value};
 

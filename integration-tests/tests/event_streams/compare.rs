@@ -1,4 +1,4 @@
-//! Two streams of one action beside each other.
+//! Compares two streams of one action.
 
 use serde_json::Value;
 

@@ -1,12 +1,12 @@
-//! What is on a master's event bus while an administrator works, beside what
-//! real Salt's has.
+//! The events on a master's bus while an administrator works, compared with those
+//! of real Salt.
 //!
-//! The actions are in `script.txt`, with the list of differences. What real
-//! Salt 3008.5 fires is recorded beside it; the long form plays the actions on
-//! it again, and with `HALITE_UPDATE_EVENTS` set it records instead (our own
-//! events where an action says that they differ, in the short form).
-//! `HALITE_EVENTS_RELEASE` has the long form play another release: what it
-//! tells of then is how the releases differ.
+//! The actions are in `script.txt`, with the list of differences. The events of
+//! real Salt 3008.5 are recorded beside it; the long form runs the actions on it
+//! again, and with `HALITE_UPDATE_EVENTS` set it records instead (our own events
+//! where an action says that they differ, in the short form).
+//! `HALITE_EVENTS_RELEASE` makes the long form use another release: its report then
+//! shows how the releases differ.
 
 mod alike;
 mod compare;

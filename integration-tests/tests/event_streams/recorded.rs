@@ -1,4 +1,4 @@
-//! What was on the bus before, in a file beside the script.
+//! The recorded events, in a file beside the script.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! An event without what changes from run to run.
+//! An event without the parts that change from run to run.
 
 use serde_json::{Map, Value, json};
 

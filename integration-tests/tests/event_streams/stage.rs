@@ -1,5 +1,5 @@
-//! The fleet that the actions are played on: a master, and minions that the
-//! actions start.
+//! The fleet on which the actions run: a master, and minions that the actions
+//! start.
 
 use std::collections::BTreeMap;
 use std::fs;

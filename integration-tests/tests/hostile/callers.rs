@@ -1,4 +1,4 @@
-//! How each caller sends a request, and what it is told.
+//! How each caller sends a request, and its answer.
 
 use anyhow::{Context, Result};
 use halite_crypto::Opened;

@@ -1,6 +1,6 @@
-//! What two Halite peers can do together is no right: each capability goes
-//! through requests of the table, which are judged like all others. The minions
-//! of these tests name none at their sign-in.
+//! Capabilities of Halite peers give no rights: each uses requests of the table,
+//! which are checked like all others. The minions of these tests name none at their
+//! sign-in.
 
 use halite_proto::Capabilities;
 

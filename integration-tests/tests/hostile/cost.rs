@@ -1,5 +1,5 @@
-//! What a request costs the master before it is refused: an operation with its
-//! private key only where the table says so, whatever the request holds.
+//! The cost of a refused request for the master: an operation with its private key
+//! only where the table says so, whatever the request holds.
 
 use anyhow::{Result, ensure};
 use base64::Engine as _;

@@ -1,8 +1,8 @@
-//! The requests that a master answers, and what becomes of each of them when
-//! each kind of caller sends it. This is the rule; `requests` walks all cells.
+//! The requests that a master answers, and the outcome when each kind of caller
+//! sends each of them. This is the rule; `requests` tests all cells.
 //!
-//! A command of `halite-proto` without a row does not compile: the rows stand in
-//! the matches that tell its commands apart.
+//! A command of `halite-proto` without a row does not compile: the rows are arms of
+//! the matches over its commands.
 
 use halite_proto::clear::ClearCommand;
 use halite_proto::request::MinionRequest;

@@ -1,8 +1,7 @@
-//! A fleet of a hundred minions works while strangers of twenty addresses do
-//! what they can; afterwards the master is as small as before.
+//! A fleet of a hundred minions works while strangers from twenty addresses attack;
+//! afterwards the master uses as little memory as before.
 //!
-//! What a test demands holds on any machine; how long it all takes is measured by
-//! `cargo xtask flood`.
+//! The assertions hold on any machine; `cargo xtask flood` measures the times.
 
 use std::fs;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What lies on the master's and the minion's own disk for local programs:
-//! sockets and keys. Whatever a daemon puts there has a rule here.
+//! Sockets and keys for local programs on the disks of master and minion.
+//! Everything that a daemon puts there has a rule here.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};

@@ -1,8 +1,8 @@
-//! Every door of a master against everybody who can reach it, over real
+//! Every entrance of a master against every caller that can reach it, over real
 //! sockets, and floods while a fleet works.
 //!
-//! `doors` is the table: a request without a row does not compile, and an
-//! event, a runner or a socket without one fails its test.
+//! `doors` is the table: a request without a row does not compile, and an event, a
+//! runner or a socket without one fails its test.
 
 mod callers;
 mod capabilities;

@@ -1,4 +1,4 @@
-//! Every runner and wheel function, from everybody who has no right to it.
+//! Every runner and wheel function, called by everybody without the right to it.
 
 use anyhow::{Result, ensure};
 

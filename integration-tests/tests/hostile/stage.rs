@@ -1,4 +1,4 @@
-//! A master with rules, and everybody who can reach it.
+//! A master with rules, and every kind of caller that can reach it.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! A real haproxy in front of masters, configured as the documentation says.
+//! A real haproxy before the masters, with the configuration of the documentation.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};

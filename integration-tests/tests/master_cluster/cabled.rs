@@ -1,5 +1,5 @@
-//! Three masters that share no files, with a cable from the balancer to each of them
-//! and two between any two of them, or one from each of them to a bus.
+//! Three masters without shared files, with a cable from the balancer to each of
+//! them and two between any two of them, or one from each of them to a bus.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -1,11 +1,12 @@
 //! Masters of a cluster die, hang, stop and hand their minions over, and the cables
-//! between them or to their bus, and to the balancer, fail, while commands are given at those that live.
-//! At the end every command has run once, its result is at a master, every minion is
-//! the same process as before, and the masters agree. Only a minion of Salt may miss a
-//! command while its own connection is cut, which is as with Salt's masters.
+//! between them, to their bus and to the balancer fail, while commands are given at
+//! those that live. At the end every command must have run once and its result must
+//! be at a master, every minion must be the same process as before, and the masters
+//! must agree. Only a minion of Salt may miss a command while its own connection is
+//! cut, as with Salt's masters.
 //!
 //! `HALITE_CHAOS_SEED` repeats a run's choices, `HALITE_CHAOS_SECONDS` and
-//! `HALITE_CHAOS_MINIONS` make it longer and larger. The ledger is printed, and
+//! `HALITE_CHAOS_MINIONS` make it longer and larger. The summary is printed, and
 //! written to `HALITE_CHAOS_LEDGER`.
 
 use std::fs;

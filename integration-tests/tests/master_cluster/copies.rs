@@ -1,4 +1,4 @@
-//! Copies of returns at a second master: peers that stall, and returns that come again.
+//! Copies of returns at a second master: peers that stall, and repeated returns.
 
 use std::time::{Duration, Instant};
 

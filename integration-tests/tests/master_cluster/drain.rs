@@ -1,5 +1,4 @@
-//! A master that hands its minions over, because somebody asks for it or because it
-//! is stopped.
+//! A master that hands its minions over, on command or because it is stopped.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! The shared files, and what stops a start.
+//! The shared files, and errors that stop a start.
 
 use std::fs;
 

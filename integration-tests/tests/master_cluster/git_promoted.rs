@@ -1,5 +1,5 @@
 //! Files from git in a cluster: the runners that compare masters and hold them at a
-//! commit mean all members where none is named.
+//! commit mean all members if none is named.
 
 use std::collections::BTreeSet;
 use std::fs;

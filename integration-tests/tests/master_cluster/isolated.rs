@@ -1,5 +1,5 @@
-//! Masters that share no files: a new one joins, and what is decided about keys
-//! at one of them is so at all.
+//! Masters without shared files: a new one joins, and decisions about keys at one
+//! of them reach all.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

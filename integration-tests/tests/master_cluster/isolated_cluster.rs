@@ -1,4 +1,4 @@
-//! Masters that share no files, for tests: on links, on a bus or on a store.
+//! Masters without shared files, for tests: on links, on a bus or on a store.
 
 use std::fs;
 use std::net::SocketAddr;

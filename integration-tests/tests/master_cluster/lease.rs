@@ -1,5 +1,5 @@
-//! What is done once where a bus or a store says by whom: at no time by two masters, and
-//! by none without it.
+//! What is done once with a lease on a bus or a store: never by two masters, and by
+//! none without the bus or store.
 
 use std::fs;
 use std::path::{Path, PathBuf};

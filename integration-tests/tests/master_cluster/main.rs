@@ -1,6 +1,6 @@
 //! Masters behind one address: three of ours with a shared directory, a real
-//! haproxy in front, and minions that know nothing but its address. And masters that
-//! share no files.
+//! haproxy before them, and minions that know only its address. And masters without
+//! shared files.
 
 mod balancer;
 mod bus;

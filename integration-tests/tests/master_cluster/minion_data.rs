@@ -1,5 +1,5 @@
-//! What one master of a cluster without shared files knows of minions, all know:
-//! grains, pillar and mine, also what one of them has missed. So it is with tokens.
+//! In a cluster without shared files all masters know what one knows of minions:
+//! grains, pillar and mine, also after one was away. The same holds for tokens.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What monitoring reads of the masters of a cluster.
+//! The metrics of the masters of a cluster.
 
 use std::cell::Cell;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! What is to be done once per cluster, and by whom.
+//! What must be done once per cluster, and by which master.
 
 use std::fs;
 use std::time::{Duration, Instant};

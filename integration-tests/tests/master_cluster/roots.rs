@@ -1,4 +1,4 @@
-//! `cluster.sync_roots`: one master's files for all, where they share none.
+//! `cluster.sync_roots`: copies one master's files to all, if they share none.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

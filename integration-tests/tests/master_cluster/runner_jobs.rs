@@ -1,4 +1,4 @@
-//! What a runner of one master of a cluster has returned is in the job list of all.
+//! The return of a runner at one master of a cluster is in the job list of all.
 
 use anyhow::{Context as _, Result, ensure};
 use halite_integration_tests::{Kind, START, until};

@@ -1,4 +1,4 @@
-//! Masters of Salt are no peers of ours: whoever tries it reads why.
+//! Masters of Salt are refused as peers, with the reason.
 
 use std::fs;
 use std::net::TcpStream;

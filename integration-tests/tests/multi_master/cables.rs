@@ -1,4 +1,4 @@
-//! A cable that is cut without a word: connections stand, and nothing passes.
+//! A cable that is cut silently: connections stand, and nothing passes.
 
 use std::time::{Duration, Instant, UNIX_EPOCH};
 

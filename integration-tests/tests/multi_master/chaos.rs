@@ -1,9 +1,9 @@
-//! Masters and minions die, hang and lose their cables at random while
-//! commands flow. At the end every command that a master accepted has run
-//! once, and its result is at some master.
+//! Masters and minions die, hang and lose their cables at random while commands
+//! flow. At the end every command that a master accepted must have run once, and
+//! its result must be at some master.
 //!
 //! `HALITE_CHAOS_SEED` repeats a run's choices, `HALITE_CHAOS_SECONDS` and
-//! `HALITE_CHAOS_MINIONS` make it longer and larger. The ledger is printed, and
+//! `HALITE_CHAOS_MINIONS` make it longer and larger. The summary is printed, and
 //! written to `HALITE_CHAOS_LEDGER`.
 
 use std::fs;

@@ -1,5 +1,5 @@
-//! What a slow or dead master costs the others: measured at the master that
-//! lives, from the publication of a job to its return.
+//! The delay that a slow or dead master causes for the others: measured at the
+//! living master, from the publication of a job to its return.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Disks that take nothing, and files that a power cut has spoilt: what was
-//! taken is not lost, and nobody waits for what cannot come.
+//! Disks that cannot be written, and files that a power cut has damaged: accepted
+//! data is not lost, and nobody waits for a result that cannot come.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;

@@ -1,7 +1,7 @@
 //! A herd of minions comes back to two masters that start again at once.
 //!
-//! `HALITE_HERD_MINIONS` makes it larger: `cargo xtask herd`. What was measured
-//! is printed, and written to `HALITE_HERD_LEDGER`.
+//! `HALITE_HERD_MINIONS` makes it larger: `cargo xtask herd`. The measurements are
+//! printed, and written to `HALITE_HERD_LEDGER`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

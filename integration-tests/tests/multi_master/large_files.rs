@@ -1,5 +1,5 @@
-//! A large file whose master goes silent or dies while it is on its way: the
-//! file comes from the other one, whole.
+//! A large file whose master goes silent or dies during the transfer: the file
+//! comes from the other one, complete.
 
 use std::fs;
 use std::path::Path;

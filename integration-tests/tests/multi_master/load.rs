@@ -1,8 +1,8 @@
-//! Two masters publish as fast as they can, without a pause, and meet in their job ids if
-//! they can. Nothing is lost, and no result is that of another command.
+//! Two masters publish as fast as they can, without a pause, so that their job ids
+//! may collide. Nothing is lost, and no result is that of another command.
 //!
-//! `HALITE_LOAD_JOBS` says how many jobs: `cargo xtask load`. What was seen is printed, and
-//! written to `HALITE_LOAD_LEDGER`.
+//! `HALITE_LOAD_JOBS` says how many jobs: `cargo xtask load`. The observations are
+//! printed, and written to `HALITE_LOAD_LEDGER`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

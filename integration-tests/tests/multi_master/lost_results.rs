@@ -1,4 +1,4 @@
-//! No result is lost, and none is kept or told of twice.
+//! No result is lost, and none is stored or reported twice.
 
 use std::fs;
 

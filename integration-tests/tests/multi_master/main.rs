@@ -1,5 +1,5 @@
-//! Several masters at once, and masters and minions that come and go: what
-//! the project is for. Each test is named after what users of Salt met.
+//! Several masters at once, and masters and minions that come and go: the purpose
+//! of the project. Each test is named after a problem of Salt's users.
 
 mod beacons;
 mod cables;

@@ -1,5 +1,5 @@
-//! What a minion does, it does once, not once per master; what all masters
-//! should have, each has once.
+//! A minion does its own work once, not once per master; what all masters should
+//! have, each gets once.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Options and numbers of docs/multi-master.md that no other file is about.
+//! Options and numbers of docs/multi-master.md that no other file tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

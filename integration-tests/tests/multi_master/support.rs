@@ -1,4 +1,4 @@
-//! Masters with one key pair and their minions, and what became of a job.
+//! Masters with one key pair and their minions, and the outcome of a job.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! What our minion does with publications that no honest master sends: it runs
-//! nothing of them, and the next good one at once.
+//! How our minion treats publications that no honest master sends: it runs nothing
+//! of them, and the next good one at once.
 
 use std::fs;
 use std::path::PathBuf;

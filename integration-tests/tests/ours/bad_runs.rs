@@ -1,5 +1,5 @@
-//! States that cannot do what they are to do: each fails with a clear comment,
-//! the old file is there, nothing lies beside it, and the run goes on.
+//! States that cannot do their work: each fails with a clear comment, the old file
+//! is still there, no temporary file is left, and the run goes on.
 
 use std::fs;
 use std::path::{Path, PathBuf};

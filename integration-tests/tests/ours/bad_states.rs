@@ -1,5 +1,5 @@
-//! States that cannot be compiled: the return says what Salt's says, `salt`
-//! shows the line on its standard error, and the minion goes on.
+//! States that cannot be compiled: the return has Salt's text, `salt` shows the
+//! line on its standard error, and the minion goes on.
 
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{Fleet, Kind};

@@ -1,4 +1,4 @@
-//! Programs that are broken off, or whose results nobody can take.
+//! Programs that are interrupted, or whose output cannot be written.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! Files that change on the master between runs of states: each run sees what is
-//! there when it begins, though the minion remembers what the last one has read.
+//! Files that change on the master between runs of states: each run uses the files
+//! at its beginning, although the minion remembers what the last one has read.
 
 use std::fs;
 

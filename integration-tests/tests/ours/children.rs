@@ -1,4 +1,4 @@
-//! What programs that a daemon starts inherit, and what can hold them up.
+//! What programs inherit that a daemon starts, and what can block them.
 
 use std::fs;
 use std::path::Path;

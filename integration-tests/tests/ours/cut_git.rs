@@ -1,5 +1,5 @@
-//! Git is killed with the minion in the middle of a clone or of an update. The
-//! next run of the state comes to its end, and loses nothing of anybody else's.
+//! Git is killed with the minion in the middle of a clone or of an update. The next
+//! run of the state succeeds, and loses no other person's work.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

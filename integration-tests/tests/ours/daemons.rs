@@ -1,4 +1,4 @@
-//! How our daemons start, stop and speak to those who run them.
+//! How our daemons start and stop, and their messages to administrators.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt as _;

@@ -1,4 +1,4 @@
-//! A herd of emulated minions: it comes, answers, sends, and comes back.
+//! A herd of emulated minions: it connects, answers, sends, and comes back.
 
 use std::time::Duration;
 

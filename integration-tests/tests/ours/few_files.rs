@@ -1,5 +1,5 @@
 //! A master that may open few files serves as many minions as that allows, keeps
-//! places for the programs of its own machine, and says what it turns away.
+//! places for the programs of its own machine, and reports refused connections.
 
 use std::fs;
 use std::time::{Duration, Instant};

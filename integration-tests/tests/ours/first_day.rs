@@ -1,5 +1,4 @@
-//! What an administrator tries on the first day, and what must not surprise
-//! on it.
+//! What an administrator tries on the first day, without surprises.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

@@ -1,4 +1,4 @@
-//! States from git: what a commit brings, and what a remote that hangs delays.
+//! States from git: the effect of a commit, and of a remote that hangs.
 
 use std::fs;
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! Repositories of somebody who wants to have a program run where they are cloned.
+//! Repositories of an attacker who wants a program to run where they are cloned.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

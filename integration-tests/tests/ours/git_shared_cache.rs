@@ -1,5 +1,5 @@
-//! Two masters of ours that share the cache of their git remotes: whoever is killed
-//! inside an update leaves nothing that a person must remove, and no commit is lost.
+//! Two masters of ours that share the cache of their git remotes: after a kill
+//! during an update, no person has to remove anything, and no commit is lost.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! `fileserver.status`: what is known of each remote.
+//! `fileserver.status`: the state of each remote.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Who may command some minions reaches no others, however the target is
+//! A user with rights on some minions reaches no others, however the target is
 //! written.
 
 use std::fs;

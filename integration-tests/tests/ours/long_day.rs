@@ -1,5 +1,5 @@
-//! The day of `examples/long-day`: every line behind a `$` of its page, in one
-//! shell, and what it prints.
+//! The day of `examples/long-day`: every line after a `$` of its page, in one
+//! shell, and its output.
 
 use std::fs;
 use std::path::Path;

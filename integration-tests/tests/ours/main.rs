@@ -1,4 +1,4 @@
-//! Our programs among themselves.
+//! Our programs with each other.
 
 mod bad_input;
 mod bad_publications;

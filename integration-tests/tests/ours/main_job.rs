@@ -1,4 +1,4 @@
-//! What the project is for, and the scenarios that also run with real Salt.
+//! The main purpose of the project, and the scenarios that also run with real Salt.
 
 use anyhow::Result;
 use halite_integration_tests::{Kind, pillar_scenarios, scenarios, state_scenarios};

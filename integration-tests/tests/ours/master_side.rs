@@ -1,5 +1,5 @@
-//! What a master does for its admins: runners that are ended, batches in the
-//! background, logins, wheel functions, rules of the reactor.
+//! Functions of a master for its admins: ending runners, batches in the background,
+//! logins, wheel functions, rules of the reactor.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;

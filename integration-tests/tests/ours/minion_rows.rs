@@ -1,4 +1,4 @@
-//! `salt-run minions.status`: minions as the master knows them, without asking.
+//! `salt-run minions.status`: the master's data about minions, without asking them.
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::{Fleet, Kind, START, until};

@@ -1,4 +1,4 @@
-//! `examples/monitoring`: rules and a dashboard that fit the pages of metrics of real
+//! `examples/monitoring`: its rules and dashboard match the metrics of real
 //! daemons.
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! A master with its users' own Python modules: external pillars, tops,
-//! returners of events.
+//! A master with custom Python modules: external pillars, tops, returners of
+//! events.
 
 use std::fs;
 

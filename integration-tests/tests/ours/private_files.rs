@@ -1,4 +1,4 @@
-//! Who may read and write what daemons leave on disk.
+//! Who may read and write the files that daemons leave on disk.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

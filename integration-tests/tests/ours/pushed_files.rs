@@ -1,5 +1,5 @@
-//! Files that a minion pushes and that `salt-cp` copies, when a daemon dies in
-//! the middle; and the password of who asks for it.
+//! Files that a minion pushes and that `salt-cp` copies, when a daemon dies in the
+//! middle; and the password of the calling user.
 
 use std::fs;
 use std::io::Read;

@@ -1,5 +1,5 @@
-//! What users' Python code may do to its process, and grains that are collected
-//! again: seen through `salt`, with a running minion.
+//! What custom Python code may do to its process, and grains that are refreshed:
+//! seen through `salt`, with a running minion.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The reactor: events call for commands, runners and decisions about keys.
+//! The reactor: events trigger commands, runners and decisions about keys.
 
 use std::fs;
 

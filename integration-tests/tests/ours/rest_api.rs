@@ -1,5 +1,5 @@
-//! `salt-api` in front of our master: who gets in, what they may do, and what a
-//! stranger or another page cannot have done.
+//! `salt-api` before our master: who gets in, what they may do, and what a stranger
+//! or another page cannot do.
 
 use std::fs;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! Results that go to other places than the masters, too.
+//! Results that go to returners besides the masters.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! What our tools print and the codes they exit with, where scripts rely on
-//! it: the same as real Salt 3008.5 printed for the same commands.
+//! The output and exit codes of our tools on which scripts rely: the same as
+//! recorded from real Salt 3008.5 for the same commands.
 
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{Fleet, Kind, Master, Minion};

@@ -1,5 +1,5 @@
-//! Our programs on real databases: one table of commands on each, results that go to a
-//! database by themselves, and jobs that are moved while programs are killed.
+//! Our programs on real databases: one table of commands on each, results that
+//! minions store directly, and jobs that are moved while programs are killed.
 
 use anyhow::{Context, Result, ensure};
 use halite_crypto::HashType;

@@ -1,5 +1,5 @@
-//! Every screen as it stands on a narrow and a wide terminal, without colours,
-//! and in a pipe. `HALITE_UPDATE_SCREENS` writes them anew.
+//! Every screen on a narrow and a wide terminal, without colours, and in a pipe.
+//! `HALITE_UPDATE_SCREENS` writes them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Salt's own client that begins to listen after it has published, and what
-//! others hear of that.
+//! Salt's own client that subscribes after it has published, and what other
+//! programs receive then.
 
 use anyhow::{Context, Result};
 use halite_integration_tests::{Fleet, Kind, Master, Minion, Ports, START, for_each_salt, until};

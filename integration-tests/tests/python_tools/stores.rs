@@ -1,5 +1,6 @@
-//! A master of ours and one of real Salt that run beside each other on one database: each
-//! finds the jobs of the other, and one of 3008 means the same minions by their grains.
+//! A master of ours and one of real Salt that run on one database at the same time:
+//! each finds the jobs of the other, and one of 3008 matches the same minions by
+//! their grains.
 
 use std::time::Duration;
 

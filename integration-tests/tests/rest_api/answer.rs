@@ -1,5 +1,5 @@
-//! What was answered, without what is another each time: job ids, tokens, times
-//! and the values of grains.
+//! An answer without the parts that change each time: job ids, tokens, times and
+//! the values of grains.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,6 @@
 //! A real browser, headless, driven by WebDriver.
 //!
-//! Invariant: nothing waits for luck. A wait is for something that the page shows,
-//! and has a deadline.
+//! Invariant: every wait is for something that the page shows, and has a deadline.
 
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Clients that people have, unmodified: pepper, and curl through nginx.
+//! Real clients, unmodified: pepper, and curl through nginx.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! A hook of a repository that posts to the API: what was pushed is served at once,
-//! and jobs name the commit.
+//! A hook of a repository that posts to the API: a push is served at once, and jobs
+//! name the commit.
 
 use std::fs;
 use std::path::Path;

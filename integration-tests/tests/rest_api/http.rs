@@ -1,4 +1,4 @@
-//! What an API answers, and listening to its events.
+//! The answers of an API, and its event streams.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};

@@ -1,10 +1,10 @@
-//! `salt-api` beside real Salt's: the same requests, and whether the answers are
-//! the same.
+//! `salt-api` compared with real Salt's: the same requests must have the same
+//! answers.
 //!
-//! The requests are in `requests.yaml`, with the list of differences. What Salt
-//! 3008.5 answers, with its own master and minion, is recorded beside it; the
-//! long form asks it again, and with `HALITE_UPDATE_REST_API` set it records
-//! instead (our own answers where they are meant to differ, in the short form).
+//! The requests are in `requests.yaml`, with the list of differences. The answers
+//! of Salt 3008.5, with its own master and minion, are recorded beside it; the long
+//! form asks it again, and with `HALITE_UPDATE_REST_API` set it records instead
+//! (our own answers where they are meant to differ, in the short form).
 
 mod answer;
 mod browser;

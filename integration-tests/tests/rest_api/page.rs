@@ -1,5 +1,5 @@
-//! The page of the fleet in a real browser: what people do there, and what
-//! minions cannot.
+//! The page of the fleet in a real browser: what people do there, and what minions
+//! cannot do.
 //!
 //! With `HALITE_PICTURES=DIR` the pictures of the documentation are written there.
 

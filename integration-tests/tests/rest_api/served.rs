@@ -1,4 +1,4 @@
-//! An API in front of a master with one minion, and asking it.
+//! An API before a master with one minion, and requests to it.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! What the page of the fleet is looked at with: a small fleet, an API, and a
-//! browser where somebody has logged in.
+//! The surroundings of the page of the fleet: a small fleet, an API, and a browser
+//! where somebody has logged in.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! Streams of events that nobody reads: what they cost the API in memory.
+//! Streams of events that nobody reads: their cost in the API's memory.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

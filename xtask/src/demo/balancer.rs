@@ -1,5 +1,5 @@
-//! What stands before the masters of the cluster: the real haproxy, or, where it is
-//! missing, a small stand-in in this process.
+//! The balancer of the cluster: the real haproxy, or, if it is missing, a small
+//! stand-in in this process.
 
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! The daemons of an example, laid into a directory of their own, and the commands
-//! that are typed to them.
+//! The daemons of an example, in a directory of their own, and the commands given
+//! to them.
 
 use std::fs;
 use std::io::Read as _;

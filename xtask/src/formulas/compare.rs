@@ -1,4 +1,4 @@
-//! Two results side by side: what is nobody's contract is left out.
+//! Compares two results, without parts that nothing relies on.
 
 use std::collections::BTreeSet;
 

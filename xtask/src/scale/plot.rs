@@ -1,5 +1,5 @@
-//! What was measured over the number of minions, as a drawing: both axes grow
-//! by tens, so that what grows with the number is a straight slope.
+//! Draws the measurements over the number of minions: both axes are logarithmic, so
+//! that linear growth is a straight slope.
 
 use super::measure::Measured;
 

@@ -1,7 +1,7 @@
-//! Counting results from what a test program has written.
+//! Counts the results in the output of a test program.
 //!
-//! Invariant: a test that reported that it could not run is not among those
-//! that passed, although libtest takes it for passed.
+//! Invariant: a test that reported that it could not run is not counted as passed,
+//! although libtest takes it for passed.
 
 use std::collections::BTreeMap;
 

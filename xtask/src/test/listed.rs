@@ -1,9 +1,8 @@
 //! The committed lists of tests, a line each: `PACKAGE/TARGET/TEST: why`.
 //!
 //! `xtask/skips.txt` names the tests that may be skipped with `CI=true`,
-//! `xtask/skips_without_root.txt` those that may be where another user than root
-//! runs them, `xtask/unsteady.txt` those that have been unsteady
-//! (`super::unsteady`).
+//! `xtask/skips_without_root.txt` those that may be skipped for users other than
+//! root, `xtask/unsteady.txt` those that have been unsteady (`super::unsteady`).
 
 use std::collections::BTreeMap;
 use std::fs;

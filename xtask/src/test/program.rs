@@ -1,8 +1,7 @@
-//! Running one test program and looking at everything that it leaves behind.
+//! Runs one test program and checks what it leaves behind.
 //!
 //! Invariant: a program that crashed, hung or left processes behind has failed,
-//! whatever it reported, and so has a test that was skipped where it may not
-//! be.
+//! whatever it reported, and so has a test that was skipped where it may not be.
 
 use std::collections::BTreeMap;
 use std::fs;

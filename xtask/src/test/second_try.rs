@@ -1,10 +1,10 @@
-//! A second try for tests that have failed.
+//! A second try for failed tests.
 //!
-//! Most tests here run several daemons against the clock of a machine that
-//! others share. One that fails beside others and passes alone, on a machine
-//! that does nothing else, is called *unsteady*: what it said is printed, and
-//! its name stands above the last line of the run. What that means for the run
-//! says `super::unsteady`. A test that fails twice has failed.
+//! Most tests here run several daemons against the clock of a machine that others
+//! share. A test that fails beside others and passes alone, on a machine that does
+//! nothing else, is called *unsteady*: its output is printed, and its name is shown
+//! above the last line of the run. `super::unsteady` says what that means for the
+//! run. A test that fails twice has failed.
 
 /// More unsteady tests than this in one run are a failure: something is wrong
 /// that is more than a slow machine.

@@ -1,9 +1,9 @@
-//! Tests as another user than root: what is proven of a daemon of root's may
-//! rest on root's rights.
+//! Tests as another user than root, because a defence that is tested as root may
+//! depend on root's rights.
 //!
-//! What was built usually lies where only its owner gets to (a home, the cache of
-//! CI). So the programs, the tests and the sources, of which tests read some, are
-//! copied to a directory that everybody can enter, and run there.
+//! The build is usually in a place that only its owner can read (a home, the cache
+//! of CI). So the programs, the tests and the sources that tests read are copied to
+//! a directory that everybody can enter, and run there.
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};

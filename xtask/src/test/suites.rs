@@ -1,4 +1,4 @@
-//! What the tests are called, and which of them belong together.
+//! The names of the suites, and the tests of each.
 
 use crate::build::Artifact;
 
@@ -11,13 +11,13 @@ pub(crate) enum Suite {
     Vectors,
     /// Our programs among themselves
     Ours,
-    /// Every door of a master against everybody, and floods while a fleet works
+    /// Every entrance of a master against every caller, and floods while a fleet works
     Hostile,
-    /// Some hundred command lines, as real Salt has answered them
+    /// Some 1,700 command lines, as real Salt has answered them
     CommandTable,
-    /// What is on the event bus while some dozen things are done
+    /// What is on the event bus during some 80 actions
     EventStreams,
-    /// Several of our masters that come and go, and what must not be lost
+    /// Several of our masters that come and go: nothing may be lost
     MultiMaster,
     /// Masters of a cluster behind a real haproxy
     MasterCluster,
@@ -29,7 +29,7 @@ pub(crate) enum Suite {
     MixedMasters,
     /// The programs and the Python interface of real Salt beside our master
     PythonTools,
-    /// Who may do what, as real Salt's master judges
+    /// What users may do, compared with real Salt's master
     AccessRules,
     /// Some 300 requests to `salt-api`, as real Salt has answered them
     RestApi,
@@ -37,7 +37,7 @@ pub(crate) enum Suite {
     PythonGrains,
     /// Users' Python code, beside real Salt
     PythonModules,
-    /// One large tree of states, applied by both in roots that are thrown away
+    /// One large tree of states, applied by both in temporary roots
     BigTree,
 }
 

@@ -1,11 +1,11 @@
-//! What changes or reads files by their path in the crates of functions, and which
-//! programs are given paths there.
+//! Finds code that changes or reads files by their path in the crates of functions,
+//! and programs that get paths there.
 //!
-//! Who may write to a directory could put a link there, and root would follow
-//! it, or a named pipe, at which root would wait: `halite_call::paths` is the
-//! way to what has a path. A program follows links, too: it is given what
-//! `paths::Handed` makes of a path, or a stage. The places that go another way are in
-//! `xtask/by_path.txt`, which may only shrink: `PATH: COUNT`.
+//! A user who may write to a directory could put a link there, which root would
+//! follow, or a named pipe, at which root would wait. So files are reached through
+//! `halite_call::paths`. A program follows links, too: it gets a path from
+//! `paths::Handed`, or a stage. The exceptions are in `xtask/by_path.txt`, which
+//! may only shrink: `PATH: COUNT`.
 
 use std::collections::BTreeMap;
 use std::fs;

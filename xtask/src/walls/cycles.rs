@@ -1,14 +1,13 @@
 //! Folders of one crate that import each other in circles.
 //!
-//! At each level of a crate's `src` the modules beside each other are looked
-//! at: an import from anywhere in one to anywhere in another is an arrow
-//! between the two. Arrows that lead round are a cycle. Files of one folder may
-//! form one as long as no folder is among them; what a module and the modules
-//! inside it import of each other does not count either.
+//! At each level of a crate's `src` the modules beside each other are compared: an
+//! import from anywhere in one to anywhere in another is an edge between the two.
+//! Edges in a circle are a cycle. Files of one folder may form one as long as no
+//! folder is among them; imports between a module and the modules inside it do not
+//! count either.
 //!
-//! Cycles that are there already are listed in `xtask/cycles.txt`, which may
-//! only shrink: `PATH OF THE PARENT: MODULES`. A cycle is known if all of it is
-//! in one line.
+//! Existing cycles are listed in `xtask/cycles.txt`, which may only shrink: `PATH
+//! OF THE PARENT: MODULES`. A cycle is known if all of it is in one line.
 
 mod imports;
 mod modules;

@@ -1,8 +1,8 @@
-//! How long functions and files are.
+//! The lengths of functions and files.
 //!
-//! A function that fills more than a screen does several things, and so does a
-//! file of many screens. Those that are longer today are in `xtask/lengths.txt`,
-//! which may only shrink: none of them may grow, and none may be added.
+//! A function that fills more than a screen does several things, and so does a file
+//! of many screens. Those that are longer today are in `xtask/lengths.txt`, which
+//! may only shrink: none of them may grow, and none may be added.
 
 use std::collections::BTreeMap;
 use std::fs;

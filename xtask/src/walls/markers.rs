@@ -1,5 +1,4 @@
-//! What a merge leaves behind that nobody has finished: no compiler reads
-//! documents and tables.
+//! Markers of unfinished merges in documents and tables, which no compiler reads.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! What `SECURITY.md` says is proven: each row of its table names what proves it,
-//! and each test, file and directory that it names is there.
+//! The proofs of `SECURITY.md`: each row of its table names some, and each test,
+//! file and directory that it names exists.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,7 @@
-//! One chunk of low data: which client runs what, and what comes back.
+//! One chunk of low data: which client runs it, and its result.
 //!
-//! Invariant: a chunk without credentials goes nowhere, and every other one goes
-//! to the master with them: nothing is decided here about what somebody may do.
+//! Invariant: a chunk without credentials goes nowhere, and every other one goes to
+//! the master with them: nothing here decides what a user may do.
 
 mod batch;
 mod local;

@@ -1,8 +1,9 @@
-//! Which events are copies of one that another master has told already.
+//! Which events are copies of one that another master has sent already.
 //!
-//! Pure. In a cluster each master tells the events of all; with several masters in
-//! a minion's list one return may reach two of them. Invariant: what one master
-//! tells twice is told twice; what two masters tell once each is told once.
+//! Pure. In a cluster each master sends the events of all; with several masters in
+//! a minion's list one return may reach two of them. Invariant: an event that one
+//! master sends twice is passed on twice; one that two masters send once each is
+//! passed on once.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};

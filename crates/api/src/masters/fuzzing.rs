@@ -1,4 +1,4 @@
-//! What is done with the event stream of another API, for the fuzz targets.
+//! Decodes the event stream of another API, for the fuzz targets.
 
 use super::sse::Reader;
 use crate::events::Text;

@@ -1,6 +1,6 @@
-//! Which masters can be reached, as far as is known.
+//! Which masters can be reached, as of the last attempt.
 //!
-//! Invariant: what is said of a change is said once, in the log and as an event.
+//! Invariant: a change is reported once, in the log and as an event.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

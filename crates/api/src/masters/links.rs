@@ -1,8 +1,8 @@
 //! The events of all masters for streams.
 //!
-//! While somebody listens whose token another master accepts, its API is asked for its
-//! events. What a master tells that another one has told already is dropped for those
-//! who hear both.
+//! While a client listens whose token another master accepts, that master's API is
+//! asked for its events. An event that another master has sent already is dropped
+//! for clients that receive both.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};

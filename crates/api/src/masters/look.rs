@@ -1,4 +1,4 @@
-//! Looking which masters can be reached.
+//! Checks which masters can be reached.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};

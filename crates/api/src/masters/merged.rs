@@ -1,7 +1,7 @@
-//! One answer of the answers of several masters about jobs and connections.
+//! Merges the answers of several masters about jobs and connections.
 //!
-//! Pure. Invariant: what the first master says of a job stands; the others add what
-//! it does not know.
+//! Pure. Invariant: the first master's data about a job is kept; the others add
+//! what it does not know.
 
 use std::collections::{BTreeMap, HashMap};
 

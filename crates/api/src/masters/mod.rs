@@ -1,9 +1,9 @@
 //! The other masters, by their APIs: commands when the master of this machine is
 //! away, and jobs and events of all.
 //!
-//! A master is reached by the API beside it, with what the caller has shown: this
+//! A master is reached by the API beside it, with the caller's credentials: this
 //! API has no rights of its own there either. Invariant: a request goes to another
-//! master only while nobody can have acted on it.
+//! master only if it certainly had no effect yet.
 
 mod copies;
 pub(crate) mod fuzzing;

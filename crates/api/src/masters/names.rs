@@ -1,8 +1,8 @@
-//! Where the name of another machine leads.
+//! Resolves the names of other machines.
 //!
 //! A look-up can hang for half a minute. Invariant: there is one at a time for a
-//! name, on a thread of its own, and nobody waits for it who has an address that was
-//! good before.
+//! name, on a thread of its own, and a caller with an earlier valid address does
+//! not wait for it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};

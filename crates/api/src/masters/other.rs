@@ -1,6 +1,6 @@
-//! One other master, as it answers.
+//! One other master, and its answers.
 //!
-//! Invariant: a refusal says whether somebody may have acted on what was asked.
+//! Invariant: a failure says whether the request may have had an effect.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;

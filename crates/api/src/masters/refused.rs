@@ -1,6 +1,6 @@
 //! Tokens that another master has just refused.
 //!
-//! Pure. Who shows the same one again and again costs the other master one question.
+//! Pure. A caller that repeats one costs the other master only one request.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};

@@ -1,7 +1,7 @@
-//! Reading the event stream of another API.
+//! Reads the event stream of another API.
 //!
 //! Pure. Invariant: whatever the bytes, a record has a tag and data of one line
-//! each, and what is kept of an unfinished line is bounded.
+//! each, and the memory for an unfinished line is bounded.
 
 use crate::limits::{COMMENT_BYTES_MAX, RELAYED_EVENT_BYTES_MAX};
 

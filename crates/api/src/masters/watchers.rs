@@ -1,9 +1,8 @@
-//! Who hears the events of which masters, and with which tokens they may.
+//! Which clients receive the events of which masters, and with which tokens.
 //!
-//! Other APIs are asked for events only while somebody here listens whose token the
-//! master there accepts. Invariant: a stream has the events of those masters alone
-//! that have accepted its own token, and a token that is refused stands in nobody's
-//! way.
+//! Other APIs are asked for events only while a client here listens whose token the
+//! master there accepts. Invariant: a stream carries only events of masters that
+//! have accepted its own token, and a refused token does not block others.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

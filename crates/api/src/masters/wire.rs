@@ -1,6 +1,6 @@
-//! Asking the API of another master: one connection for each request.
+//! Requests to the API of another master: one connection for each.
 //!
-//! Invariant: an error says whether the other side may have had the request.
+//! Invariant: an error says whether the other side may have received the request.
 
 use std::io;
 use std::sync::Arc;

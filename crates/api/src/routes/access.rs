@@ -1,7 +1,7 @@
 //! Logging in and out: `/login`, `/logout`, `/token`.
 //!
-//! Invariant: a password goes to the master and nowhere else, and who has failed
-//! too often is not asked about at all.
+//! Invariant: a password goes to the master and nowhere else, and after too many
+//! failures the master is not asked at all.
 
 use std::time::{Duration, Instant, SystemTime};
 

@@ -1,4 +1,4 @@
-//! What all requests share, and how much of it is in use.
+//! The state that all requests share, and its use.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

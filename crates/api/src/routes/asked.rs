@@ -1,4 +1,4 @@
-//! A request, as pages see it.
+//! A request, from the view of a page.
 
 use axum::http::{HeaderMap, Method, header};
 

@@ -1,7 +1,7 @@
-//! What protects people whose browser has a session here from other pages.
+//! Protects users whose browser has a session here from other pages.
 //!
-//! Invariant: a page of another origin that is not listed can neither read an
-//! answer nor have anything done.
+//! Invariant: a page of an origin that is not listed can neither read an answer nor
+//! cause an action.
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -1,4 +1,4 @@
-//! `/hook`: an event on the master's bus for whatever somebody posts.
+//! `/hook`: turns a post into an event on the master's bus.
 
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::Response;

@@ -1,7 +1,8 @@
-//! Whether the proof that a stream was begun with is still good, asked again and again
-//! beside the stream.
+//! Checks regularly, beside a stream, whether the credentials with which it began
+//! are still valid.
 //!
-//! Invariant: the stream never waits for the answer, and ends with the first that is no.
+//! Invariant: the stream never waits for the answer, and ends with the first
+//! refusal.
 
 use std::time::Duration;
 

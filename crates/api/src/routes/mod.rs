@@ -1,8 +1,7 @@
 //! The pages: from a request to its answer.
 //!
-//! Invariant: a request passes, in this order, the addresses that may ask, the
-//! page that it means, whose page has sent it, who has logged in, and the method;
-//! only then its body is read.
+//! Invariant: a request passes, in this order, the checks of the caller's address,
+//! the page, the origin, the login, and the method; only then its body is read.
 
 mod access;
 mod app;

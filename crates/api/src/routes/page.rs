@@ -1,7 +1,7 @@
 //! The page of the fleet: files that are part of the program.
 //!
-//! Invariant: the page has no rights of its own. It asks this API with the session
-//! of who looks at it, loads nothing from elsewhere, and runs no script but these.
+//! Invariant: the page has no rights of its own. It uses this API with the session
+//! of its user, loads nothing from elsewhere, and runs no script but these.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

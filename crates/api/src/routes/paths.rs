@@ -1,4 +1,4 @@
-//! Which page a path means, and the methods that it takes.
+//! Which page belongs to a path, and its methods.
 
 use percent_encoding::percent_decode_str;
 

@@ -1,4 +1,4 @@
-//! Who asks, and what of a request stands in the log.
+//! The caller's address, and which parts of a request are logged.
 
 use std::net::IpAddr;
 

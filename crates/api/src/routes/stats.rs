@@ -1,4 +1,4 @@
-//! What the API has done: `/stats`.
+//! The counters of the API: `/stats`.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The master's events, live: `/events`, and what it has in common with `/ws`.
 //!
 //! Invariants: a stream ends with its session, its token, or the API, whichever
-//! comes first; one whose other end takes nothing holds one piece of an event.
+//! comes first; a stream whose reader has stopped holds one piece of an event.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! The master's events over a websocket: `/ws`.
 //!
-//! A large event is sent in fragments, so that no copy of all of it waits for who is
-//! slow to take it.
+//! A large event is sent in fragments, so that a slow reader does not hold a copy
+//! of all of it.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! The facets of a context: what a minion has around it beyond its own data,
-//! each a trait of its own, so that a context implements only what it has.
+//! The facets of a context: the surroundings of a minion beyond its own data, each
+//! a trait of its own, so that a context implements only what it has.
 
 use std::collections::BTreeMap;
 

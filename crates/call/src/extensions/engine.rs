@@ -1,7 +1,7 @@
-//! Engines: users' Python code that runs beside a daemon for as long as it
-//! does (`_engines`, the option `engines`), each in a process of its own.
+//! Engines: custom Python code that runs beside a daemon as long as the daemon does
+//! (`_engines`, the option `engines`), each in a process of its own.
 //!
-//! Invariant: an engine that ends is started again, ever more slowly while it
+//! Invariant: an engine that ends is started again, with growing pauses while it
 //! keeps ending, and none outlives its daemon.
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Executors in Python: what functions are run through (`module_executors`).
+//! Executors in Python: wrappers through which functions run (`module_executors`).
 
 use crate::signature::Bound;
 use halite_proto::Value;

@@ -1,5 +1,5 @@
-//! Calls of Python code: what goes to the worker, what it may ask of us, and
-//! how it fails.
+//! Calls of Python code: the request to the worker, its calls back to us, and its
+//! failures.
 
 use std::collections::HashSet;
 use std::path::PathBuf;

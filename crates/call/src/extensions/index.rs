@@ -1,4 +1,4 @@
-//! What Python files a directory has, and the functions in them.
+//! The Python files of a directory, and the functions in them.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

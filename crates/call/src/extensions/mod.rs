@@ -1,10 +1,10 @@
-//! What users wrote in Python: the files that `saltutil.sync_*` fetched, as
-//! functions like our own, and their plugins: beacons, returners, drivers of
-//! `sdb`, external pillars, tops of masters, ways to log in, executors,
-//! serializers, matchers, queues, engines. They run in the worker of
-//! [`halite_pyworker`], which is started when one of them is first needed.
-//! Renderers and outputters are asked for where there is no context: in `render`
-//! and in `cli`; runners and wheel functions are the master's.
+//! Custom Python code: the files that `saltutil.sync_*` fetched, as functions like
+//! our own, and plugins: beacons, returners, drivers of `sdb`, external pillars,
+//! tops of masters, login methods, executors, serializers, matchers, queues,
+//! engines. They run in the worker of [`halite_pyworker`], which is started when
+//! one of them is first needed. Renderers and outputters are used where there is no
+//! context: in `render` and in `cli`; runners and wheel functions belong to the
+//! master.
 //!
 //! Invariant: without such files nothing here costs more than a look at their
 //! directory.

@@ -1,5 +1,5 @@
-//! What the Salt that is installed for this machine's Python has: for those who
-//! ask what can be called. Reading all of it takes a second or more.
+//! The functions of the Salt that is installed for this machine's Python, for
+//! listings of what can be called. Reading all of it takes a second or more.
 
 use std::sync::atomic::Ordering;
 

@@ -1,13 +1,13 @@
-//! One file on its way from the master.
+//! The download of one file from the master.
 //!
-//! From a Salt master: ask for the hash, and unless a copy has it already, ask
-//! for one piece after the other until an empty one comes (`fileclient.py` of
-//! Salt 3008). A Halite master answers all that with the first piece, and says
-//! with each piece of which content it is. From both, later pieces are asked for
-//! while earlier ones are on their way.
+//! From a Salt master: ask for the hash, and unless a copy has it already, ask for
+//! one piece after the other until an empty one comes (`fileclient.py` of Salt
+//! 3008). A Halite master answers all that with the first piece, and says with each
+//! piece to which content it belongs. With both, later pieces are requested while
+//! earlier ones are on their way.
 //!
-//! Invariant: no more than `FILE_PIECES_AHEAD` pieces are held, whatever the
-//! size of the file.
+//! Invariant: no more than `FILE_PIECES_AHEAD` pieces are held, whatever the size
+//! of the file.
 
 use std::collections::VecDeque;
 use std::fs;

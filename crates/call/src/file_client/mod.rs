@@ -1,8 +1,8 @@
-//! Fetching files from the master (or, with `file_client: local`, from the
-//! local roots) into the minion's cache or to a place of choice.
+//! Fetches files from the master (or, with `file_client: local`, from the local
+//! roots) into the minion's cache or to a given place.
 //!
-//! Invariant: a file appears under its name only when it is complete, and no
-//! name from the master leads out of the cache.
+//! Invariant: a file appears under its name only when it is complete, and no name
+//! from the master leads out of the cache.
 
 mod download;
 mod partial;

@@ -1,8 +1,8 @@
 //! Files of web servers, kept below `extrn_files` of the cache.
 //!
-//! The download is the system's `curl`, so that proxies, certificates and
-//! `.netrc` are those of the machine. Invariant: a file appears under its name
-//! only when it is complete, and nobody's password is part of a name.
+//! The download is the system's `curl`, so that proxies, certificates and `.netrc`
+//! are those of the machine. Invariant: a file appears under its name only when it
+//! is complete, and no password is part of a name.
 
 use std::io;
 use std::path::{Path, PathBuf};

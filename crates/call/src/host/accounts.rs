@@ -1,5 +1,5 @@
-//! The databases of users and groups: the files, and on a real machine what
-//! else the system's lookup knows.
+//! The databases of users and groups: the files, and on a real machine also the
+//! system's lookup.
 
 use crate::Call;
 use nix::unistd;

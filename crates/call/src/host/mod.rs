@@ -1,9 +1,9 @@
-//! The machine that functions work on: where its files are, where its programs
-//! are found, and how one is run.
+//! The machine that functions work on: where its files are, where its programs are
+//! found, and how one is run.
 //!
-//! Invariant: a function that goes through here can be tried against a made-up
-//! root and recorded programs, since the two internal options `__host_root__`
-//! and `__host_path__` move all of it.
+//! Invariant: a function that uses this can be tested against an artificial root
+//! and recorded programs, since the two internal options `__host_root__` and
+//! `__host_path__` move all of it.
 
 pub mod accounts;
 pub mod mounts;

@@ -1,4 +1,4 @@
-//! What is mounted where.
+//! The mounted file systems.
 
 use std::fs;
 

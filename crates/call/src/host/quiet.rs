@@ -1,4 +1,4 @@
-//! Programs that functions ask for facts, on the machine that this process runs
+//! Programs from which functions get facts, on the machine that this process runs
 //! on: without a shell, in the C locale, from `/`.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! The arguments of functions and states as the documentation lists them.
+//! The arguments of functions and states in the form of the documentation.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

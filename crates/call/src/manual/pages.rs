@@ -1,5 +1,4 @@
-//! The pages as they are written down: text files, one block for each function or
-//! state.
+//! The sources of the pages: text files, one block for each function or state.
 
 /// What is said of a function or state beside its own text and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! Paths that are handed to programs.
+//! Paths that are given to programs.
 //!
-//! A program that root starts follows every link on the way to what it is given. So
-//! it is given a name of the kernel's for a descriptor of ours, which leads where the
-//! rule of links has let it, whatever becomes of the path in between.
+//! A program that root starts follows every link in its path. So it gets the
+//! kernel's name for a descriptor of ours, which leads where the rule of links has
+//! allowed, whatever becomes of the path in between.
 
 use std::fs::File;
 use std::io;

@@ -1,8 +1,8 @@
-//! A file that is looked at and changed through one descriptor.
+//! A file that is checked and changed through one descriptor.
 //!
-//! Invariant: what is changed is what was looked at, whatever becomes of the
-//! name in between: who may write to the directory could put a link to a file
-//! of somebody else there.
+//! Invariant: the file that is changed is the one that was checked, whatever
+//! becomes of the name in between. Otherwise a user who may write to the directory
+//! could put a link to somebody else's file there.
 
 use std::fs::{self, File, Metadata};
 use std::io;

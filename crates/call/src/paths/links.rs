@@ -1,4 +1,4 @@
-//! The rule of links, which says whom one lets lead the way.
+//! The rule of links: which links may be followed.
 
 use std::path::PathBuf;
 

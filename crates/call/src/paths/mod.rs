@@ -1,12 +1,12 @@
 //! The one way to walk and change paths.
 //!
-//! Who may write to a directory can put a link there, and root would change
-//! what it leads to. So every function that changes something by a path goes
-//! through here: part by part over descriptors of directories, following a link
-//! only by the rule of links ([`links`]). `cargo xtask lint` sees to it.
+//! A user who may write to a directory can put a link there, and root would change
+//! its destination. So every function that changes something by a path uses this
+//! module: it walks part by part over descriptors of directories, and follows a
+//! link only by the rule of links ([`links`]). `cargo xtask lint` checks that.
 //!
-//! The functions have the names and arguments of those in [`std::fs`]. Each
-//! walks anew; who looks first and then changes takes a [`HeldName`] or [`Held`].
+//! The functions have the names and arguments of those in [`std::fs`]. Each walks
+//! the path again; to check first and then change, take a [`HeldName`] or [`Held`].
 
 mod handed;
 mod held;

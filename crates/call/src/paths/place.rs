@@ -1,4 +1,4 @@
-//! A name in a directory that is held open, and what can be done with it.
+//! A name in a directory that is held open, and the operations on it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};

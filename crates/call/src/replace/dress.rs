@@ -1,7 +1,7 @@
-//! What a file is dressed in: owner, mode and attributes.
+//! The owner, mode and attributes of a replaced file.
 //!
-//! Invariant: what is not said is as it was with the file that is replaced, and
-//! who may not give a file away never leaves one that runs as its owner.
+//! Invariant: what is not given stays as it was with the old file, and a user who
+//! may not give a file away never leaves one that runs as its owner.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};

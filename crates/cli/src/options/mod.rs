@@ -1,9 +1,8 @@
-//! The options of the programs, in the groups that Salt has them in
-//! (`salt/utils/parsers.py`, 3008.5).
+//! The options of the programs, in Salt's groups (`salt/utils/parsers.py`, 3008.5).
 //!
-//! Options stand anywhere among the words; what follows `--` is only words.
-//! Invariant: an option that is known but not honoured ends the program with a
-//! line that says so; none is silently ignored.
+//! Options may be anywhere among the words; after `--` there are only words.
+//! Invariant: an option that is known but not honoured ends the program with a line
+//! that says so; none is silently ignored.
 
 mod call;
 mod cp;

@@ -1,8 +1,7 @@
-//! Options from elsewhere than the command line: a Saltfile, and standard
-//! input.
+//! Options from other places than the command line: a Saltfile, and standard input.
 //!
 //! A Saltfile holds a map for each program, from option names to values. The
-//! command line is stronger.
+//! command line takes precedence.
 
 use std::ffi::OsString;
 use std::fs::File;

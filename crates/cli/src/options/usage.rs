@@ -1,5 +1,5 @@
-//! Reading a command line, and saying what is wrong with it the way Salt does:
-//! the usage line, then `program: error: ...`, exit code 64.
+//! Parses a command line, and reports mistakes in Salt's form: the usage line, then
+//! `program: error: ...`, exit code 64.
 
 use std::ffi::OsString;
 

@@ -1,7 +1,7 @@
-//! What the bus hears of a job in batches that this program carries out.
+//! The events about a job in batches that this program carries out.
 //!
-//! Invariant: nothing waits for who listens, and a program that may not put
-//! events on the bus (it is its owner's) carries the job out all the same.
+//! Invariant: nothing waits for listeners, and a program that may not write to the
+//! bus (which is its owner's) still carries the job out.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What is said when somebody breaks off `salt` while minions work: how to get
-//! at the results, who has not returned, and who was not told to begin.
+//! The message when `salt` is interrupted while minions work: how to get the
+//! results, which minions have not returned, and which have not begun.
 
 use halite_proto::Jid;
 

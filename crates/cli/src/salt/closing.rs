@@ -1,5 +1,5 @@
-//! The line that closes a state run of several minions on a terminal: how many
-//! have changed, failed, or kept silent. In a pipe there is none.
+//! The last line of a state run of several minions on a terminal: how many have
+//! changed, failed, or not answered. In a pipe there is none.
 
 use halite_proto::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Documentation from several minions as one.
+//! Merges the documentation from several minions.
 
 use std::collections::BTreeMap;
 

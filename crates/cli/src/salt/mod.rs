@@ -1,4 +1,4 @@
-//! `salt`: sends a command to minions and shows what they return, as it comes.
+//! `salt`: sends a command to minions and shows their returns as they arrive.
 
 mod batch;
 mod batch_news;

@@ -1,5 +1,5 @@
-//! `--preview-target`: whom a target means, from the accepted keys and what
-//! the master keeps of its minions.
+//! `--preview-target`: which minions a target matches, by the accepted keys and the
+//! master's data about its minions.
 
 use std::cell::OnceCell;
 

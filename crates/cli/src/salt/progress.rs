@@ -1,6 +1,6 @@
-//! Lines at the end of the terminal that say how far a job is: one for all
-//! minions, and in state runs one for each minion that tells where it is. In
-//! a pipe there are none.
+//! Lines at the end of the terminal that show the progress of a job: one for all
+//! minions, and in state runs one for each minion that reports its state. In a pipe
+//! there are none.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Showing returns as they come, or all at the end.
+//! Shows returns as they arrive, or all at the end.
 
 use std::future::Future;
 use std::io;

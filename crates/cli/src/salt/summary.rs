@@ -1,4 +1,4 @@
-//! The block that `--summary` shows behind the returns.
+//! The block that `--summary` shows after the returns.
 
 use super::returns::Shown;
 

@@ -1,7 +1,7 @@
 //! `salt-cp`: copies files to minions, whole or in pieces.
 //!
-//! Invariant: a piece is sent only when every minion has answered to the one
-//! before it, so that pieces never overtake each other.
+//! Invariant: a piece is sent only when every minion has answered the one before,
+//! so that pieces never overtake each other.
 
 mod sources;
 

@@ -1,4 +1,4 @@
-//! The files that `salt-cp` sends, and what they are called on the minions.
+//! The files that `salt-cp` sends, and their names on the minions.
 
 use std::fs;
 use std::io;

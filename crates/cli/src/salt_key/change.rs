@@ -1,4 +1,4 @@
-//! Accepting, rejecting and deleting keys, after a question.
+//! Accepts, rejects and deletes keys, after a question.
 
 use std::io::BufRead;
 

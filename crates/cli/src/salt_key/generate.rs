@@ -1,4 +1,4 @@
-//! Making key pairs and signatures.
+//! Makes key pairs and signatures.
 
 use std::fs;
 use std::path::Path;

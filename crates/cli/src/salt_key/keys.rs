@@ -1,8 +1,8 @@
-//! Where the keys are: in the directories of this machine's master, or behind
-//! a master that is asked with a login.
+//! Where the keys are: in the directories of this machine's master, or behind a
+//! master that is asked with a login.
 //!
-//! Invariant: with a login nothing is read or changed but by the master, which
-//! judges each request.
+//! Invariant: with a login only the master reads or changes keys, and it checks
+//! each request.
 
 use std::time::Duration;
 

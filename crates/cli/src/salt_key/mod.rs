@@ -1,8 +1,8 @@
 //! `salt-key`: lists, accepts, rejects, deletes and prints the keys of minions.
 //!
-//! It works on the master's directories, so no master need run; one that does
-//! is told by events. With a login it asks the master instead. Invariant: what
-//! is changed is exactly what was shown before the question.
+//! It works on the master's directories, so no master needs to run; events inform a
+//! running one. With a login it asks the master instead. Invariant: it changes
+//! exactly the keys that it showed before the question.
 
 mod change;
 mod generate;

@@ -1,4 +1,4 @@
-//! Telling a running master about changed keys.
+//! Informs a running master about changed keys.
 
 use std::time::Duration;
 

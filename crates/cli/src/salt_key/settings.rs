@@ -1,4 +1,4 @@
-//! What `salt-key` must know of options and configuration.
+//! The options and the configuration that `salt-key` needs.
 
 use std::path::PathBuf;
 

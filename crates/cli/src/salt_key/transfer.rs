@@ -1,8 +1,8 @@
-//! `--export` and `--import`: a master's keys in one file behind a passphrase,
-//! to bring up a second master of the same fleet.
+//! `--export` and `--import`: a master's keys in one file with a passphrase, to set
+//! up a second master of the same fleet.
 //!
-//! Invariant: an import adds and never replaces; a master that has another key
-//! pair of its own keeps it, and nothing is imported then.
+//! Invariant: an import adds and never replaces; a master with another key pair of
+//! its own keeps it, and nothing is imported then.
 
 mod key_set;
 

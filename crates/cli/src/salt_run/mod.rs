@@ -1,7 +1,7 @@
-//! `salt-run`: runs functions of the master and shows what they return.
+//! `salt-run`: runs functions of the master and shows their returns.
 //!
-//! The master runs them: what a program shows is what every listener of the
-//! event bus hears. Only `state.event` runs here, since it writes as it goes.
+//! The master runs them; the program shows the events that every listener of the
+//! bus receives. Only `state.event` runs here, since it writes continuously.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

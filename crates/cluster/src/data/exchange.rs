@@ -1,5 +1,5 @@
-//! How masters come to the same versions: what has changed is named, what is
-//! lacking is asked for, and digests find what was lost.
+//! How masters come to the same versions: changed data is announced, missing data
+//! is requested, and digests find what was lost.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;

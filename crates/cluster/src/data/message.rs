@@ -1,4 +1,4 @@
-//! What masters say to each other about what they know of minions.
+//! The messages between masters about minion data.
 
 use halite_proto::{Map, Value};
 

@@ -1,13 +1,13 @@
-//! What the masters of a cluster know of minions - grains, pillar, mine - and of
-//! logins, where they share no place that it is kept in.
+//! What the masters of a cluster know of minions (grains, pillar, mine) and of
+//! logins, if they have no common place for it.
 //!
-//! Each master stamps what it has taken from a minion ([`Version`]) and names to
-//! the others what has changed. They fetch it, a few at a time, so that a master
-//! that was away costs nobody the room of what it has not fetched yet. What was
-//! lost on the way is found by digests.
+//! Each master stamps the data that it has received from a minion ([`Version`]) and
+//! announces changes to the others. They fetch it, a few at a time, so that the
+//! data that an absent master has not fetched yet takes no room at the others.
+//! Digests find what was lost on the way.
 //!
-//! Invariant: what is stored as a version is what the master that stamped it had;
-//! of two versions all masters end with the later one.
+//! Invariant: a stored version is what the master that stamped it had; of two
+//! versions all masters end with the later one.
 
 mod exchange;
 mod message;

@@ -1,4 +1,4 @@
-//! Names and versions of what is known of minions.
+//! Names and versions of minion data.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,7 +1,8 @@
-//! How many of those who want to join may fail. How many are under way at a time is
-//! bounded by their connections.
+//! Limits how many joins may fail. The number of concurrent joins is limited by
+//! their connections.
 //!
-//! Invariant: who fails takes nothing from anybody else, until very many have failed.
+//! Invariant: failures of one caller take nothing from others, until very many have
+//! failed.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The side of a member that is asked to take another master in.
+//! The side of a member that another master asks to join.
 
 use halite_crypto::{Crypticle, EncAlgo, PrivateKey, PublicKey, SharedSecret, SymmetricKey};
 use halite_proto::Value;

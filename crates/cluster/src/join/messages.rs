@@ -1,4 +1,4 @@
-//! What the two sides of a join say.
+//! The messages of both sides of a join.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What other masters have decided.
+//! Decisions of other masters.
 
 use halite_proto::MinionId;
 

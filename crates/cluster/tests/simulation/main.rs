@@ -1,8 +1,8 @@
-//! Seeded histories of a cluster: masters decide about keys, are cut off from
-//! each other, restart, have wrong clocks, and their messages are lost, doubled
-//! and late. In each, no master takes a key for accepted that it has heard to be
-//! revoked, unless somebody who had heard of it too has accepted it again; and
-//! when the cuts are mended, all masters have the same registers.
+//! Seeded histories of a cluster: masters decide about keys, are cut off from each
+//! other, restart, have wrong clocks, and their messages are lost, duplicated and
+//! delayed. In each, no master accepts a key that it knows to be revoked, unless
+//! somebody who also knew of it has accepted it again; and when the cuts are
+//! repaired, all masters have the same registers.
 //!
 //! `HALITE_HISTORIES` sets how many histories are run, `HALITE_SEED` the first.
 

@@ -1,4 +1,4 @@
-//! The masters of one history, and what is on its way between them.
+//! The masters of one history, and the messages between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

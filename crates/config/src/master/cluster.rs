@@ -1,4 +1,4 @@
-//! Options of a cluster of masters, and whether they fit each other.
+//! Options of a cluster of masters, and whether they are consistent.
 
 use std::path::Path;
 

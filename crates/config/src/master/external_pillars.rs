@@ -1,4 +1,4 @@
-//! `ext_pillar`: entries whose name no external pillar has.
+//! `ext_pillar`: finds entries with unknown names.
 
 use halite_yaml::{Node, NodeKind};
 

@@ -1,5 +1,5 @@
-//! What follows from a master's options once all are read: paths below the
-//! root, the name, and whether the options fit each other.
+//! Derives settings once all of a master's options are read: paths below the root,
+//! the name, and whether the options are consistent.
 
 use super::MasterConfig;
 use crate::error::{ConfigError, Faults};

@@ -1,5 +1,5 @@
-//! What follows from a minion's options once all are read: paths below the
-//! root, the id, and whether the options fit each other.
+//! Derives settings once all of a minion's options are read: paths below the root,
+//! the id, and whether the options are consistent.
 
 use super::MinionConfig;
 use crate::error::{ConfigError, Faults, Warning};

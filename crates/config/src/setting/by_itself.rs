@@ -1,6 +1,6 @@
-//! What a daemon does by itself: the jobs of its schedule, and what events call
-//! for. What is no job and no reaction is refused where it stands: one that is
-//! silently missing does harm.
+//! The automatic work of a daemon: the jobs of its schedule, and its reactions to
+//! events. Invalid ones are refused with their place, because a job or reaction
+//! that is silently missing does harm.
 
 use halite_proto::{Map, Value};
 use halite_yaml::{Node, NodeKind};

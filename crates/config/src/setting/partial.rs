@@ -1,5 +1,5 @@
-//! Options of which only a part of what Salt takes is there: the rest is refused
-//! where it stands, instead of being passed over.
+//! Options that Halite supports only in part: other values are refused with their
+//! place, instead of being ignored.
 
 use halite_proto::{Map, Value};
 use halite_yaml::{Node, NodeKind};

@@ -1,4 +1,4 @@
-//! How files, defaults and the command line are laid over each other.
+//! How files, defaults and the command line are merged.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Whole configurations: how files are laid over each other, what becomes of
-//! paths, and what people are told.
+//! Whole configurations: how files are merged, how paths are resolved, and the
+//! messages for administrators.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

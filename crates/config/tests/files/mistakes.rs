@@ -1,4 +1,4 @@
-//! What people are told of what is wrong, not heeded or hardly meant.
+//! Messages about settings that are wrong, ignored or probably a mistake.
 
 use halite_config::{ConfigError, load_master, load_minion};
 use halite_proto::Value;

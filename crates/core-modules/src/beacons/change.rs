@@ -1,4 +1,4 @@
-//! Beacons that come, change and go.
+//! Adds, changes and removes beacons.
 
 use halite_proto::{Map, Value};
 use halite_yaml::{DumpOptions, dump};

@@ -1,6 +1,6 @@
-//! `beacons.*`: what the minion watches by itself.
+//! `beacons.*`: the beacons of the minion.
 //!
-//! The beacons belong to the running minion, which is asked through
+//! They belong to the running minion, which is asked through
 //! [`halite_call::MinionContext::manage_beacons`]. Texts are Salt's
 //! (`salt/modules/beacons.py`, 3008.5).
 

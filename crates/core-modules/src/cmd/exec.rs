@@ -1,4 +1,4 @@
-//! Running a command to its end, and what is said about it.
+//! Runs a command to its end, and describes the outcome.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a command is and how it is to run, read from a call.
+//! The command and its options, read from a call.
 
 use std::path::PathBuf;
 use std::time::Duration;

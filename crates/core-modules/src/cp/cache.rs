@@ -1,4 +1,4 @@
-//! From the master to the cache.
+//! Copies files from the master to the cache.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! From the master to a place on this machine.
+//! Copies files from the master to a place on this machine.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What there is, on the master and in the cache.
+//! Lists the files on the master and in the cache.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! From here to the master.
+//! Copies files from here to the master.
 
 use std::fs::{self, File, Metadata};
 use std::io::Read;

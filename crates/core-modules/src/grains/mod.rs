@@ -1,4 +1,4 @@
-//! `grains.*`: what the minion is, and what people say that it is.
+//! `grains.*`: the core grains of the minion, and those that people set.
 
 mod lists;
 mod set;

@@ -1,4 +1,4 @@
-//! A value at a place within the grains, or none there.
+//! Sets or removes a value within the grains.
 
 use halite_proto::{Map, Value};
 

@@ -1,7 +1,7 @@
 //! Static grains: the file `grains` beside the configuration.
 //!
-//! Invariant: the file is replaced whole or not at all, and only by one that can
-//! be read again.
+//! Invariant: the file is replaced whole or not at all, and only by a content that
+//! can be read again.
 
 use std::fs;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! The jobs that run, and their end.
+//! Running jobs, and ending them.
 
 use std::fs;
 

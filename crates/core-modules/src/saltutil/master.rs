@@ -1,4 +1,4 @@
-//! Functions that a master carries out, where this is one.
+//! Functions that a master carries out, if this is one.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `saltutil.*`: the minion's own affairs: jobs, refreshes, caches, keys.
+//! `saltutil.*`: management of the minion: jobs, refreshes, caches, keys.
 
 mod jobs;
 mod master;

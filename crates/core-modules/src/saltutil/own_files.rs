@@ -1,4 +1,4 @@
-//! What a minion keeps on its disk: caches, keys, users' modules.
+//! The minion's files on disk: caches, keys, custom modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

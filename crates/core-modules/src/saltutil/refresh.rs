@@ -1,4 +1,4 @@
-//! Making things new while the minion runs.
+//! Refreshes grains, pillar and modules while the minion runs.
 
 use halite_proto::Value;
 

@@ -1,5 +1,5 @@
-//! Fetching users' own modules from the file server (`salt://_modules` and
-//! its kin) to where they are run from.
+//! Fetches custom modules from the file server (`salt://_modules` and the like) to
+//! the place from which they run.
 //!
 //! Mirrors `salt/utils/extmods.py`, 3008.
 

@@ -1,5 +1,5 @@
-//! The schedule in its files: saved by the scheduler or, where none runs, from
-//! here; read again.
+//! The schedule in its files: saved by the scheduler, or by this module if none
+//! runs; read again.
 
 use halite_proto::{Map, Value};
 use halite_yaml::{DumpOptions, dump};

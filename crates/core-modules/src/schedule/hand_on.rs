@@ -1,4 +1,4 @@
-//! Giving a job to other minions.
+//! Gives a job to other minions.
 
 use halite_proto::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Single runs of jobs: now, left out, put off, shown.
+//! Single runs of jobs: run now, skip, postpone, show.
 
 use halite_proto::{Map, Value};
 

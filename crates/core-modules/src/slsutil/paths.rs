@@ -1,4 +1,4 @@
-//! What the state tree has.
+//! Which files and directories the state tree has.
 
 use halite_proto::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Everything that `sys` can tell of: execution and state functions, runners,
+//! Everything that `sys` can describe: execution and state functions, runners,
 //! returners and renderers.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -1,4 +1,4 @@
-//! `sys.*`: what can be called, and how.
+//! `sys.*`: the available functions and their documentation.
 
 pub(crate) mod catalog;
 mod schema;

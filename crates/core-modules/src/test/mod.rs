@@ -1,4 +1,4 @@
-//! `test.*`: is the minion there, and what does it make of arguments?
+//! `test.*`: whether the minion is there, and how it parses arguments.
 
 mod failures;
 mod numbers;

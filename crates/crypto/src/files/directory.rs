@@ -1,5 +1,5 @@
-//! Directories that hold secrets: nobody else looks into them, and they are who
-//! they seem to be.
+//! Directories that hold secrets: they are private, and they are checked not to be
+//! links or another user's.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;

@@ -1,4 +1,4 @@
-//! What users of MySQL and MariaDB may do.
+//! Privileges of users of MySQL and MariaDB.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! Asking a MySQL or MariaDB server through its command line client.
+//! Runs statements on a MySQL or MariaDB server through its command line client.
 //!
-//! Invariant: no statement and no password is on a command line: statements go
-//! in over the input, the password is in the environment of the client.
+//! Invariant: no statement and no password is on a command line: statements go to
+//! standard input, the password is in the environment of the client.
 
 use std::fmt;
 

@@ -1,5 +1,4 @@
-//! What PostgreSQL writes: rows with commas between the fields, and arrays as
-//! text.
+//! PostgreSQL's output: rows with commas between the fields, and arrays as text.
 
 /// The rows of a text, each with its fields.
 pub(super) fn rows(text: &str) -> Vec<Vec<String>> {

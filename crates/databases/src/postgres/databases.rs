@@ -1,4 +1,4 @@
-//! Databases of PostgreSQL, and who owns what is in them.
+//! Databases of PostgreSQL, and the owners of their objects.
 
 use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};

@@ -1,7 +1,7 @@
-//! Asking a PostgreSQL server through `psql`.
+//! Runs statements on a PostgreSQL server through `psql`.
 //!
-//! Invariant: a password is never on a command line: that of the connection is
-//! in the environment of `psql`, that of a role in what `psql` reads.
+//! Invariant: a password is never on a command line: that of the connection is in
+//! the environment of `psql`, that of a role in the statements on standard input.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,4 @@
-//! Passwords of roles as PostgreSQL keeps them: with MD5, and as RFC 5802 has
-//! it for SCRAM-SHA-256.
+//! Passwords of roles in PostgreSQL's formats: MD5, and SCRAM-SHA-256 of RFC 5802.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Who may do what with the objects of PostgreSQL.
+//! Privileges on the objects of PostgreSQL.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `salt-emulate`: a herd of minions, to measure a master with.
+//! `salt-emulate`: thousands of minions, to measure a master.
 
 #![allow(
     clippy::print_stdout,

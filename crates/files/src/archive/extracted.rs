@@ -1,4 +1,4 @@
-//! `archive.extracted`: what is asked, and what is to be done about it.
+//! `archive.extracted`: its arguments, and the decision what to do.
 
 use std::fs;
 use std::path::Path;

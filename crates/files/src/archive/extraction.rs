@@ -1,4 +1,4 @@
-//! Carrying out an extraction: room, the archive's files, their owners.
+//! Carries out an extraction: disk space, the archive's files, their owners.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Tars whose headers have a bound: the library reads long names and other
-//! records whole into memory, as long as they say they are.
+//! Limits the headers of a tar: the library reads long names and other records
+//! whole into memory, by their own length fields.
 //!
 //! Invariant: between two entries no more than [`HEADERS_BYTES_MAX`] are read.
 

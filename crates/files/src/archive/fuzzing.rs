@@ -1,4 +1,4 @@
-//! What fuzzing does with archives; no interface.
+//! Access for fuzz targets to the reader of archives; no interface.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Archives: `archive.*` as functions and as a state.
 //!
-//! Tar and zip are read here; what compresses a tar beyond gzip is left to the
+//! Tar and zip are read here; other compressions of a tar than gzip are left to the
 //! system's tools. Invariant: nothing in an archive is written outside the
 //! directory it is extracted to.
 

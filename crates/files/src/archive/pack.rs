@@ -1,4 +1,4 @@
-//! Getting files into archives.
+//! Packs files into archives.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

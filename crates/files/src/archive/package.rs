@@ -1,4 +1,4 @@
-//! Archives that come from elsewhere and hold nothing but files.
+//! Archives from elsewhere that may hold only files.
 
 use std::io::{self, Read};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Functions that run a program with options of whoever calls: what it reads and
-//! writes, and which links it follows, is theirs to say.
+//! Functions that run a program with the caller's options: the caller decides what
+//! it reads and writes, and which links it follows.
 
 use halite_call::{Call, CallError, CallResult};
 

@@ -1,4 +1,4 @@
-//! What is in an archive.
+//! Lists the entries of an archive.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,5 +1,4 @@
-//! The archive that is to be extracted: which one, of which kind, and as a file
-//! of this machine.
+//! The archive to extract: which one, of which kind, as a file of this machine.
 
 use std::path::{Path, PathBuf};
 

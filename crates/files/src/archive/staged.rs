@@ -1,5 +1,5 @@
 //! Archives that a program extracts: into a directory of root's own, and from there
-//! to where they belong.
+//! to their places.
 //!
 //! The program would follow every link of the user in whose directory it extracts.
 //! Invariant: what is moved is inside the directory, and gets there by the rule of

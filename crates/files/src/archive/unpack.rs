@@ -1,7 +1,7 @@
-//! Getting files out of archives.
+//! Extracts files from archives.
 //!
-//! Invariant: what is made is inside the directory, whatever links the archive
-//! brings, and whatever becomes of directories in the meantime.
+//! Invariant: what is created is inside the directory, whatever links the archive
+//! brings, and whatever happens to directories in the meantime.
 
 use std::fs;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! What is different between the file there is and the content it is to have.
+//! The differences between an existing file and its wanted content.
 
 use std::fs;
 use std::path::Path;

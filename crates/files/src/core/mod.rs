@@ -1,4 +1,4 @@
-//! What all file functions are made of.
+//! The common parts of all file functions.
 
 pub(crate) mod attributes;
 pub(crate) mod backup;

@@ -1,11 +1,11 @@
-//! Opening files that are there already.
+//! Opens existing files.
 //!
 //! The owner of a directory can put a named pipe where a state expects a file.
-//! Opening one waits for the other end, in the kernel, where neither a time
-//! limit nor `saltutil.kill_job` reaches it. Invariant: nothing here waits.
+//! Opening one waits for the other end, in the kernel, where neither a time limit
+//! nor `saltutil.kill_job` reaches it. Invariant: nothing here waits.
 //!
-//! What is only looked at may be behind any link; what is going to be changed
-//! is opened by [`halite_call::paths`].
+//! A file that is only read may be behind any link; a file that will be changed is
+//! opened by [`halite_call::paths`].
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! Whether bytes are text, and what text.
+//! Whether bytes are text, and in which encoding.
 
 use std::fs::File;
 use std::io::{self, Read};

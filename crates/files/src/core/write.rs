@@ -1,7 +1,7 @@
-//! Replacing a file in one step.
+//! Replaces a file in one step.
 //!
-//! How that is done is [`halite_call::replace`]'s; this says what is
-//! written, and when a file has to be written in place after all.
+//! [`halite_call::replace`] does it; this decides what is written, and when a file
+//! must be written in place.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};

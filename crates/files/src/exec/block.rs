@@ -1,4 +1,4 @@
-//! `file.blockreplace`: what stands between two marks.
+//! `file.blockreplace`: the text between two marks.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `file.comment_line` and what is built on it, and `file.psed`.
+//! `file.comment_line` and related functions, and `file.psed`.
 
 use std::fs;
 use std::path::Path;

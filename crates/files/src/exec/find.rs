@@ -1,4 +1,4 @@
-//! `file.find`: files below a directory that are as described.
+//! `file.find`: files below a directory that match criteria.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};

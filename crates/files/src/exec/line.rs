@@ -1,4 +1,4 @@
-//! `file.line`: one line is there, or not, or another.
+//! `file.line`: makes sure that a line exists, is absent, or is replaced.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Paths: taking them apart, and what is at them.
+//! Paths: their parts, and the kind of file at them.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

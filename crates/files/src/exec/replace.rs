@@ -1,4 +1,4 @@
-//! `file.replace`: what a regular expression matches becomes something else.
+//! `file.replace`: replaces the matches of a regular expression.
 
 use std::fs;
 use std::path::{Path, PathBuf};

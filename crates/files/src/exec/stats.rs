@@ -1,4 +1,4 @@
-//! What a file is: hashes, sizes, times, owners, modes.
+//! Attributes of a file: hashes, sizes, times, owners, modes.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};

@@ -1,4 +1,4 @@
-//! Trees that are like others: `rsync.synchronized`.
+//! Synchronised trees: `rsync.synchronized`.
 
 use halite_call::{Call, CallResult, Function, Module, StateReturn, os_error, paths, python};
 use halite_proto::{Map, Value};

@@ -1,4 +1,4 @@
-//! Getting what an address names into the cache.
+//! Fetches the file of an address into the cache.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Choosing from several sources the first that is there.
+//! Chooses the first of several sources that exists.
 
 use halite_call::{Call, CallError, WebFile, python};
 use halite_proto::Value;

@@ -1,4 +1,4 @@
-//! The content a managed file is to have: found, checked, rendered.
+//! The wanted content of a managed file: found, checked, rendered.
 
 use std::fs;
 use std::path::{Path, PathBuf};

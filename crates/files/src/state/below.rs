@@ -1,4 +1,4 @@
-//! What `file.directory` changes in and below a directory.
+//! The changes of `file.directory` in and below a directory.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Commands that judge a new content before it is put in place.
+//! Commands that check a new content before it is put in place.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What most file states begin with.
+//! The common beginning of most file states.
 
 use halite_call::{Call, StateReturn, python};
 use halite_proto::{Map, Value};

@@ -1,5 +1,5 @@
-//! What `file.symlink` and `file.hardlink` are given, and the directory that
-//! both need.
+//! The common arguments of `file.symlink` and `file.hardlink`, and the directory
+//! that both need.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

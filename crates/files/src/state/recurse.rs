@@ -1,5 +1,4 @@
-//! `file.recurse`: a directory of the master, copied here with all that is in
-//! it.
+//! `file.recurse`: a directory of the master, copied here with all its content.
 
 mod plan;
 

@@ -1,5 +1,5 @@
-//! `file.managed` with `selinux`: the labels of the file, once it is what it
-//! should be.
+//! `file.managed` with `selinux`: the labels of the file, once its content is
+//! right.
 
 use halite_call::{Call, CallResult, python};
 use halite_proto::{Map, Value};

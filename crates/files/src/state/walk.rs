@@ -1,4 +1,4 @@
-//! Directories below directories, and what patterns leave out of them.
+//! Walks directories, with patterns of what to skip.
 
 use std::collections::HashSet;
 use std::fs;

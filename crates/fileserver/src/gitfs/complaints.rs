@@ -1,7 +1,7 @@
-//! Remotes that cannot be read, told to the log.
+//! Log lines about remotes that cannot be read.
 //!
-//! Invariant: the same about the same remote is told once, however many minions
-//! ask for files.
+//! Invariant: the same error of the same remote is logged once, however many
+//! minions ask for files.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};

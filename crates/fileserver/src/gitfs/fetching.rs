@@ -1,5 +1,5 @@
-//! Fetching remotes: all at once when somebody asks for it, or those whose
-//! interval is over, where nobody else does it.
+//! Fetches remotes: all at once on request, or those whose interval is over, if
+//! nobody else does it.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};

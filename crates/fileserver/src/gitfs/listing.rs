@@ -1,4 +1,4 @@
-//! The names of what trees hold, remembered as long as the trees are the same.
+//! The names in trees, remembered as long as the trees are the same.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

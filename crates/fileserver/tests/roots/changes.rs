@@ -1,4 +1,4 @@
-//! Files that change: nothing that is remembered is old.
+//! Files that change: no remembered answer is out of date.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What is no plain file: links and pipes.
+//! Links and pipes in place of plain files.
 
 use halite_fileserver::{Backends, FileServer, RootsOptions};
 use halite_proto::SaltEnv;

@@ -1,4 +1,4 @@
-//! Files as minions ask for them, over trees made here.
+//! Requests of minions for files, over trees made here.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,4 +1,4 @@
-//! Which file a path is, and which it can never be.
+//! Which file a path names, and which it can never name.
 
 use halite_fileserver::{Backends, FileServer, RootsOptions};
 use halite_proto::SaltEnv;

@@ -1,5 +1,5 @@
-//! Whatever one minion says in whatever a minion may fire, nobody's result but
-//! its own is another, and the wait for others neither ends nor lasts longer.
+//! Whatever a minion fires, it changes no result but its own, and the wait for
+//! others becomes neither shorter nor longer.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! The processes of this machine, those that are git, and when this one was started.
+//! The git processes of this machine, and when the current process was started.
 
 use std::fs;
 use std::path::{Path, PathBuf};

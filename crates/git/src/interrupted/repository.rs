@@ -1,4 +1,4 @@
-//! A repository that a killed git may have been at work in.
+//! A repository in which a killed git may have worked.
 
 use std::ffi::CStr;
 use std::fs;

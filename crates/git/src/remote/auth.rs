@@ -1,4 +1,4 @@
-//! Who fetches a remote.
+//! The logins of a remote.
 
 use std::fmt;
 use std::path::PathBuf;

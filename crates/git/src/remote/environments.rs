@@ -1,4 +1,4 @@
-//! Which environments a remote has, and what each of them is.
+//! The environments of a remote, and the commit of each.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Looking up an option of a remote, and what is wrong with one.
+//! Looks up an option of a remote, and describes wrong ones.
 
 use halite_proto::{Map, Value, python};
 

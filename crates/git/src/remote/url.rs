@@ -1,7 +1,7 @@
 //! The address of a remote.
 //!
-//! Invariant: an address that exists is no option of git or ssh, names no
-//! helper program, and holds its password apart, so that it can be shown.
+//! Invariant: an address that exists is no option of git or ssh, names no helper
+//! program, and holds its password separately, so that it can be shown.
 
 use std::fmt;
 

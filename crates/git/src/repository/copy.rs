@@ -1,9 +1,9 @@
-//! The repository that a remote is fetched into: making it, whether it is whole,
-//! and what stays in it.
+//! The repository into which a remote is fetched: making it, whether it is
+//! complete, and what stays in it.
 //!
-//! Invariant: whether it is damaged is decided by what is in it, never by what
-//! git or the other side says; and nothing that a snapshot has named within
-//! [`KEPT_FOR`] is tidied away.
+//! Invariant: whether it is damaged is decided by its content, never by reports of
+//! git or the other side; and nothing that a snapshot has named within [`KEPT_FOR`]
+//! is removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -1,11 +1,11 @@
-//! The branches and tags of a remote that is a directory of this machine, read without
-//! a program: two are started to ask it, which is most of what an update with nothing
-//! new costs.
+//! The branches and tags of a remote that is a directory of this machine, read
+//! without a program: asking git starts two, which is most of the cost of an update
+//! with nothing new.
 //!
-//! Mirrors what git 2.47 finds in a repository whose references are files. Whose they are
-//! is not asked: git is told to trust a directory that the options name. Invariant:
-//! what is unusual there is not guessed at but left to git, no link is followed below
-//! the repository, and nothing that lies there in place of a file is waited for.
+//! Mirrors what git 2.47 finds in a repository whose references are files. The
+//! owner is not checked: git is told to trust a directory that the options name.
+//! Invariant: unusual repositories are left to git, no link is followed below the
+//! repository, and nothing that is there in place of a file is waited for.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -1,8 +1,8 @@
-//! Asking a remote whether it has anything new: half of what a fetch costs.
+//! Asks a remote whether it has anything new, which costs half of a fetch.
 //!
-//! Invariant: the file with what the copy lists is there only while it is right. It
-//! goes before a fetch begins, and comes back when nothing has changed the references
-//! since git listed them.
+//! Invariant: the file with the references of the copy exists only while it is
+//! right. It is removed before a fetch begins, and written when nothing has changed
+//! the references since git listed them.
 
 use std::collections::HashMap;
 use std::fs;

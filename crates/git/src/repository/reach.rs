@@ -1,7 +1,7 @@
 //! Which commits branches and tags reach.
 //!
-//! Invariant: git is asked once about a commit as long as branches and tags stay
-//! as they are, about one commit at a time, and about no more than so many.
+//! Invariant: git is asked once about a commit as long as branches and tags stay as
+//! they are, about one commit at a time, and about a limited number.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! Leaving out what nobody has signed, where `verify_signatures` names keys.
+//! Leaves out unsigned references, if `verify_signatures` names keys.
 //!
-//! Invariant: what counts as signed was judged with the keys of now, and a tag
-//! in the name under which it is served.
+//! Invariant: signatures were checked with the current keys, and a tag under the
+//! name with which it is served.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

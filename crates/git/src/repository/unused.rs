@@ -1,9 +1,10 @@
-//! Copies of remotes that the options name no more.
+//! Copies of remotes that the options no longer name.
 //!
-//! Salt removes such copies at each update (`clear_old_remotes` of `salt/utils/gitfs.py`,
-//! 3008.5). Here other masters may have the same cache and other remotes, so that only
-//! time tells. Invariant: nothing goes that somebody has used within that time or holds
-//! the lock of, nor what has anything in it that is not ours.
+//! Salt removes such copies at each update (`clear_old_remotes` of
+//! `salt/utils/gitfs.py`, 3008.5). Here other masters may share the cache and use
+//! other remotes, so only time tells. Invariant: a copy is kept if somebody has
+//! used it within that time or holds its lock, or if it holds anything that is not
+//! ours.
 
 use std::fs;
 use std::io;

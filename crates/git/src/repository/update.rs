@@ -1,4 +1,4 @@
-//! Bringing a copy up to date.
+//! Updates a copy.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The names of branches and tags, what they point to, and how that was checked:
-//! the file of a snapshot.
+//! The file of a snapshot: the names of branches and tags, their commits, and how
+//! they were checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Remotes that are large, and machines that are full or die.
+//! Large remotes, and machines that are full or die.
 
 use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;

@@ -1,4 +1,4 @@
-//! Remotes that the git program has made, fetched and read.
+//! Remotes made by the git program, fetched and read.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod hard;

@@ -1,7 +1,7 @@
 //! Remotes behind real servers: ssh, and http with and without TLS and passwords.
 //!
-//! Ssh takes `known_hosts` from the home of its user, whatever the environment
-//! says, so each update runs in a process whose `ssh` is told of another file.
+//! Ssh reads `known_hosts` from the home of its user, whatever the environment
+//! says, so each update runs in a process whose `ssh` uses another file.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Which distribution this is, under the names that Salt has for it.
+//! Which distribution this is, under Salt's names.
 
 mod settings;
 

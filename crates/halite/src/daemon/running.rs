@@ -1,7 +1,7 @@
-//! The process that stays: signals, user, directories, logs and pid file, and
-//! then the daemon's own work.
+//! The process that stays: signals, user, directories, logs and pid file, and then
+//! the daemon's own work.
 //!
-//! Invariant: a signal that comes once the pid file is there is heard.
+//! Invariant: a signal that comes once the pid file exists is handled.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Evaluates expressions. The walk's own frame is kept small: what needs room
-//! is in functions of its own.
+//! Evaluates expressions. The recursive function's own frame is kept small:
+//! operations that need room are in functions of their own.
 
 use super::{Args, Env, Machine};
 use crate::ast::{Applied, CallArgs, CompareOp, Condition, Expr, ExprKind};

@@ -1,5 +1,5 @@
-//! Loops: items are drawn one by one, so that a loop's condition sees what its
-//! body did, and a list that grows is seen growing.
+//! Loops: items are drawn one by one, so that a loop's condition sees what its body
+//! did, and a loop over a growing list sees the new items.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

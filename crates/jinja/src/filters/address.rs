@@ -1,4 +1,4 @@
-//! Which addresses a filter keeps: their version, and what they are for.
+//! Which addresses a filter keeps: by version and by purpose.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

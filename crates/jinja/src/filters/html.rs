@@ -1,4 +1,4 @@
-//! Escaping, and what yields text that is marked as safe.
+//! Escaping, and functions that return text marked as safe.
 
 use halite_proto::python;
 

@@ -1,5 +1,5 @@
-//! The filters: Jinja2's, and Salt's where it adds or replaces one. Those that
-//! need the machine, the network or chance are handed to the host.
+//! The filters: Jinja2's, and Salt's where it adds or replaces one. Those that need
+//! the machine, the network or randomness are handed to the host.
 
 mod address;
 mod data;

@@ -1,4 +1,4 @@
-//! Filters of addresses; they look at text and ask nobody.
+//! Filters of addresses; they use the text only and make no requests.
 
 use std::net::Ipv6Addr;
 

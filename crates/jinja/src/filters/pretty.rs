@@ -1,4 +1,4 @@
-//! Python's `pprint.pformat`: what does not fit 80 columns is broken up.
+//! Python's `pprint.pformat`: values wider than 80 columns are broken up.
 
 use crate::error::{Error, Result};
 use crate::limits;

@@ -1,4 +1,4 @@
-//! `map`, `select`, `reject` and their kin.
+//! `map`, `select`, `reject` and related filters.
 
 use super::sequence::by_path;
 use super::{apply, flag};

@@ -1,6 +1,6 @@
 //! The text between the tags: finds where tags, comments, raw parts and line
-//! statements begin, and strips what whitespace control says. Offsets stay
-//! those of the original text.
+//! statements begin, and strips what whitespace control says. Offsets are those of
+//! the original text.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What stands inside a tag: names, literals, operators, up to the tag's end.
+//! The content of a tag: names, literals, operators, up to the tag's end.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Going through a value, and its length. Generators yield their items once.
+//! Iterating over a value, and its length. Generators yield their items once.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
-//! The values that templates compute with: Python's, as far as templates see
-//! them. Lists and maps are shared: who appends to one changes it for everyone
-//! who holds it.
+//! The values that templates compute with: Python's, as far as templates see them.
+//! Lists and maps are shared: appending to one changes it for everyone who holds
+//! it.
 
 mod access;
 mod bury;

@@ -1,5 +1,5 @@
-//! What a name yields that nothing defined. It may be tested, defaulted and
-//! handed on; strict ones are an error wherever they are used.
+//! The value of an undefined name. It may be tested, defaulted and passed on;
+//! strict ones are an error wherever they are used.
 
 use halite_proto::python;
 

@@ -1,13 +1,12 @@
 //! Acceptances that have ended: those of keys that were rejected or deleted since.
 //!
-//! A server that was put back to yesterday's state has them accepted again. Each
-//! record that we write has a mark of its own, and one that rejects says the mark of
-//! the record that it replaces; so an acceptance that has ended is told from a new one
-//! of the same key, whichever master's and whatever its clock says. What a Python
-//! master has written has no mark, or that of the record before: it is believed.
+//! A server that was restored to yesterday's state has them as accepted again. Each
+//! record that we write has a mark of its own, and a rejection names the mark of
+//! the record that it replaces. So an ended acceptance differs from a new one of
+//! the same key, whichever master made it and whatever its clock says. A record of
+//! a Python master has no mark, or that of the record before: it is believed.
 //!
-//! Invariant: an acceptance ends by a decision alone, never because it is not on the
-//! server.
+//! Invariant: only a decision ends an acceptance, never its absence on the server.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -1,7 +1,7 @@
 //! The copy on disk of the keys on a server.
 //!
-//! Invariant: what was fetched before this master's own last change is never
-//! written over it, and nobody is accepted in the copy who was not on the server.
+//! Invariant: data fetched before this master's own last change never overwrites
+//! it, and the copy accepts only keys that the server had accepted.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{MutexGuard, PoisonError};

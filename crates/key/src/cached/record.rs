@@ -1,4 +1,4 @@
-//! What lies on the server under a minion's id.
+//! The record on the server under a minion's id.
 
 use halite_crypto::random_bytes;
 use halite_proto::msgpack::{pack_modern, unpack_modern};

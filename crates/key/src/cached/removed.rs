@@ -1,5 +1,5 @@
-//! Keys that were removed: the marks of their records, in a bank of our own, for the
-//! other masters, which else would see only that the keys are gone.
+//! Keys that were removed: the marks of their records, in a bank of our own.
+//! Without it the other masters would see only that the keys are gone.
 
 use std::sync::atomic::Ordering;
 

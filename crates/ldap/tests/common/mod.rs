@@ -1,5 +1,5 @@
-//! A small directory for tests: entries, binds and searches, enough of the
-//! protocol for a client, and notes of what it was asked.
+//! A small directory for tests: entries, binds and searches, enough of the protocol
+//! for a client, and a record of the requests.
 
 mod ber;
 

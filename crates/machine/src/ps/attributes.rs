@@ -1,4 +1,4 @@
-//! All that is known of one process: `ps.proc_info`.
+//! All data about one process: `ps.proc_info`.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,4 +1,4 @@
-//! What is measured over some time.
+//! Values measured over some time.
 
 use std::thread;
 use std::time::{Duration, Instant};

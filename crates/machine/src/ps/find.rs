@@ -1,7 +1,7 @@
 //! Processes by their names, and signals to them.
 //!
-//! Invariant: no signal is sent where the machine is made up, nor to the
-//! process that asks.
+//! Invariant: no signal is sent under an artificial root, nor to the process that
+//! asks.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -1,5 +1,5 @@
-//! States that change nothing but look whether a measure is as it should be:
-//! the space of a disk, the load, a process.
+//! States that change nothing and only check a measurement: the space of a disk,
+//! the load, a process.
 
 use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};

@@ -1,4 +1,4 @@
-//! What the files of `/proc` tell.
+//! Values from the files of `/proc`.
 
 use std::fs;
 

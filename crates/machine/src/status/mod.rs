@@ -1,4 +1,4 @@
-//! `status.*`: how the machine and the minion are doing.
+//! `status.*`: the load and the health of the machine and the minion.
 
 mod machine;
 mod processes;

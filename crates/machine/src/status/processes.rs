@@ -1,4 +1,4 @@
-//! Who runs what.
+//! Processes by user.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,8 +1,8 @@
-//! Who a local program speaks for: by a key file, by logging in, or by a token
-//! of an earlier login.
+//! Proves which user a local program speaks for: by a key file, a login, or the
+//! token of an earlier login.
 //!
-//! Invariant: a proof is judged by its own kind only. What shows a token or a
-//! password is never taken for something else when that fails.
+//! Invariant: each kind of proof is checked as that kind only. A failed token or
+//! password is never tried as anything else.
 
 use halite_call::args::Parted;
 use halite_proto::clear::{Credentials, TokenRequest};

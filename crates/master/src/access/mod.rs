@@ -1,5 +1,5 @@
-//! Who local programs speak for, and what they may do: key files, logins and
-//! tokens.
+//! Which user a local program speaks for, and what that user may do: key files,
+//! logins and tokens.
 
 pub(crate) mod authenticate;
 pub(crate) mod local_keys;

@@ -1,9 +1,9 @@
-//! Batches that others have begun: a program of Salt's, which sends the first
-//! part, writes how far it is beside the job and says so on the event bus; or
-//! this master before it was stopped.
+//! Takes over batches that another program has started: one of Salt's, which sends
+//! the first part, writes its progress beside the job and announces it on the event
+//! bus; or this master before its restart.
 //!
-//! Invariant: an event alone starts nothing: what it announces must have been
-//! written by a local program a moment ago.
+//! Invariant: an event alone starts nothing. A local program must have written the
+//! announced batch a moment ago.
 
 use std::sync::Arc;
 use std::time::Duration;

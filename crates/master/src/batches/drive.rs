@@ -1,5 +1,5 @@
-//! The course of one job in batches: a ping finds out who is there, then each
-//! place that becomes free is given to the next minion.
+//! The course of one job in batches: a ping finds the minions that are there, and
+//! each free place goes to the next minion.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,8 +1,8 @@
-//! Which jobs this master drives, in files of its own.
+//! Records in files of its own which batches this master drives.
 //!
-//! The list in the store says which jobs run; after the store was put back to an earlier
-//! state that is the list of then, and what is over would be run again. What was not noted
-//! here too is not gone on with.
+//! The list in the store says which jobs run. After the store was restored to an
+//! earlier state, that list is outdated, and finished jobs would run again. Batches
+//! that are not recorded here are not continued.
 
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -1,10 +1,10 @@
-//! Jobs in batches that run without anybody waiting for them.
+//! Jobs in batches that run without a waiting program.
 //!
-//! How far each is lies beside the job in Salt's form, so that programs of
-//! Salt's read it and a master that was restarted goes on.
+//! The progress of each is kept beside the job in Salt's form, so that Salt's
+//! programs can read it and a restarted master continues.
 //!
-//! Invariant: a job that was accepted ends with one event, `complete` or
-//! `halted`, under `salt/batch/<jid>`.
+//! Invariant: a job that was accepted ends with one event, `complete` or `halted`,
+//! under `salt/batch/<jid>`.
 
 mod adopt;
 mod drive;

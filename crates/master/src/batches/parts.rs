@@ -1,5 +1,5 @@
-//! The parts of a job in batches that are under way: each is sent to some
-//! minions, and what comes of it is collected.
+//! The parts of a job in batches that are in progress: each is sent to some
+//! minions, and its returns are collected.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! What lies beside a job in batches, in Salt's form: so that programs of Salt's
-//! read how far it is, and a master that was restarted goes on.
+//! The record beside a job in batches, in Salt's form: Salt's programs read the
+//! progress from it, and a restarted master continues with it.
 
 use halite_proto::{Jid, Map, Value};
 

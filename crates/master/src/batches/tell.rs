@@ -1,4 +1,4 @@
-//! What is told of a job in batches on the event bus, under `salt/batch/<jid>`.
+//! The events about a job in batches, under `salt/batch/<jid>`.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What keeps the register of the lease: the bus of the cluster, or the store that its
-//! masters share.
+//! The arbiter that keeps the register of the lease: the bus of the cluster, or the
+//! store that its masters share.
 
 use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};

@@ -1,4 +1,4 @@
-//! Has a second master keep each return before its minion hears that it is stored.
+//! Makes a second master keep each return before its minion is answered.
 
 use std::future::Future;
 use std::pin::Pin;

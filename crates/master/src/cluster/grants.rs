@@ -1,12 +1,12 @@
 //! Session keys that every master of a cluster can derive.
 //!
-//! A key follows from the minion, its public key, and a *grant*: which master
-//! gave it, in which life, and the number of the grant. A master accepts the
-//! keys of a grant if it was there when the grant began, since it has then heard
-//! of every nonce that was used with them.
+//! A key follows from the minion, its public key, and a *grant*: the master that
+//! gave it, that master's start, and the number of the grant. A master accepts the
+//! keys of a grant if it was running when the grant began, since it then knows
+//! every nonce that was used with them.
 //!
-//! Invariant: a master knows no grant that began before its own life did, none
-//! that began before it has missed something of a peer, and none longer than
+//! Invariant: a master accepts no grant that began before its own start, none that
+//! began before it missed a message of a peer, and none older than
 //! `publish_session`.
 
 use std::collections::{HashSet, VecDeque};

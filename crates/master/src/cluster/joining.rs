@@ -1,8 +1,8 @@
-//! How this master joins a cluster that it shares no files with, before it does
-//! anything else.
+//! How this master joins a cluster without shared files, before it does anything
+//! else.
 //!
-//! Invariant: `cluster.pem` is written last. A master that dies before that
-//! joins anew.
+//! Invariant: `cluster.pem` is written last. A master that dies before that joins
+//! again.
 
 use std::future::Future;
 use std::io::Error;

@@ -1,4 +1,4 @@
-//! The lease on what one master of a cluster does, kept by an arbiter.
+//! The lease on the duties of one master of a cluster, kept by an arbiter.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;

@@ -1,7 +1,7 @@
-//! What the masters of a cluster tell each other.
+//! The messages between the masters of a cluster.
 //!
-//! Invariant: a message that was decoded is well formed; that a peer has proven
-//! itself is no reason to trust its bytes.
+//! Invariant: a decoded message is well formed. The bytes of a peer are checked
+//! although the peer has proven its identity.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! The cluster that this master belongs to: its files, the links to the other
 //! masters, and the session keys that they share.
 //!
-//! What the peers tell is applied in `relay`; everything that has something to
-//! tell them does so through [`Cluster`].
+//! `relay` applies the messages of peers; all parts send theirs through
+//! [`Cluster`].
 
 mod arbiter;
 pub(crate) mod copies;

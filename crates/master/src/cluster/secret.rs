@@ -1,8 +1,8 @@
-//! The secret by which masters join: the one that is configured, or the one that was made
+//! The secret by which masters join: the configured one, or the one that was made
 //! at the running cluster, which each master keeps in a file.
 //!
-//! Invariant: what is told to a joiner's proof is what the file says; a secret is in the
-//! file before it counts.
+//! Invariant: a joiner's proof is checked against the secret in the file; a new
+//! secret is in the file before it counts.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What one master knows of itself that its companions should have, too.
+//! The facts about one master that should be the same on its companions.
 
 use halite_crypto::{HashType, Hasher, hash_hex};
 use halite_fileserver::{Backends, FileServer, RootsOptions};

@@ -1,4 +1,4 @@
-//! What this master knows of itself, for other masters to compare with.
+//! The facts about this master, for other masters to compare with theirs.
 
 pub(crate) mod facts;
 pub(crate) mod sealed;

@@ -1,4 +1,4 @@
-//! What the masters of a cluster have together, and where they keep what they know.
+//! What the masters of a cluster have in common, and where they keep their data.
 
 use halite_crypto::{HashType, hash_hex};
 use halite_proto::{Map, Value};

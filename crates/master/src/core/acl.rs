@@ -1,9 +1,8 @@
-//! Who may publish what: the local key files, `publisher_acl` and its
-//! blacklist.
+//! Who may publish what: the local key files, `publisher_acl` and its blacklist.
 //!
-//! Invariant: a job of several functions is allowed only if every one of them
-//! is (Salt lets the whole job pass for one allowed function), and a key that
-//! was given to one user never speaks for another.
+//! Invariant: a job of several functions is allowed only if every one of them is
+//! (Salt lets the whole job pass for one allowed function), and a user's key never
+//! speaks for another user.
 
 use std::collections::HashMap;
 

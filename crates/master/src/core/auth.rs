@@ -1,9 +1,9 @@
-//! Decides a sign-in: what the minion is told, what happens to its key and
-//! which event tells the story.
+//! Decides a sign-in: the answer to the minion, what happens to its key, and which
+//! event is fired.
 //!
-//! Invariant: a key is granted access only when it is the accepted one, or when
-//! the admin's configuration says to accept it; nothing a minion sends can
-//! replace an accepted key outside `open_mode`.
+//! Invariant: a key is granted access only when it is the accepted one, or when the
+//! admin's configuration says to accept it; nothing a minion sends can replace an
+//! accepted key outside `open_mode`.
 
 /// What the key store says about the key that is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
-//! How often something may be done, for each that asks for it and for all.
+//! How often something may be done, for each caller and for all together.
 //!
-//! Invariant: who has used up its own part takes nothing from the others', and
-//! what is remembered is bounded by the part of all.
+//! Invariant: a caller that has used up its share takes nothing from the others;
+//! the memory is bounded by the share of all.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,7 +1,6 @@
-//! Which minions something is kept of, without a look at the disk for each.
+//! The minions of which data is cached, without a look at the disk for each.
 //!
-//! Invariant: what is kept is read once for all who are asked about within
-//! `CACHED_IDS_LIFE`.
+//! Invariant: within `CACHED_IDS_LIFE` the list is read once, for all callers.
 
 use std::collections::HashSet;
 use std::time::Instant;

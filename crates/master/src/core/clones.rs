@@ -1,13 +1,13 @@
-//! Which minions are several machines with one id and one key.
+//! Recognises minions that are several machines with one id and one key.
 //!
-//! A Halite minion says which process it is. Two processes are two minions if
-//! the older one is heard for some time after the younger one began: a restart
-//! leaves none of that, nor does another address, a second link of the same
-//! process or a request that was late. A minion of Salt says nothing; of it one
-//! knows by jobs that come back twice, from two addresses in turn.
+//! A Halite minion says which process it is. Two processes are two machines if the
+//! older one is heard for some time after the younger one began. A restart never
+//! looks like that, nor does another address, a second link of the same process or
+//! a late request. A minion of Salt does not say this; it is recognised by jobs
+//! that come back twice, from two addresses in turn.
 //!
-//! Invariant: what is kept of a minion has a limit, and so has the number of
-//! minions; the same minion is told of once an hour.
+//! Invariant: the data about one minion is bounded, and so is the number of
+//! minions; a minion is reported once an hour.
 
 mod doubles;
 

@@ -1,8 +1,8 @@
-//! The secret of a cluster that `cluster.rotate_secret` has made, in place of the one that
-//! is configured.
+//! The secret that `cluster.rotate_secret` has made, in place of the configured
+//! one.
 //!
-//! Pure. Invariants: of two such secrets all masters choose the same one, the later; what is
-//! configured after a secret was made holds at the master where it is.
+//! Pure. Invariants: of two such secrets all masters choose the later one; a secret
+//! that is configured after one was made counts at that master only.
 
 use halite_crypto::{HashType, Secret, hash_hex, random_bytes};
 use halite_mesh::PeerId;

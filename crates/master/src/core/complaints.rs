@@ -1,9 +1,9 @@
 //! Which remarks about single peers are worth a line in the log.
 //!
-//! Invariant: what anybody can cause as often as they like, costs a bounded
-//! number of lines a minute, and the same remark about the same peer comes once
-//! a minute. Remarks of one kind leave out none of another, and where it is
-//! known whom they are caused by, those of one address none of another's.
+//! Invariant: remarks that anybody can cause cost a bounded number of lines a
+//! minute, and the same remark about the same peer comes once a minute. Remarks of
+//! one kind never suppress another kind, and where the address is known, those of
+//! one address never suppress another's.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,8 +1,8 @@
-//! Under which numbers the peers were told of returns, and which peers are not waited
-//! for.
+//! Under which numbers returns were sent to the peers, and for which peers nothing
+//! waits.
 //!
-//! Pure: time comes in. Invariant: a return that comes again is not told again while
-//! its first message is on the way.
+//! Pure: time comes in. Invariant: a repeated return is not sent again while its
+//! first message is on the way.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};

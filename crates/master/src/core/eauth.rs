@@ -1,8 +1,8 @@
-//! What users may do after logging in: `external_auth`, and the functions of
-//! the master that its entries permit.
+//! What users may do after logging in: `external_auth`, and the functions of the
+//! master that its entries permit.
 //!
-//! Invariant: a way to log in that has no entry permits nothing, and nothing is
-//! permitted to a name that only resembles an entry.
+//! Invariant: a login method without an entry permits nothing, and a name that only
+//! resembles an entry gets no rights.
 
 use halite_call::args::Parted;
 use halite_proto::{Map, Value};

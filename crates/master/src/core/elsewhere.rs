@@ -1,7 +1,7 @@
-//! Who is connected to which other master of the cluster, as these tell.
+//! Which minion is connected to which other master of the cluster, as those report.
 //!
-//! Invariant: a link that is cut ends no connection. What its master has told counts for
-//! nobody meanwhile, and is compared with what it tells when it is back.
+//! Invariant: a cut link ends no connection. What its master has reported is
+//! ignored meanwhile, and compared with its new report when it is back.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Which batches of events minions have sent: one whose answer was lost comes
 //! again, and is not fired again.
 //!
-//! Pure and bounded. Invariant: what is known was taken from the same process
-//! of the same minion; what was forgotten is taken again.
+//! Pure and bounded. Invariant: a batch is recognised only for the same process of
+//! the same minion; a forgotten batch is fired again.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;

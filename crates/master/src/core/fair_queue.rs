@@ -1,7 +1,7 @@
-//! What waits, taken in turns from those it comes from.
+//! A queue that serves its senders in turns.
 //!
-//! Invariant: whoever sends much waits behind itself only: with work of `n`
-//! others waiting, the first of anybody's is at most `n` turns away.
+//! Invariant: a busy sender delays only itself. With work of `n` other senders
+//! waiting, the first item of any sender is at most `n` turns away.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;

@@ -1,7 +1,7 @@
 //! Who may ask minions whether a job still runs there, without an entry for it.
 //!
-//! Invariant: a user learns nothing this way of minions that are not their own:
-//! neither by the answers of those that match a target, nor by whom it means.
+//! Invariant: a user learns nothing in this way about minions outside their rights,
+//! neither from answers nor from which minions a target matches.
 
 use super::acl::{Allowed, EVERY_MINION, authorise};
 use super::perms::{Asked, Perm, Rule};

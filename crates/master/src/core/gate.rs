@@ -1,9 +1,9 @@
-//! The checks that every encrypted request passes before anything looks at
-//! what it asks for, in the order of Salt's masters.
+//! The checks that every encrypted request passes before its command is read, in
+//! the order of Salt's masters.
 //!
-//! Invariant: the acting minion is proved by three things at once: the session
-//! key that opens the request, the id inside it, and the token made with the
-//! accepted key. No command is reached on less.
+//! Invariant: the acting minion is proved by three things at once: the session key
+//! that opens the request, the id inside it, and the token made with the accepted
+//! key. No command is reached on less.
 
 use halite_proto::envelope::{EnvelopeError, checked_load};
 use halite_proto::msgpack::unpack_wire;

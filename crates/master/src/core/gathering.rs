@@ -1,7 +1,7 @@
 //! Which events the returners of a master get, and how many at once.
 //!
-//! Mirrors `EventReturn` of `salt/utils/event.py` (3008.5). Invariant: an event
-//! that is wanted is handed on exactly once, in its turn.
+//! Mirrors `EventReturn` of `salt/utils/event.py` (3008.5). Invariant: an event for
+//! a returner is handed on exactly once, in order.
 
 use std::time::{Duration, Instant};
 

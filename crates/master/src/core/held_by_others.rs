@@ -1,5 +1,5 @@
-//! Results of this master's jobs that another master has, as the minions say
-//! that gave them away while this one could not be reached.
+//! Results of this master's jobs that another master has. The minions report that
+//! they gave them away while this master could not be reached.
 //!
 //! Invariant: the memory is bounded; the oldest entries are forgotten first.
 

@@ -1,7 +1,8 @@
-//! Highstates: which jobs are some, how they came out, and the last one of each minion.
+//! Recognises highstates among jobs, and keeps the result of the last one of each
+//! minion.
 //!
-//! Invariant: of a bounded number of minions the last one is remembered; those that
-//! were heard longest ago give way.
+//! Invariant: this is kept for a bounded number of minions; those heard longest ago
+//! are dropped.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
-//! What has become of the connections of minions, for as long as there is room.
+//! The history of minions' connections, within a bounded memory.
 //!
-//! Invariant: so many changes of one minion are kept at most, and so many bytes of all;
-//! the oldest go.
+//! Invariant: the changes of one minion are bounded in number, and all together in
+//! bytes; the oldest are dropped.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem::size_of;

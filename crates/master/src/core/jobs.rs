@@ -1,8 +1,7 @@
-//! A job on its way out: what is published, what is told about it, and what is
-//! kept of it.
+//! A job on its way out: its publication, its events, and its record.
 //!
-//! Invariant: what is published has Salt's keys and no others, and no proof of
-//! the caller's identity gets into an event, a file or a publication.
+//! Invariant: what is published has Salt's keys and no others, and no proof of the
+//! caller's identity gets into an event, a file or a publication.
 
 use halite_call::args::{Parted, part_surely};
 use halite_proto::clear::{Credentials, PublishRequest};

@@ -1,8 +1,8 @@
 //! Which workers answer a request, so that a burst of sign-ins, which cost a
-//! private-key operation each, does not hold up everything else.
+//! private-key operation each, does not delay everything else.
 //!
-//! Invariant: the decoded request decides. What is said of packed bytes only
-//! chooses who decodes them.
+//! Invariant: the decoded request decides. A guess from the packed bytes only
+//! chooses which worker decodes them.
 
 use halite_proto::clear::ClearCommand;
 use halite_proto::envelope::RequestEnvelope;

@@ -1,10 +1,10 @@
-//! Which master of a cluster does what is to be done once: the schedule, engines,
-//! events of presence.
+//! Which master of a cluster does what must be done once: the schedule, engines,
+//! presence events.
 //!
 //! Pure: time comes in. It is the first by name of those that are connected to each
-//! other. Invariant: a master that has just started does nothing of it before its
-//! links are up or [`LEAD_AFTER`] is over, so that it is not a second one for the
-//! moment that they take.
+//! other. Invariant: a master that has just started does none of it before its
+//! links are up or [`LEAD_AFTER`] is over, so that it is not a second one while
+//! they connect.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

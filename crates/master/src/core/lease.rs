@@ -1,9 +1,10 @@
-//! The lease on what one master of a cluster does, where an arbiter keeps it: a
-//! register that it changes for whoever names the serial number that it has.
+//! The lease on what one master of a cluster does, if an arbiter keeps it: a
+//! register that the arbiter changes for a caller that names its current serial
+//! number.
 //!
-//! Pure: time comes in. Invariant: at no time do two lives hold it, as long as the
-//! register keeps its numbers and the clocks of masters run at about the same pace:
-//! whoever holds it stops [`LEASE_HELD_FOR`] after it last *asked* for it with success,
+//! Pure: time comes in. Invariant: two processes never hold it at once, as long as
+//! the register keeps its numbers and the clocks of masters run at about the same
+//! pace. The holder stops [`LEASE_HELD_FOR`] after its last successful *request*,
 //! and nobody else takes it before it was seen unchanged for [`LEASE_STALE_AFTER`].
 
 use std::time::Instant;

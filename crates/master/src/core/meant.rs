@@ -1,4 +1,4 @@
-//! Which minions the jobs of the last while were meant for.
+//! For which minions recent jobs were.
 //!
 //! Pure and bounded: the oldest jobs are forgotten, and then the job cache is
 //! asked.

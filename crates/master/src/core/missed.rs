@@ -1,8 +1,7 @@
-//! The jobs of the last while, for minions that come back and ask what they
-//! have missed.
+//! The recent jobs, for minions that come back and ask what they have missed.
 //!
-//! Pure: time comes in. Invariant: a minion is told only of jobs that were
-//! meant for it, are younger than the window and that it has not returned.
+//! Pure: time comes in. Invariant: a minion gets only jobs that were for it, are
+//! younger than the window, and that it has not returned.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

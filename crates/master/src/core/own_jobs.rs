@@ -1,11 +1,10 @@
-//! How much a minion makes this master keep of jobs that the master did not
-//! begin: what a schedule or `salt-call` returns, jobs of other masters, those
-//! that a minion publishes, and ids that nobody has ever given.
+//! Bounds what a minion makes this master store of jobs that the master did not
+//! start: returns of a schedule or of `salt-call`, jobs of other masters, those
+//! that a minion publishes, and invented ids.
 //!
 //! Invariant: in one window a minion grows the job cache by at most
-//! `own_jobs_max_size` this way, and it is told once when that is used up.
-//! Returns beyond it are acknowledged and told on the event bus, but not
-//! stored.
+//! `own_jobs_max_size` in this way, and the log says once when that is used up.
+//! Further returns are acknowledged and fired on the event bus, but not stored.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,10 +1,10 @@
-//! Whose a job is.
+//! To which user a job belongs.
 //!
-//! Invariant: a name alone says nothing. `bob` of a directory, `bob` of this
-//! machine and a minion of that name are three, so that how the name was proven
-//! is kept with the job. Where that is not known - what Salt or an older master
-//! has kept, what the master began by itself - the job is nobody's who has
-//! less than all rights.
+//! Invariant: a name alone does not identify a user. `bob` of a directory, `bob` of
+//! this machine and a minion of that name are three, so the way of proof is kept
+//! with the job. Where it is not known (jobs that Salt or an older master has
+//! stored, or that the master has started itself), the job belongs to no user with
+//! limited rights.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What minions may ask other minions to do (`peer`), the master to run
-//! (`peer_run`), or others' mines to tell (`mine_get`).
+//! What minions may ask of others: commands for other minions (`peer`), runners of
+//! the master (`peer_run`), values of others' mines (`mine_get`).
 //!
 //! Invariant: without a matching entry of the configuration the answer is no.
 

@@ -1,6 +1,6 @@
 //! What an entry of `publisher_acl`, `external_auth` or `peer` permits.
 //!
-//! Invariant: what cannot be understood permits nothing.
+//! Invariant: an entry that cannot be parsed permits nothing.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Which questions of other masters are answered with facts, which read all
-//! files.
+//! Which requests of other masters are answered with facts, which need a read of
+//! all files.
 //!
-//! Invariant: a question is answered once. One that was recorded and is played
-//! again costs the look at its signature, and takes nobody's turn.
+//! Invariant: a request is answered once. A replayed one costs the check of its
+//! signature, and takes nobody's turn.
 
 use std::collections::HashMap;
 

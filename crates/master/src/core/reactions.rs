@@ -1,7 +1,7 @@
-//! Reactions: what the data of a file asks for that an event calls for.
+//! Reactions: the commands in the data of a reactor file.
 //!
-//! Invariant: a reaction that cannot be understood is an error of its own and
-//! stops no other one.
+//! Invariant: a reaction that cannot be parsed is an error of its own and stops no
+//! other one.
 
 use halite_proto::{Jid, Map, Value};
 

@@ -1,8 +1,8 @@
-//! How long a refused login takes to be answered.
+//! How long the refusal of a login is delayed.
 //!
-//! Invariant: the time says nothing about who was asked. It counts from the
-//! arrival of the request, and what a slow way to log in has taken once, all
-//! refusals take: also those of names that nobody was asked about.
+//! Invariant: the time does not reveal which login method was asked. It counts from
+//! the arrival of the request, and every refusal takes as long as a slow method has
+//! once taken, also for names that were never looked up.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -1,10 +1,10 @@
-//! Remembers the nonces of a session's requests, so that a recorded request
-//! cannot be played to the master again.
+//! Remembers the nonces of a session's requests, so that a recorded request cannot
+//! be replayed to the master.
 //!
-//! Invariant: a request is let through at most once per session key. What the
-//! bounded memory has forgotten is refused by its age; a minion whose clock
-//! went backwards is cured by a new session key, which makes every old
-//! recording worthless as well.
+//! Invariant: a request is accepted at most once per session key. A nonce that the
+//! bounded memory has dropped is refused by its age. A minion whose clock went
+//! backwards gets a new session key, which also makes every old recording
+//! worthless.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};

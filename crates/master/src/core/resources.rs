@@ -1,8 +1,8 @@
-//! Which resources of Salt 3008 are whose: what a minion manages without it
-//! being a minion itself.
+//! Which minion owns which resource of Salt 3008: a thing that a minion manages and
+//! that is not a minion itself.
 //!
 //! Invariant: a resource belongs to one minion, the first accepted one that has
-//! registered it, until that one lets go of it or is accepted no more.
+//! registered it, until that minion releases it or is no longer accepted.
 
 use std::collections::{BTreeSet, HashMap};
 

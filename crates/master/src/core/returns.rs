@@ -1,9 +1,8 @@
-//! What a return of a job means beside its value: which states failed.
+//! What a return says beside its value: which states failed.
 //!
-//! Invariant: only `state.highstate` and `state.sls` tell of failed states one
-//! by one, as in Salt; reactors count on `state.apply` not doing so. The tag of
-//! such an event is the name of a function, never another one that a minion
-//! thought of.
+//! Invariant: only `state.highstate` and `state.sls` report failed states one by
+//! one, as in Salt; reactors rely on `state.apply` not doing so. The tag of such an
+//! event is the name of a function, never one that a minion invented.
 
 use halite_proto::returns::JobReturn;
 use halite_proto::{Fun, Jid, Map, MinionId, Value};

@@ -1,8 +1,9 @@
-//! Which minions are here, by the publish port's events of presence.
+//! Which minions are connected, by the publish port's presence events.
 //!
-//! Only Halite minions prove it. Invariant: who is listed as away has been here
-//! and was heard leaving. Of who has never shown itself a master knows only
-//! whether each of its connections is another minion's ([`is_gone`]).
+//! Only Halite minions prove their presence. Invariant: a minion listed as away was
+//! connected before, and was seen leaving. Of minions that have never sent a sign
+//! of life a master knows only whether each of its connections belongs to another
+//! minion ([`is_gone`]).
 
 use std::collections::HashMap;
 use std::time::Duration;

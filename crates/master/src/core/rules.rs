@@ -1,8 +1,7 @@
-//! Which files an event calls for: the option `reactor`, and what `reactor.*`
-//! adds to it.
+//! Which files an event selects: the option `reactor`, and the rules that
+//! `reactor.*` adds.
 //!
-//! Invariant: a file is called for at most once by one event, in the order of
-//! the rules.
+//! Invariant: one event selects a file at most once, in the order of the rules.
 
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;

@@ -1,8 +1,8 @@
-//! How often minions say that they are there.
+//! How often minions send signs of life.
 //!
-//! Each sign costs the master a proof. A few minions say it so often that a cut
-//! cable is known within two seconds; of many it comes less often, so that all
-//! of them together cost the same.
+//! Each sign costs the master the check of a proof. Few minions send them so often
+//! that a cut cable is noticed within two seconds; many send them less often, so
+//! that all together cost the same.
 
 use std::time::Duration;
 

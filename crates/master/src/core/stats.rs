@@ -1,10 +1,10 @@
-//! What requests take, for `salt/stats/<worker>`.
+//! The durations of requests, for `salt/stats/<worker>`.
 //!
-//! Mirrors the statistics of 3008.5's workers: told with the first request
-//! after each interval, then begun anew.
+//! Mirrors the statistics of 3008.5's workers: reported with the first request
+//! after each interval, then reset.
 //!
-//! Invariant: only names from closed sets are kept, so that no peer can make
-//! them grow.
+//! Invariant: only names from closed sets are kept, so that no peer can make them
+//! grow.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

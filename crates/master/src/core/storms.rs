@@ -1,8 +1,8 @@
-//! What is said of the reactor when there is too much for it.
+//! The log lines about a reactor with too many events.
 //!
-//! Invariant: however many events there are, it costs a bounded number of lines
-//! a minute and a bounded number of tags in memory; what was dropped is counted
-//! and told in full.
+//! Invariant: however many events there are, they cost a bounded number of lines a
+//! minute and a bounded number of tags in memory; all dropped events are counted
+//! and reported.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -1,10 +1,10 @@
-//! Which events a minion may put on the master's bus.
+//! Which events a minion may fire on the master's bus.
 //!
-//! Invariant: what Salt itself calls by a name - below `salt/`, `syndic/`, and
-//! under job ids - is refused unless it is listed here for this sender. A minion
-//! cannot forge what only a master says (publications, returns, key changes,
-//! results of runners), nor fire what a reactor's pattern takes for another
-//! minion's. Other names, below `salt/` too, are the users' own.
+//! Invariant: the tags that Salt itself uses (below `salt/`, `syndic/`, and under
+//! job ids) are refused unless they are listed here for this sender. A minion
+//! cannot forge what only a master fires (publications, returns, key changes,
+//! results of runners), nor a tag that a reactor's pattern takes for another
+//! minion's. Other names, also below `salt/`, are free for users.
 
 use halite_proto::shown::is_harmful;
 use halite_proto::{Jid, Map, MinionId, Value};

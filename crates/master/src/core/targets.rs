@@ -1,8 +1,8 @@
-//! Who is meant: resolves a target over the accepted minions, so that clients
-//! know whom to wait for.
+//! Resolves a target over the accepted minions, so that clients know for which
+//! minions to wait.
 //!
-//! Invariant: this is a prediction. The minion decides for itself; the master
-//! only refuses to publish to nobody.
+//! Invariant: this is a prediction. The minion decides for itself; the master only
+//! refuses to publish to no minion.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;

@@ -1,8 +1,7 @@
-//! How many things of one kind are being done for each minion, or each address,
-//! at once.
+//! How many things of one kind are done at once for each minion or address.
 //!
-//! Invariant: nobody takes more places than are meant for one, so that nobody
-//! can take all of them.
+//! Invariant: nobody gets more than the places for one, so nobody can take all of
+//! them.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,9 +1,8 @@
-//! Keys that nobody has decided about: anybody can send them, and each takes a
-//! file.
+//! Pending keys: anybody can send them, and each takes a file.
 //!
-//! Invariant: all together are bounded, and one sender has at most a tenth of
-//! the room that the others leave: whoever sends them by the thousand leaves
-//! room for everybody else.
+//! Invariant: all together are bounded, and one sender has at most a tenth of the
+//! room that the others leave. So a sender of thousands leaves room for everybody
+//! else.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;

@@ -1,8 +1,8 @@
 //! Large returns that come piece by piece (`proto::request::ReturnPiece`).
 //!
-//! Pure and bounded. Invariant: a piece is only ever joined to others of the
-//! same minion, of which each began where the one before it ended. What is kept
-//! of one minion never costs another what it has.
+//! Pure and bounded. Invariant: a piece is only ever joined to pieces of the same
+//! minion, each of which began where the one before it ended. The pieces of one
+//! minion never displace another's.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Has a master of a cluster without shared files agree with the others.
+//! Keeps a master of a cluster without shared files in agreement with the others.
 
 use std::sync::Arc;
 

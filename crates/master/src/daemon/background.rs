@@ -1,5 +1,5 @@
-//! What a master does besides answering: begun when it runs, and ended in an order in
-//! which nothing is begun for what has ended already.
+//! The tasks of a master besides answering requests. They are stopped in an order
+//! in which no task starts something for a part that has ended already.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! `engines`: users' Python code that runs beside the master for as long as
-//! it does, with the functions and runners of the master. Of the masters of a
-//! cluster one runs them, and another one when that is gone.
+//! `engines`: custom Python code that runs beside the master as long as the master
+//! does, with its functions and runners. In a cluster one master runs them, and
+//! another one when that is gone.
 //!
-//! Invariant: what an engine fires goes to the bus of this master.
+//! Invariant: the events of an engine go to the bus of this master.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! `event_return` into a database of Salt's returners, by this program itself.
+//! `event_return` into a database in the layout of Salt's returners, without
+//! Python.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! `event_return`: the events of the bus, to the returners of the master.
+//! `event_return`: sends the events of the bus to the returners of the master.
 //!
-//! Invariant: nothing waits for a returner but the events themselves, and the
-//! last ones are handed on before the daemon ends.
+//! Invariant: a slow returner delays only these events, and the last ones are
+//! handed on before the daemon ends.
 
 use std::future::Future;
 use std::io::{self, Write};

@@ -1,10 +1,10 @@
-//! Hands the minions of a master over to the others of its cluster, when somebody
-//! asks for it or the master is stopped.
+//! Hands the minions of a master over to the others of its cluster, on command or
+//! when the master is stopped.
 //!
-//! Invariant: the balancer hears that this master is not ready before anybody is
-//! turned away, and requests are served all the while: a minion loses its
-//! subscription alone, finds another master behind the same address, and asks there
-//! what it has missed.
+//! Invariant: the balancer learns that this master is not ready before any minion
+//! is turned away, and requests are served all the while. A minion loses only its
+//! subscription, finds another master behind the same address, and asks there for
+//! the jobs that it has missed.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What the page of metrics shows of highstates: read once for all of its figures, so that
-//! they agree, and returns of highstates wait once for them.
+//! The highstate figures of the metrics page. They are read once for the whole
+//! page, so that they agree, and returns of highstates wait once for them.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What is done without being asked: the drop file, health files, cleaning.
+//! Periodic work: the drop file, health files, cleaning.
 
 use std::fs;
 use std::path::{Path, PathBuf};

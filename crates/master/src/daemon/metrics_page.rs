@@ -1,4 +1,4 @@
-//! `metrics`: the page that monitoring asks for.
+//! `metrics`: the page for monitoring.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};

@@ -1,4 +1,4 @@
-//! Says how many minions can be served with the files that may be open.
+//! Says for how many minions the limit of open files is enough.
 
 use halite_transport::minions_with_open_files;
 use nix::sys::resource::{Resource, getrlimit};

@@ -1,4 +1,4 @@
-//! A port at which programs that watch this master ask for pages.
+//! A port for pages that monitoring programs read.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,9 +1,8 @@
 //! `schedule` of the configuration: runners by the clock.
 //!
-//! They run like those that somebody asks for, and what comes of them is told
-//! as `__schedule_return` besides, as Salt's master does. Invariant: without a
-//! job nothing wakes the master up for it, and a job that cannot run stops no
-//! other one.
+//! They run like runners on request, and their results are also fired as
+//! `__schedule_return`, as Salt's master does. Invariant: without a job nothing
+//! wakes the master up for it, and a job that cannot run stops no other one.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

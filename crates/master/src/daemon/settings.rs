@@ -1,8 +1,7 @@
-//! The options that the master reads, by the part that reads them.
+//! The options of the master, by the part that reads them.
 //!
-//! Invariant: options are looked at in the `settings.rs` of each part and
-//! nowhere else; what remains in `General::opts` is passed on, or is a list of
-//! rules.
+//! Invariant: options are read in the `settings.rs` of each part and nowhere else;
+//! the rest in `General::opts` is passed on, or is a list of rules.
 
 use std::path::Path;
 use std::time::Duration;

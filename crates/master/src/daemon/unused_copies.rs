@@ -1,5 +1,5 @@
-//! Copies of git remotes that the options name no more: a master that starts removes
-//! those that nobody has updated for long.
+//! Removes, at the start of a master, copies of git remotes that no option names
+//! any more and that nobody has updated for long.
 
 use halite_git::limits::UNUSED_FOR;
 use halite_git::{Role, remove_unused};

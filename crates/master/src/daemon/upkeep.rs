@@ -1,9 +1,9 @@
-//! What programs on this machine need of a running master, made again where
-//! somebody has removed it: the directories, the files that say that a master is
-//! up, the keys of local users. Its sockets look after themselves.
+//! Restores what programs on this machine need of a running master, if somebody has
+//! removed it: the directories, the files that say that a master is up, the keys of
+//! local users. The sockets restore themselves.
 //!
-//! Invariant: a file that is there is left as it is, whatever it holds; a key
-//! comes back only together with the directory that it was in.
+//! Invariant: an existing file is left as it is, whatever it holds; a key is
+//! restored only together with its directory.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,6 +1,6 @@
-//! Every tag that our own programs fire is one that minions may not: below
-//! `salt/` users' minions fire what they like, and a new one of ours must not be
-//! forgotten in the list.
+//! Checks that minions may not fire the tags of our own programs. Below `salt/`
+//! minions may fire other tags freely, so a new tag of ours must not be missing in
+//! the list.
 
 use std::collections::BTreeSet;
 use std::fs;

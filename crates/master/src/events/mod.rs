@@ -1,5 +1,5 @@
-//! The event bus, the events of minions, and the rules by which events call
-//! for reactions.
+//! The event bus, the events of minions, and the rules by which events trigger
+//! reactions.
 
 pub(crate) mod bus;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which events call for which files of the reactor.
+//! Which events trigger which files of the reactor.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};

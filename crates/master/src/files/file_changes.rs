@@ -1,4 +1,4 @@
-//! `fileserver_events`: which files have changed, told on the event bus.
+//! `fileserver_events`: events about changed files.
 
 use halite_fileserver::{Backends, Changes, MovedEnvs, UpdateWish};
 use halite_proto::{Map, Value};

@@ -1,4 +1,4 @@
-//! The git remotes that files come from, kept fetched by this master.
+//! The git remotes of the file server, fetched regularly by this master.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,7 +1,7 @@
-//! Who is connected now, as Halite minions prove themselves.
+//! Which minions are connected now, as Halite minions prove.
 //!
-//! Invariant: nothing is believed of a minion that is not proven with a session
-//! key of its own.
+//! Invariant: a claim about a minion counts only if it is proven with a session key
+//! of that minion.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -1,4 +1,4 @@
-//! Several machines with one id and one key: what is heard of them, and how the
+//! Several machines with one id and one key: how they are noticed, and how the
 //! admin is told.
 
 use std::sync::{MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Looks at the host for the minions that are connected.
+//! Asks the kernel which minions are connected.
 
 use std::collections::HashSet;
 use std::fs;

@@ -1,8 +1,8 @@
-//! What has become of the connections of minions, as it is heard.
+//! Records the history of minions' connections.
 //!
-//! Invariant: what anybody can say in a minion's name takes no room from what the minion
-//! has proven, neither where it is kept nor where it is shown; nor does what other masters
-//! tell.
+//! Invariant: claims that anybody can make in a minion's name take no room from
+//! proven ones, neither where the history is kept nor where it is shown; nor do
+//! reports of other masters.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Grains, pillar and mine of minions, and who hears when they change.
+//! Grains, pillar and mine of minions, and who is notified of changes.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, OnceLock};

@@ -1,5 +1,5 @@
-//! The fleet as this master knows it: who is accepted and connected, what is
-//! cached of each minion, and which minions a target means.
+//! The fleet as this master knows it: which minions are accepted and connected,
+//! what is cached of each, and which minions a target matches.
 
 pub(crate) mod attendance;
 pub(crate) mod clones;

@@ -1,4 +1,4 @@
-//! `presence_events`: who is connected, on the event bus.
+//! `presence_events`: which minions are connected, on the event bus.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Options about the fleet and what is kept of it.
+//! Options about the fleet and the data that is kept of it.
 
 use halite_config::MasterConfig;
 use halite_proto::Value;

@@ -1,5 +1,5 @@
-//! The functions that the master runs itself: for its pillars, its runners,
-//! its reactor, and users' Python code.
+//! The functions that the master runs itself: for its pillars, its runners, its
+//! reactor, and custom Python code.
 
 mod python;
 

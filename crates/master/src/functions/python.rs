@@ -1,4 +1,4 @@
-//! What users' Python modules of the master - runners, wheel - have in common.
+//! What custom Python modules of the master (runners, wheel) have in common.
 
 use halite_proto::{Jid, Map, Value};
 

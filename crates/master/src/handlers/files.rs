@@ -1,5 +1,5 @@
-//! The files that minions fetch. What and how is the file server's business;
-//! here its errors become what a failed handler answers.
+//! The files that minions fetch. The file server decides what is served and how;
+//! here its errors become the answer of a failed handler.
 
 use halite_fileserver::ReceiveError;
 use halite_proto::request::{FileRecv, MinionRequest};

@@ -1,8 +1,7 @@
-//! The clear commands that are about the master itself: runners, wheel
-//! functions, tokens.
+//! The clear commands about the master itself: runners, wheel functions, tokens.
 //!
-//! Invariant: a function of the master runs only for who has proven who they
-//! are, and may.
+//! Invariant: a function of the master runs only for a caller who has proven their
+//! identity and has the right.
 
 use std::sync::Arc;
 use std::time::Duration;

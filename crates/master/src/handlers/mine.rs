@@ -1,7 +1,7 @@
 //! The mine.
 //!
-//! Invariant: what one minion guards its values with, is judged for the minion
-//! that asks, and for no other: it costs the same however many there are.
+//! Invariant: the condition that guards a value is evaluated only for the minion
+//! that asks, so it costs the same however many minions there are.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

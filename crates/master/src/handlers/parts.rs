@@ -1,4 +1,4 @@
-//! Which parts of the master the larger handlers take.
+//! Which parts of the master the larger handlers use.
 
 use halite_transport::fleet::Origin;
 

@@ -1,5 +1,5 @@
 //! The pillar of a minion: compiled on threads of its own, signed, sealed and
-//! kept.
+//! stored.
 
 use std::borrow::Cow;
 use std::future::ready;

@@ -1,5 +1,5 @@
-//! The jobs that a minion may have missed, from a memory that Salt's masters do
-//! not have, and other machines with its id and key.
+//! The jobs that a minion may have missed, which Salt's masters do not keep, and
+//! other machines with its id and key.
 
 use halite_proto::Value;
 use halite_proto::request::{Replay, Replayed};

@@ -1,7 +1,7 @@
 //! Large returns that come piece by piece.
 //!
-//! Invariant: what the pieces make is a return of the minion that the gate has
-//! proven, and is stored as one that came whole.
+//! Invariant: the joined pieces are a return of the minion that the gate has
+//! proven, and are stored like one that came whole.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What the master's tops assign to a minion.
+//! The states that the master's tops assign to a minion.
 
 use std::sync::Arc;
 

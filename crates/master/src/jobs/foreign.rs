@@ -1,4 +1,4 @@
-//! Returns of other masters' jobs whose ids jobs of this master have, too.
+//! Returns of other masters' jobs whose ids belong to other jobs of this master.
 
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Value};

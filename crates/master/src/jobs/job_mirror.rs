@@ -1,9 +1,8 @@
-//! `master_job_cache` of another name: jobs and their returns go to a returner
-//! in Python, beside the files of this master.
+//! `master_job_cache` with a custom name: jobs and their returns go to a returner
+//! in Python, in addition to the files of this master.
 //!
-//! Invariant: nobody waits for the returner, what waits for it is bounded, and
-//! the files have everything in any case: what a minion repeats is known by
-//! them.
+//! Invariant: nothing waits for the returner, its queue is bounded, and the files
+//! hold everything in any case: they tell whether a return is a repetition.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};

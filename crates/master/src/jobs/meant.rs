@@ -1,5 +1,5 @@
-//! Which minions a job was meant for: by what was published, and by the job
-//! cache after that was forgotten.
+//! For which minions a job was: by the publication, and by the job cache after that
+//! was forgotten.
 
 use halite_proto::{Jid, MinionId, Value};
 

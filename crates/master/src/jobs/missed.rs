@@ -1,5 +1,5 @@
-//! The jobs of the last while, kept on disk too, so that a master that was
-//! killed can still tell its minions what they have missed.
+//! The recent jobs, also kept on disk, so that a master that was killed can still
+//! send its minions what they have missed.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Jobs: their ids, and what is kept of them.
+//! Jobs: their ids and their records.
 
 pub(crate) mod foreign;
 pub(crate) mod job_mirror;

@@ -1,4 +1,4 @@
-//! Which minion published which job: only that one may have the results.
+//! Which minion published which job: only that minion may have the results.
 
 use halite_proto::{Jid, MinionId};
 use halite_store::StoreError;

@@ -1,4 +1,4 @@
-//! What runners and wheel functions return, in the job cache.
+//! Returns of runners and wheel functions in the job cache.
 
 use halite_proto::publish::FunSpec;
 use halite_proto::returns::{JobReturn, ReturnJid};

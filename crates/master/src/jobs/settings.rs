@@ -1,4 +1,4 @@
-//! Options about jobs and what is kept of them.
+//! Options about jobs and their records.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
-//! Ending what runs on the master - a runner, a job in batches - from outside:
-//! by its job id, by the time it may take, and when the master stops.
+//! Ends what runs on the master (a runner, a job in batches) from outside: by its
+//! job id, by its time limit, and when the master stops.
 //!
-//! Invariant: who waits within a runner waits here, so that no wait outlives
-//! the order to stop; and a run is told of once, by whoever claims it first.
+//! Invariant: every wait within a runner waits here, so that no wait outlives the
+//! order to stop; and the end of a run is reported once, by whoever claims it
+//! first.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};

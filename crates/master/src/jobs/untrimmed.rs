@@ -1,4 +1,4 @@
-//! Results that events were too small for.
+//! Results that were too large for their events.
 
 use halite_proto::event::is_trimmed;
 use halite_proto::{Jid, MinionId, Value};

@@ -1,8 +1,8 @@
 //! The accepted minion keys, as the gate asks for them on every request.
 //!
-//! Invariant: the answer is what the store has now. A key that an admin accepts,
-//! rejects or deletes with any tool counts with the next request, because each
-//! one asks for the key's version before a remembered result is used.
+//! Invariant: the answer is the current state of the store. A key that an admin
+//! accepts, rejects or deletes with any tool counts with the next request, because
+//! each one asks for the key's version before a remembered result is used.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

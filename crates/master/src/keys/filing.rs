@@ -1,7 +1,7 @@
-//! Who may look at keys of minions and file one meanwhile.
+//! Coordinates reads of minion keys with the filing of new ones.
 //!
 //! Filing waits for the disk. Sign-ins of different minions wait for it together,
-//! since a file system brings many files to the disk in the time of one.
+//! since a file system writes many files to the disk in the time of one.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

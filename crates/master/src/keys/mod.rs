@@ -1,4 +1,4 @@
-//! Keys of minions, the sessions that hang on them, and the master's own keys.
+//! Minion keys, the sessions that depend on them, and the master's own keys.
 
 pub(crate) mod accepted;
 mod filing;

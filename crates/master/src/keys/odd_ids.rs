@@ -1,6 +1,6 @@
-//! Keys of minions with ids that no new minion may have.
+//! Keys with ids that new minions may not have.
 //!
-//! They are of a time when the master, or Salt's before it, took any id.
+//! They are from a time when the master, or Salt's before it, accepted any id.
 
 use halite_config::{MasterConfig, Warning};
 use halite_crypto::HashType;

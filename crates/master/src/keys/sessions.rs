@@ -1,11 +1,11 @@
-//! The key that the master shares with one minion, its file, and the memory of
-//! the nonces used with it.
+//! The key that the master shares with one minion, its file, and the memory of the
+//! nonces used with it.
 //!
-//! Invariant: a session belongs to one accepted public key. It ends with its
-//! age (`publish_session`), with that key, when it is retired, or with the
-//! process: what was recorded before a restart opens nothing after it. Minions
-//! lose nothing by that, because the publish key is a new one as well. Those of a
-//! cluster are in `shared`, and have no files.
+//! Invariant: a session belongs to one accepted public key. It ends with its age
+//! (`publish_session`), with that key, when it is retired, or with the process: a
+//! recording from before a restart opens nothing after it. Minions lose nothing by
+//! that, because the publish key is a new one as well. Those of a cluster are in
+//! `shared`, and have no files.
 
 mod shared;
 

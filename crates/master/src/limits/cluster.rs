@@ -1,4 +1,4 @@
-//! The bounds of a master in a cluster.
+//! The limits of a master in a cluster.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Which external pillars of the configuration are nowhere.
+//! Finds external pillars of the configuration that do not exist anywhere.
 
 use halite_call::extensions::{self, ExtensionKind};
 use halite_config::{ConfigError, MasterConfig};

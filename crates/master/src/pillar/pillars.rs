@@ -1,5 +1,5 @@
-//! Compiling the pillars of minions: several at once, on threads of their own,
-//! so that a slow pillar holds up pillars only.
+//! Compiling the pillars of minions: several at once, on threads of their own, so
+//! that a slow pillar delays only other pillars.
 //!
 //! Invariant: no value of a pillar reaches a log.
 

@@ -1,4 +1,4 @@
-//! Which options of git remotes, of files and of pillars, cannot be used.
+//! Finds invalid options of git remotes, for files and for pillars.
 
 use halite_config::{ConfigError, MasterConfig};
 use halite_git::{OptionsError, Remote};

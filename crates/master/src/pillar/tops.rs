@@ -1,9 +1,8 @@
-//! `master_tops`: what programs and modules in Python say which states a minion
+//! `master_tops`: programs and modules in Python that say which states a minion
 //! has.
 //!
-//! Mirrors `salt/tops/ext_nodes.py` (3008.5). Invariant: the id that is asked
-//! about is the one that the minion has proven, for a program as one word of
-//! its own.
+//! Mirrors `salt/tops/ext_nodes.py` (3008.5). Invariant: they are asked about the
+//! id that the minion has proven, and a program gets it as one word.
 
 use std::time::Duration;
 

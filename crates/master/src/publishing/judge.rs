@@ -1,7 +1,6 @@
-//! Who publishes, and whether they may: judges the caller, the functions and the
-//! targets of a request.
+//! Checks the caller, the functions and the targets of a publish request.
 //!
-//! Invariant: only what was judged here for a local program is sent for it.
+//! Invariant: nothing is sent for a local program that was not checked here.
 
 use std::collections::HashSet;
 

@@ -1,8 +1,8 @@
-//! Publishing jobs: a request is judged, the job is stored, announced on the
+//! Publishing jobs: a request is checked, and the job is stored, announced on the
 //! event bus, and sent.
 //!
-//! Handlers, runners, the reactor and batches all publish through this.
-//! Invariant: a job is stored and announced before it leaves.
+//! Handlers, runners, the reactor and batches all publish through this. Invariant:
+//! a job is stored and announced before it leaves.
 
 mod judge;
 pub(crate) mod publisher;

@@ -1,11 +1,10 @@
-//! What goes to the minions on the publish port: sealed with the publish key,
-//! numbered, signed.
+//! Publications on the publish port: sealed with the publish key, numbered, signed.
 //!
-//! Invariant: the numbers under one key rise in the order in which the
-//! publications leave; minions drop whatever does not. The masters of a cluster
-//! publish with one key, and number nothing: Salt's minions would compare the numbers
-//! of one with those of another. There the seal has a stamp, of which Salt's minions
-//! see nothing, and the stamps of each master rise.
+//! Invariant: the numbers under one key rise in the order in which the publications
+//! leave; minions drop all others. The masters of a cluster publish with one key
+//! and send no numbers, because Salt's minions would compare the numbers of one
+//! master with those of another. There the seal carries a stamp that Salt's minions
+//! do not notice, and the stamps of each master rise.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 

@@ -1,5 +1,5 @@
-//! Where the files of reactions lie: paths and globs on this machine, and
-//! files of the file server.
+//! Finds the files of reactions: paths and globs on this machine, and files of the
+//! file server.
 
 use std::borrow::Cow;
 use std::fs;

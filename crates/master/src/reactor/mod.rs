@@ -1,7 +1,7 @@
-//! The reactor: events call for files, the files for commands.
+//! The reactor: events trigger files, and the files contain commands.
 //!
-//! Invariant: reacting never holds up the bus. Events wait in a bounded queue;
-//! one that does not fit calls for nothing, and that is logged.
+//! Invariant: reacting never delays the bus. Events wait in a bounded queue; one
+//! that does not fit is dropped, and that is logged.
 
 mod files;
 mod settings;

@@ -1,4 +1,4 @@
-//! What can go wrong with registers.
+//! The errors of registers.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Takes masters in that want to join.
+//! Accepts masters that want to join.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,9 +1,9 @@
-//! The registers on disk: a snapshot, and behind it a log of what changed since.
-//! Both are records, each of a part of the registers.
+//! The registers on disk: a snapshot, followed by a log of later changes. Both are
+//! records, each of a part of the registers.
 //!
-//! They are merged when they are read, so that a record that is read twice does
-//! no harm. Invariants: what [`Kept::append`] has written survives a power cut; a
-//! record that was torn is left out with what follows it.
+//! Records are merged when they are read, so reading one twice does no harm.
+//! Invariants: what [`Kept::append`] has written survives a power cut; a torn
+//! record is dropped together with what follows it.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};

@@ -1,9 +1,9 @@
-//! What the masters of a cluster agree on that share no files: the keys of
-//! minions, who is a member, and the publish key.
+//! What the masters of a cluster without shared files agree on: minion keys,
+//! membership, and the publish key.
 //!
 //! `halite_cluster` decides; here are its files and the key store. Each master
-//! looks for decisions in its own store, tells the others, and shows in its store
-//! what they have decided.
+//! looks for decisions in its own store, sends them to the others, and applies
+//! theirs to its store.
 
 mod error;
 mod join_acceptor;

@@ -1,9 +1,9 @@
-//! The publish key of a cluster without shared files: the registers say which it
-//! is, the file and the publisher follow.
+//! The publish key of a cluster without shared files: the registers name it, and
+//! the file and the publisher follow.
 //!
-//! Invariant: a key becomes the cluster's in [`rotate`](AgreedKey::rotate) alone, or
-//! when the cluster is founded. A key that a file or the publisher still has is
-//! therefore never taken for a new one.
+//! Invariant: a key becomes the cluster's only in [`rotate`](AgreedKey::rotate), or
+//! when the cluster is founded. So an old key in a file or the publisher is never
+//! taken for a new one.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What is shown of the registers.
+//! The status of the registers.
 
 use std::time::Duration;
 

@@ -1,10 +1,9 @@
-//! The registers of this master beside its key store: what is decided in the
-//! store is kept in the registers, what others have decided is shown by the
-//! store.
+//! Keeps the registers of this master and its key store in agreement: decisions in
+//! the store go into the registers, and decisions of others go into the store.
 //!
-//! Decisions are found by looking, whoever has made them: a handler, `salt-key`,
-//! or a person with a copy of a file. What cannot be written or shown now is tried
-//! again ([`settle`](StoreMirror::settle)). Invariant: access that was granted elsewhere
+//! Decisions are found by looking, whoever has made them: a handler, `salt-key`, or
+//! a person with a copy of a file. A failed write is tried again
+//! ([`settle`](StoreMirror::settle)). Invariant: access that was granted elsewhere
 //! is on disk before the store shows it, and what the store may not show yet is on
 //! disk beside it.
 

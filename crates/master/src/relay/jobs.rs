@@ -1,8 +1,8 @@
-//! Jobs and returns of which peers tell, and the jobs of its last life of which this
-//! master tells them.
+//! Jobs and returns that peers report, and the jobs of this master's last run that
+//! it reports to them.
 //!
-//! Invariant: a job is as old as it is since some master has published it, however
-//! often it was told.
+//! Invariant: the age of a job counts from its publication, however often it was
+//! passed on.
 
 use std::time::Duration;
 

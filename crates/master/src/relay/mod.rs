@@ -1,8 +1,8 @@
-//! What the other masters of the cluster tell, applied to the parts of this one,
-//! and the events that they are told.
+//! Applies the messages of the other masters of the cluster to the parts of this
+//! one, and sends them its events.
 //!
-//! Invariant: what a peer tells is told to nobody else; every master has a link to
-//! every other one.
+//! Invariant: a peer's message is never passed on; every master has a link to every
+//! other one.
 
 mod jobs;
 mod resend;

@@ -1,10 +1,11 @@
-//! Jobs for minions that have lost their connection to a peer and cannot ask what
-//! they have missed, as those of Salt: what was published around the end of their
+//! Jobs for minions that have lost their connection to a peer and, like those of
+//! Salt, cannot ask for missed jobs: what was published around the end of their
 //! connection is sent again while they may come back.
 //!
-//! Invariant: a job is sent again only to minions that have not returned it and do
-//! not show themselves, and for which so few were published since that they drop what
-//! they have, by its id. One task does so, however many peers come and go.
+//! Invariant: a job is sent again only to minions that have not returned it, that
+//! send no signs of life, and for which so few jobs were published since that they
+//! still know its id and drop a repetition. One task does so, however many peers
+//! come and go.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

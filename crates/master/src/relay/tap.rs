@@ -1,4 +1,4 @@
-//! The events of this master, on their way to its peers.
+//! Sends the events of this master to its peers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A runner that is asked for, and why one may not begin.
+//! A request for a runner, and why one may be refused.
 
 use std::time::Duration;
 

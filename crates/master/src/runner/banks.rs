@@ -1,4 +1,4 @@
-//! `cache.fetch`, `cache.list` and their kin: banks of anything.
+//! `cache.fetch`, `cache.list` and related functions: banks of any data.
 
 use halite_proto::{Map, Value};
 use halite_store::{BankError, Banks};

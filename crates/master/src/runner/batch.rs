@@ -1,4 +1,4 @@
-//! `batch.*`: jobs in batches that nobody waits for (`salt --async -b`).
+//! `batch.*`: jobs in batches without a waiting program (`salt --async -b`).
 
 use halite_proto::{Jid, Map, Value};
 

@@ -1,4 +1,4 @@
-//! `cache.*`: what the master keeps of its minions.
+//! `cache.*`: the data that the master keeps of its minions.
 
 use halite_proto::{Map, MinionId, Value};
 use halite_store::Bank;

@@ -1,4 +1,4 @@
-//! A running runner, as its function sees it.
+//! A running runner, from the view of its function.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `fileserver.*`: the files that minions can have.
+//! `fileserver.*`: the files for minions.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! The copies of remotes and their locks, handled by hand, with Salt's words about it.
+//! Manual handling of the copies of remotes and their locks, with Salt's texts.
 //!
 //! Mirrors `lock` and `clear_lock` of `salt/utils/gitfs.py` (3008.5). Invariant:
-//! removing a lock that nobody has set is no error.
+//! removing a lock that does not exist is no error.
 
 use halite_git::{GitError, Repository, machine};
 use halite_proto::{Map, Value, chain};

@@ -1,5 +1,4 @@
-//! `git_pillar.*`: the repositories that pillars come from, fetched when
-//! somebody asks for it.
+//! `git_pillar.*`: fetches the repositories of pillars on request.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! `jobs.*`: what ran, what runs, what came of it.
+//! `jobs.*`: past and running jobs and their results.
 
 use halite_proto::time::jid_to_text;
 use halite_proto::{Jid, Map, Value};

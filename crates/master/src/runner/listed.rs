@@ -1,6 +1,6 @@
-//! What `sys.list_runners` and its like tell of on minions is the table of
-//! runners. `HALITE_UPDATE_RUNNERS=1 cargo test -p halite-master listed`
-//! writes it anew.
+//! Checks that the runners that `sys.list_runners` and related functions list on
+//! minions are those of the table. `HALITE_UPDATE_RUNNERS=1 cargo test -p
+//! halite-master listed` writes the list.
 
 use super::table;
 

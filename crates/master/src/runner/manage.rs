@@ -1,4 +1,4 @@
-//! `manage.*`: which minions are there.
+//! `manage.*`: which minions are up.
 
 use std::time::Duration;
 

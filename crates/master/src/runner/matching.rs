@@ -1,4 +1,4 @@
-//! `match.compound_matches`: whether a minion is meant.
+//! `match.compound_matches`: whether a target matches a minion.
 
 use halite_proto::{Map, MinionId, Value};
 

@@ -1,9 +1,9 @@
-//! `cache.migrate` and `jobs.migrate`: what is kept, copied to another place.
+//! `cache.migrate` and `jobs.migrate`: copy data to another place.
 //!
-//! Invariants: nothing is removed or overwritten but what minions tell anew, and
-//! what was copied is read back; who is cut off begins again. Who has logged in, and
-//! minions, name only places of the configuration: a URL names files that the master
-//! reads, and where it sends what is in them.
+//! Invariants: nothing is removed or overwritten except data that minions send
+//! again, and copied data is read back; an interrupted run can be started again.
+//! Logged-in users and minions can name only places of the configuration, because a
+//! URL names files that the master reads and the server to which their contents go.
 
 use std::time::Duration;
 

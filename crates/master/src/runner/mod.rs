@@ -1,9 +1,9 @@
-//! Runners: functions of the master, run one to a thread.
+//! Runners: functions of the master, each on a thread of its own.
 //!
-//! Programs ask for them with the clear `runner` command; what comes of them
-//! is told on the event bus and kept in the job cache, like a job of a minion
-//! named after the master. Invariant: a runner ends with exactly one `ret`
-//! event, however it ends.
+//! Programs request them with the clear `runner` command. Their results are fired
+//! on the event bus and kept in the job cache, like a job of a minion named after
+//! the master. Invariant: a runner ends with exactly one `ret` event, however it
+//! ends.
 
 mod asked;
 mod auth;

@@ -1,8 +1,8 @@
 //! The master as the minion of its own state runs: its files, its pillar, its
 //! grains, and the fleet behind it.
 //!
-//! Invariant: what an orchestration does is done with the rights of who asked
-//! for the runner, as jobs and runners of their own.
+//! Invariant: an orchestration acts with the rights of the user who asked for the
+//! runner, by jobs and runners of their own.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! `pillar.*`: what the pillar of a minion is, or would be.
+//! `pillar.*`: the current or hypothetical pillar of a minion.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The files that show which runners run.
+//! The proc files of running runners.
 
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
-//! Runners that users wrote in Python (`runner_dirs`, `module_dirs`, and
-//! `_runners`, fetched by `saltutil.sync_runners`). They run in the worker of [`halite_pyworker`], and
+//! Custom runners in Python (`runner_dirs`, `module_dirs`, and `_runners`, fetched
+//! by `saltutil.sync_runners`). They run in the worker of [`halite_pyworker`], and
 //! their `__salt__` has the runners.
 //!
-//! Invariant: the worker is asked only for names that a file of the directories
-//! may have.
+//! Invariant: the worker is asked only for names that a file of the directories may
+//! have.
 
 use std::any::Any;
 use std::fs;

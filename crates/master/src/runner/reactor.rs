@@ -1,4 +1,4 @@
-//! `reactor.*`: what events call for, while the master runs.
+//! `reactor.*`: the rules of the reactor, while the master runs.
 
 use halite_proto::{Map, Value};
 

@@ -1,7 +1,7 @@
-//! The runners that run: how many may, which ones do, and how one is ended.
+//! The running runners: how many may run, which ones do, and how one is ended.
 //!
-//! Invariant: a place is given back once, by the runner that ends or by who
-//! has given up waiting for its end.
+//! Invariant: a place is given back once, by the runner that ends or by the caller
+//! that no longer waits for its end.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

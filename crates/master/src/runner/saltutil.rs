@@ -1,5 +1,5 @@
-//! `saltutil.sync_*`: users' own Python modules from the file server to where
-//! this master looks for them. `docs/python.md` says what becomes of each kind.
+//! `saltutil.sync_*`: custom Python modules, from the file server to the place
+//! where this master looks for them. `docs/python.md` says how each kind is used.
 
 use halite_core_modules::sync_extensions;
 use halite_proto::{Map, Value};

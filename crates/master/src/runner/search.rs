@@ -1,4 +1,4 @@
-//! Which kept jobs are meant: by function, target, metadata and time.
+//! Selects stored jobs by function, target, metadata and time.
 
 use halite_proto::{Jid, Map, Value};
 use halite_store::JobFilter;

@@ -1,4 +1,4 @@
-//! `store.*`: the places where the master keeps what it knows.
+//! `store.*`: the places where the master keeps its data.
 
 use super::Call;
 use super::error::Ran;

@@ -1,4 +1,4 @@
-//! Which runners there are: a closed table.
+//! The runners: a closed table.
 
 use std::sync::Arc;
 

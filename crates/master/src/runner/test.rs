@@ -1,4 +1,4 @@
-//! `test.*` and `error.*`: to try the way runners go.
+//! `test.*` and `error.*`: for trying runners.
 
 use std::time::Duration;
 

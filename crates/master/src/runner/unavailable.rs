@@ -1,5 +1,5 @@
-//! Runners of Salt that this master does not have, and why: who asks for one
-//! is told so by name.
+//! Runners of Salt that this master does not have, and the reasons, which the error
+//! for each names.
 
 /// What each needs, by runner or by function.
 const REASONS: &[(&str, &str)] = &[

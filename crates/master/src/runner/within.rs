@@ -1,7 +1,6 @@
-//! Runners that functions of the master run: files of a pillar with
-//! `saltutil.runner`.
+//! Runners called by functions of the master: pillar files with `saltutil.runner`.
 //!
-//! Invariant: pillars and runners do not call each other without an end.
+//! Invariant: pillars and runners cannot call each other endlessly.
 
 use std::cell::Cell;
 use std::sync::{Arc, Weak};

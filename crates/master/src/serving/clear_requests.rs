@@ -1,7 +1,7 @@
-//! Requests in the clear: sign-ins, and what the programs of this machine ask.
+//! Requests in the clear: sign-ins, and requests of programs on this machine.
 //!
-//! Invariant: who asks is not proven here. Each handler sees to that itself, and an
-//! answer that would help someone who guesses is sent late.
+//! Invariant: the caller is not proven here. Each handler does that itself, and an
+//! answer that would help somebody who guesses is delayed.
 
 use std::sync::Arc;
 

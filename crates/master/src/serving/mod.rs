@@ -1,4 +1,4 @@
-//! Requests: the sockets they come from, and the way to their handlers.
+//! Requests: the sockets that receive them, and the way to their handlers.
 
 pub(crate) mod clear_requests;
 pub(crate) mod old_versions;

@@ -1,8 +1,8 @@
-//! Requests of protocol versions below 3, which have no sessions: served only
-//! where `minimum_auth_version` is lowered.
+//! Requests of protocol versions below 3, which have no sessions: served only where
+//! `minimum_auth_version` is lowered.
 //!
-//! Invariant: whoever knows the publish key can make such a request, so a
-//! command that changes or reveals anything of one minion needs the token.
+//! Invariant: whoever knows the publish key can make such a request, so a command
+//! that changes or reveals data of one minion needs the token.
 
 use std::sync::Arc;
 

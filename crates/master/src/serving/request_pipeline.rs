@@ -1,8 +1,8 @@
 //! From the bytes of a request to the bytes of its answer.
 //!
-//! Invariant: every request gets an answer, but refused sign-ins of one address
-//! beyond its budget, and none that is not proven gets more than the refusal its
-//! kind gets from Salt.
+//! Invariant: every request gets an answer, except refused sign-ins of one address
+//! beyond its budget. An unproven request gets only the refusal that Salt gives for
+//! its kind.
 
 use std::future::Future;
 use std::pin::Pin;

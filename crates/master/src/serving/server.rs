@@ -1,5 +1,5 @@
-//! The request port: takes requests off the network, hands them to the
-//! workers, and sends what they answer in any order.
+//! The request port: takes requests off the network, hands them to the workers, and
+//! sends their answers in any order.
 
 use std::io;
 use std::sync::{Arc, OnceLock, Weak};

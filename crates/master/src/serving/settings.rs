@@ -1,4 +1,4 @@
-//! Options about the sockets and the requests that come there.
+//! Options about the sockets and their requests.
 
 use halite_config::{BusFraming, IpcMode, MasterConfig};
 use halite_transport::fleet::{KeepAlive, Transport};

@@ -1,5 +1,5 @@
-//! Options that concern the whole master. Those of one part stand with it, in
-//! the `settings.rs` of its folder.
+//! Options that concern the whole master. Those of one part are in the
+//! `settings.rs` of its folder.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The versions on disk. What is lost of them is fetched from the other masters
-//! again, and costs nothing else.
+//! The versions on disk. Lost versions are fetched from the other masters again, at
+//! no other cost.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,9 +1,9 @@
-//! Grains, pillar and mine of minions, and tokens, as all masters of a cluster know
-//! them that have no place in common for these.
+//! Grains, pillar and mine of minions, and tokens, shared between masters of a
+//! cluster that have no common place for them.
 //!
-//! `halite_cluster::data` decides who has what later; here it meets the stores and
-//! the links. The main pillar of a minion is shared; those of further environments
-//! and resources are not.
+//! `halite_cluster::data` decides which version is later; here it meets the stores
+//! and the links. The main pillar of a minion is shared; those of further
+//! environments and resources are not.
 
 mod kept;
 mod place;

@@ -1,4 +1,4 @@
-//! Where that lies which masters tell each other of.
+//! Where the data is that masters share.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A file that comes from another master, piece by piece.
+//! A file from another master, received piece by piece.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};

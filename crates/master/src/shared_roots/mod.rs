@@ -1,13 +1,13 @@
-//! The files of `file_roots` and `pillar_roots` that a master of a cluster gives to the
-//! others when it is told to (`cluster.sync_roots`).
+//! Copies the files of `file_roots` and `pillar_roots` from one master of a cluster
+//! to the others on command (`cluster.sync_roots`).
 //!
-//! The one that gives asks what another one lacks and sends that, a piece at a time; the
-//! other one answers each piece when it is on its disk. So nothing is read ahead, and a
-//! link is never filled by it.
+//! The sender asks which files the receiver lacks and sends them, a piece at a
+//! time; the receiver answers each piece when it is on its disk. So nothing is read
+//! ahead, and a link is never filled by it.
 //!
-//! Invariant: only members give files, and a file lands below the first root that the
-//! configuration of its receiver has for its environment, whole or not at all. Nothing is
-//! removed.
+//! Invariant: only members send files, and a file arrives below the first root that
+//! the configuration of its receiver has for its environment, whole or not at all.
+//! Nothing is removed.
 
 mod incoming;
 pub(crate) mod tree;

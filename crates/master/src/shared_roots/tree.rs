@@ -1,4 +1,4 @@
-//! The files below roots: this master's own, to give them, and to compare.
+//! The files below this master's roots, for sending and comparing.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

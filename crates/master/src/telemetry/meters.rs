@@ -1,4 +1,4 @@
-//! What monitoring reads (`metrics`), under Salt's names where it has them.
+//! The metrics of `metrics`, under Salt's names where Salt has them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What is counted, measured and logged about requests, so that no peer can
-//! flood the log.
+//! What is counted, measured and logged about requests, so that no peer can flood
+//! the log.
 
 pub(crate) mod meters;
 mod stats;

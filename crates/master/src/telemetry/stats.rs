@@ -1,5 +1,5 @@
-//! How long requests are handled: told on the event bus (`master_stats`), and on
-//! the page of metrics.
+//! The durations of requests: fired on the event bus (`master_stats`), and on the
+//! page of metrics.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

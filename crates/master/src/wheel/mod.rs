@@ -1,5 +1,5 @@
-//! Wheel functions: what changes the master itself, `key.*` above all. They
-//! run at once, and their answer is what they return.
+//! Wheel functions: those that change the master itself, above all `key.*`. They
+//! run at once, and their answer is their return.
 //!
 //! Invariant: like a runner, each ends with exactly one `ret` event.
 

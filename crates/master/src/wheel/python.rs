@@ -1,8 +1,8 @@
-//! Wheel functions that users wrote in Python (`_wheel`, fetched by
-//! `salt-run saltutil.sync_wheel`). They see the options of the wheel, and
-//! may fire events about themselves; as in Salt they call no other functions.
+//! Custom wheel functions in Python (`_wheel`, fetched by `salt-run
+//! saltutil.sync_wheel`). They see the options of the wheel, and may fire events
+//! about themselves; as in Salt they call no other functions.
 //!
-//! Invariant: none holds up who answers requests for ever.
+//! Invariant: none can block a worker for ever.
 
 use std::any::Any;
 use std::fs;

@@ -1,8 +1,7 @@
 //! `file_roots.*` and `pillar_roots.*`: the files of states and pillars.
 //!
-//! Invariant: a path from a caller is checked part by part, and what it leads
-//! to lies below a root also where links are followed; otherwise there is no
-//! such file.
+//! Invariant: a path from a caller is checked part by part, and must lead below a
+//! root also after links are followed; otherwise the file counts as missing.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};

@@ -1,5 +1,4 @@
-//! Who may command what, in all the forms that the options have: what Salt
-//! 3008.5 answers to the same.
+//! Who may command what, in all forms of the options: compared with Salt 3008.5.
 
 use halite_proto::clear::PublishReply;
 use halite_proto::request::{MineGet, MinionRequest, MinionRunner, PeerPublish};

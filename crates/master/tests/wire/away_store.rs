@@ -1,5 +1,5 @@
 //! A master whose jobs are on a server that dies: commands go on, results are
-//! acknowledged, and all of it is there when the server is back.
+//! acknowledged, and all of them are there when the server is back.
 
 use std::time::{Duration, Instant};
 

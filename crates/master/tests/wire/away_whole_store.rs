@@ -1,5 +1,6 @@
-//! A master that keeps everything on a server that dies (`store`): those who are known
-//! go on, nobody new comes in, and all of it is there when the server is back.
+//! A master that keeps everything on a server that dies (`store`): known minions
+//! and users go on, new ones are not let in, and all data is there when the server
+//! is back.
 
 use std::time::{Duration, Instant};
 

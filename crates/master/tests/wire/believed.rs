@@ -1,5 +1,5 @@
-//! What an accepted minion says counts for itself only: its returns, its
-//! events, and what it claims about others.
+//! What an accepted minion says affects only itself: its returns, its events, and
+//! its claims about others.
 
 use std::fs;
 use std::path::Path;

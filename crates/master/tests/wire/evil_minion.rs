@@ -1,5 +1,5 @@
-//! A minion that is accepted and evil: what it can make the master keep, and
-//! what it can take from others, is bounded.
+//! A malicious accepted minion: what it can make the master keep, and what it can
+//! take from others, is bounded.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! A master on a store that fails, stalls and answers late: what it has
-//! promised it keeps, and what it cannot do it says.
+//! A master on a store that fails, stalls and answers late: it keeps what it has
+//! promised, and reports what it cannot do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

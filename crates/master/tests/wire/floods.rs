@@ -1,4 +1,4 @@
-//! What strangers cost others.
+//! The cost of strangers for others.
 
 use std::fs;
 use std::net::TcpListener;

@@ -1,5 +1,5 @@
-//! What others got wrong, tried on purpose: lies about oneself, guessed
-//! passwords, and questions that only cost.
+//! Known vulnerabilities of others, tried on purpose: false claims about oneself,
+//! guessed passwords, and expensive requests.
 
 use std::fs;
 use std::net::TcpListener;

@@ -1,5 +1,5 @@
-//! Programs that begin to listen after they have published, and minions that
-//! would like to speak to them instead of others.
+//! Programs that subscribe after they have published, and minions that try to reach
+//! them in place of others.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};

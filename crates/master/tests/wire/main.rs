@@ -1,4 +1,4 @@
-//! A master in this process against a minion made by hand.
+//! A master in this process against a handmade minion.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 

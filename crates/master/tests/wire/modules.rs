@@ -1,4 +1,4 @@
-//! What a master hands to programs and files of its host: tops, events, queues.
+//! What a master passes to programs and files of its host: tops, events, queues.
 
 use std::fs;
 

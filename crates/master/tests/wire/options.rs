@@ -1,4 +1,4 @@
-//! What options change.
+//! The effects of options.
 
 use std::time::Duration;
 

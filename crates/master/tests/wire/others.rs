@@ -1,5 +1,5 @@
-//! What a minion says about another is never believed: a minion that says
-//! anything, against a model of whose data may change by it.
+//! What a minion says about another is never believed: a minion with random
+//! messages, compared with a model of whose data may change.
 
 use std::collections::{BTreeMap, BTreeSet};
 

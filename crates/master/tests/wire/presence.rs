@@ -1,4 +1,4 @@
-//! Who is connected, and who proves it.
+//! Which minions are connected, and the proof of it.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! How much room a minion finds in the job cache, whatever it writes into which
-//! field, and in whose name.
+//! How much room a minion has in the job cache, whichever field it fills, and in
+//! whose name.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Names that several ways of proof give are several users: a job is its
-//! owner's, who has the name and has proven it in the same way.
+//! One name proven in several ways is several users: a job belongs to the user who
+//! has the name and has proven it in the same way.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Two masters with one store: what one has learnt or decided, the other knows.
+//! Two masters with one store: each knows the data and the decisions of the other.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,4 @@
-//! Runners about the places where things are kept, asked of a real master with real
-//! servers.
+//! Runners about the places of data, with a real master and real servers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Somebody who is nobody, with a plain socket: as many requests on one
+//! A caller without credentials, with a plain socket: as many requests on one
 //! connection as it likes, from any address of this machine.
 
 use std::net::{IpAddr, SocketAddr};

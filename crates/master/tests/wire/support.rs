@@ -1,5 +1,5 @@
-//! A master in this process, and a minion made by hand that speaks to it with
-//! nothing but the wire's types.
+//! A master in this process, and a handmade minion that speaks to it with only the
+//! wire's types.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Who reaches the request port and can prove nothing: what such a one asks for
-//! is not looked at, tells nobody anything, and writes little into the log.
+//! Callers without credentials at the request port: their requests are not looked
+//! at, reach nobody, and write little into the log.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
-//! Messages of a master's log as they travel on the bus: several together, cut
-//! into pieces that the engine takes.
+//! Messages of a master's log in the form of the bus: several together, cut into
+//! pieces that the engine accepts.
 //!
-//! Pure. Invariant: what was read is a run of numbers without a gap, within the
-//! bounds of its head.
+//! Pure. Invariant: a decoded batch is a run of numbers without a gap, within the
+//! limits of its head.
 
 use std::time::Instant;
 

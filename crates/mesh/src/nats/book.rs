@@ -1,8 +1,8 @@
-//! What was heard of one linked peer over the bus: which pieces come next, and
+//! The pieces of one linked peer received over the bus: which come next, and
 //! whether some are missing.
 //!
-//! Pure: time comes in. Invariant: messages are given out once and in their
-//! order, and only those that the peer has sealed in this life.
+//! Pure: time comes in. Invariant: messages are given out once and in order, and
+//! only those that the peer has sealed since its current start.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Whether the engine is there, and what the log says of it.
+//! Whether the engine is connected, and the log lines about that.
 
 use std::sync::{Mutex, PoisonError};
 

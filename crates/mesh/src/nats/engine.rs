@@ -1,4 +1,4 @@
-//! The connection to the engine, and the stream that keeps what masters tell.
+//! The connection to the engine, and the stream that keeps the masters' messages.
 //! The only files that know the NATS client are this one, `bus` and `tunnel`.
 
 use std::error::Error;

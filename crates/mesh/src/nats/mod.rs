@@ -1,12 +1,12 @@
 //! A bus between the masters: a NATS engine with JetStream.
 //!
-//! What a master tells all others is sealed and put on the engine once; it hands
-//! it to those that listen and keeps it for those that do not. The links between
-//! the masters, TLS as ever, run through the engine too ([`tunnel`]): on them go
-//! the keys of what is sealed, signs of life, and acknowledgements.
+//! Each message to all others is sealed and put on the engine once; the engine
+//! sends it to connected masters and keeps it for the others. The links between the
+//! masters, TLS as always, run through the engine too ([`tunnel`]): they carry the
+//! keys of sealed messages, signs of life, and acknowledgements.
 //!
-//! Invariant: nothing that the engine says is believed: what it hands out is
-//! authenticated, of a peer that is linked, and in that peer's order.
+//! Invariant: the engine is not trusted: what it delivers must be authenticated,
+//! from a linked peer, and in that peer's order.
 //!
 //! No module here knows of the links.
 

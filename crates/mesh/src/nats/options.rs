@@ -1,4 +1,4 @@
-//! Where the bus is, and how a master shows who it is there.
+//! The address of the bus, and the master's credentials there.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! A value that the engine keeps for the whole cluster, and changes for whoever knows
-//! its serial number: a stream of one message.
+//! A value that the engine keeps for the whole cluster, and changes for a caller
+//! that names its serial number: a stream of one message.
 
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;

@@ -1,5 +1,5 @@
-//! When linked peers last gave a sign of life: on the link, or by what they told. On a
-//! slow wire the one stands in the queue behind the other.
+//! When linked peers last gave a sign of life: on the link, or by a message. On a
+//! slow wire one waits in the queue behind the other.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

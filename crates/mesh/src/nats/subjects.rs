@@ -1,8 +1,7 @@
-//! The names that a cluster uses on the engine: `halite.CLUSTER.` and what
-//! follows.
+//! The names that a cluster uses on the engine: `halite.CLUSTER.` and what follows.
 //!
 //! Pure. Invariant: two peers, or two clusters, never have the same subject,
-//! whatever is in their names.
+//! whatever characters are in their names.
 
 use std::fmt::Write as _;
 

@@ -1,9 +1,9 @@
 //! Links through the engine: a stream of bytes each way, as over TCP, each on a
-//! subject of its own. Who is at the other end, and that nothing was changed, is
-//! TLS's affair, which runs over it.
+//! subject of its own. TLS runs over it, and proves the other end and the integrity
+//! of the data.
 //!
-//! Pieces are numbered: the engine may lose what it does not keep, which ends the
-//! link, and what somebody says again is ignored.
+//! Pieces are numbered. If the engine loses one, the link ends; a repeated piece is
+//! ignored.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! What was forgotten before a peer was told it: that the peer acknowledges it says
-//! nothing.
+//! Messages that were dropped before a peer got them. An acknowledgement of the
+//! peer does not cover these.
 
 use super::Shared;
 use crate::limits::PEERS_MAX;

@@ -1,4 +1,4 @@
-//! How the links and what is kept for peers are shown.
+//! The status of the links and of the messages kept for peers.
 
 use std::time::{Duration, Instant};
 

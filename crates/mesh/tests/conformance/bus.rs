@@ -1,5 +1,4 @@
-//! What only a bus can do to the masters: be away, lose what it had, and let
-//! strangers in.
+//! Faults that only a bus has: it is away, loses its data, or lets strangers in.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Engines as admins have them: with certificates, credentials, several servers, too
-//! little room.
+//! Realistic engines: with certificates, credentials, several servers, too little
+//! room.
 
 use std::time::Duration;
 

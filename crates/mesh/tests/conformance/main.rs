@@ -1,5 +1,5 @@
-//! What masters of a cluster may rely on when they tell each other something, over
-//! direct links and over a bus.
+//! The guarantees for messages between the masters of a cluster, over direct links
+//! and over a bus.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,4 +1,4 @@
-//! Masters in one process, and what carries what they tell.
+//! Masters in one process, and the carrier of their messages.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Beacons that hold a number of the machine against a bound.
+//! Beacons that compare a number of the machine with a limit.
 
 use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};

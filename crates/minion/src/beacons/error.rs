@@ -1,4 +1,4 @@
-//! Why a beacon has nothing to tell.
+//! Why a beacon has nothing to report.
 
 use std::io;
 

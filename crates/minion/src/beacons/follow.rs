@@ -1,6 +1,6 @@
-//! A program that writes without end: its lines, as they come.
+//! The output of a program that runs endlessly, line by line.
 //!
-//! Invariant: nobody waits for it; what nobody reads in time is dropped and
+//! Invariant: nothing waits for it; lines that are not read in time are dropped and
 //! counted, and the program ends with its [`Follow`].
 
 use std::io::{BufRead, BufReader, Read};

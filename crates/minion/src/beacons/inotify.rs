@@ -1,9 +1,8 @@
-//! The beacon `inotify`: changes of files and directories, as the kernel
-//! reports them.
+//! The beacon `inotify`: changes of files and directories, as the kernel reports
+//! them.
 //!
-//! Invariant: what is watched is what is configured: paths that go and come
-//! again are watched again, and those that are not configured any more are
-//! not.
+//! Invariant: exactly the configured paths are watched: a path that disappears and
+//! comes back is watched again, and one that is no longer configured is not.
 
 mod exclude;
 

@@ -1,7 +1,7 @@
-//! The beacon `log`: new lines of a file that a pattern fits.
+//! The beacon `log`: new lines of a file that match a pattern.
 //!
-//! Invariant: a line is told once and whole, and what was in the file before
-//! is not told.
+//! Invariant: a line is reported once and whole; lines that were in the file before
+//! are not reported.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

@@ -1,6 +1,6 @@
-//! The beacons `btmp` and `wtmp`: logins that failed, and who comes and goes.
+//! The beacons `btmp` and `wtmp`: failed logins, and logins and logouts.
 //!
-//! Invariant: a record is told once; those from before are not.
+//! Invariant: a record is reported once; older records are not reported.
 
 use std::collections::HashMap;
 use std::fs::File;

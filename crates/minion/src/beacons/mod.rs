@@ -1,10 +1,10 @@
-//! The beacons around their table: they are looked at again and again, and
-//! what they see goes to the masters as events.
+//! Runs the beacons: they are checked regularly, and what they see goes to the
+//! masters as events.
 //!
-//! There is one set of beacons, whatever the number of masters; each master
-//! that is connected is told of each event, and while none is, the first that
-//! comes. Invariant: without a beacon
-//! nothing wakes the minion up for them, and one that hangs holds up no other.
+//! There is one set of beacons, whatever the number of masters. Each event goes to
+//! every connected master, or to the first that connects if there is none.
+//! Invariant: without a beacon nothing wakes the minion up for them, and one that
+//! hangs does not delay the others.
 
 mod certificates;
 mod counters;

@@ -1,4 +1,4 @@
-//! The beacon `network_settings`: settings of interfaces that change.
+//! The beacon `network_settings`: changed settings of interfaces.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,8 +1,8 @@
 //! The events of beacons on their way to the masters.
 //!
-//! Invariant: an event leaves only when the masters that were there have
-//! answered for it, or another one where those are gone, or a limit drops it;
-//! a master that is of our kind tells of it once in its life.
+//! Invariant: an event is removed only when the masters that were connected have
+//! acknowledged it, or another one if those are gone, or when a limit drops it; a
+//! Halite master fires it once in its life.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! The beacon `ps`: processes that run, or do not.
+//! The beacon `ps`: whether processes run.
 
 use std::collections::BTreeSet;
 

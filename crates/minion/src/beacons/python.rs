@@ -1,8 +1,8 @@
-//! Beacons that users wrote in Python (`_beacons`), and those of an installed
-//! Salt that there are none of here.
+//! Custom beacons in Python (`_beacons`), and those of an installed Salt that
+//! Halite lacks.
 //!
-//! They are asked one after the other, by one process that nobody else uses:
-//! what they remember in `__context__` or in names of their modules stays.
+//! They are called one after the other, in one process that nothing else uses, so
+//! they keep what they remember in `__context__` or in names of their modules.
 
 use std::sync::{Mutex, PoisonError};
 

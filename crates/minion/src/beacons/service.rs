@@ -1,4 +1,4 @@
-//! The beacon `service`: services that run, or do not.
+//! The beacon `service`: whether services run.
 
 use std::collections::HashMap;
 use std::path::Path;

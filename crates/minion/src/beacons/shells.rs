@@ -1,4 +1,4 @@
-//! The beacon `sh`: what is started from shells, as `strace` sees it.
+//! The beacon `sh`: commands started from shells, as `strace` reports them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Looking at the beacons again and again, and telling what they have seen.
+//! Checks the beacons regularly, and reports what they see.
 
 use std::collections::HashMap;
 use std::future::pending;

@@ -1,4 +1,4 @@
-//! The beacon `watchdog`: what happens in directories.
+//! The beacon `watchdog`: changes in directories.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

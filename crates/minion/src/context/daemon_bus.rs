@@ -1,4 +1,5 @@
-//! Asking the minion that runs here, from a program beside it: `salt-call`.
+//! Requests to the minion daemon on this machine, from a program beside it:
+//! `salt-call`.
 
 use std::time::Duration;
 

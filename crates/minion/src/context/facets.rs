@@ -1,4 +1,4 @@
-//! What functions may ask a minion for beyond its data.
+//! What functions may request from a minion beyond its data.
 
 use std::collections::BTreeMap;
 use std::sync::Weak;

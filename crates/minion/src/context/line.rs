@@ -1,5 +1,5 @@
-//! Requests of jobs on their way: to one master after the other until one
-//! answers, and several at the same time.
+//! Sends requests of jobs: to one master after the other until one answers, and
+//! several at the same time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

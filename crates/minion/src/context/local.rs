@@ -1,6 +1,6 @@
-//! A minion without a master: `salt-call --local`. Files and pillar come from
-//! this machine, the mine goes nowhere; events, beacons and the schedule are
-//! those of the minion that runs here, if one does.
+//! A minion without a master: `salt-call --local`. Files and pillar come from this
+//! machine, and the mine is dropped; events, beacons and the schedule are those of
+//! the minion daemon on this machine, if there is one.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

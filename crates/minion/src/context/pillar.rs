@@ -1,4 +1,4 @@
-//! Asking for the pillar: how it is requested, and kept for each master.
+//! Requests the pillar, and keeps it for each master.
 
 use std::sync::Arc;
 use std::time::Duration;

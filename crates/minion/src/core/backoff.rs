@@ -1,5 +1,5 @@
-//! How long to wait before the next try: growing, bounded, and spread by
-//! chance so that a fleet does not return to a master in one instant.
+//! How long to wait before the next try: growing, bounded, and randomised so that a
+//! fleet does not return to a master in one instant.
 
 use std::time::Duration;
 

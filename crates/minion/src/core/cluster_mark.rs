@@ -1,4 +1,4 @@
-//! By what masters are known that are one cluster.
+//! Recognises masters that form one cluster.
 
 use halite_proto::cluster_name_of;
 

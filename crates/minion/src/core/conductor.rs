@@ -1,12 +1,12 @@
 //! Which links are up: all of them, or one at a time with the others behind it
 //! (`master_type: failover` and `distributed`).
 //!
-//! Like the link, a machine without effects: the shell tells it what links
-//! report and performs its [`Output`]s. Invariant: while the minion runs and
-//! has a master at all, at least one link is up or a timer is set.
+//! Like the link, a state machine without effects: the shell reports what links say
+//! and performs its [`Output`]s. Invariant: while the minion runs and has a master
+//! at all, at least one link is up or a timer is set.
 //!
-//! Changing masters is make before break where it is a choice: for a failback
-//! the old link goes on until the new one is ready, so no command is lost.
+//! Changing masters is make before break where there is a choice: for a failback
+//! the old link stays until the new one is ready, so no command is lost.
 
 mod order;
 

@@ -1,8 +1,8 @@
-//! One registry of jobs for all masters: a job runs once, whichever masters
-//! sent it, and what runs can be asked about and ended.
+//! One registry of jobs for all masters: a job runs once, whichever masters sent
+//! it, and running jobs can be listed and ended.
 //!
-//! Invariant: an id names one job for each master, and for the minion itself,
-//! but not for all of them together.
+//! Invariant: an id names one job for each master, and for the minion itself, but
+//! not for all of them together.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -1,6 +1,6 @@
-//! What the minion thinks, apart from what it does: no socket, no clock, no
-//! random source, no thread. Time and chance come in as arguments, effects go
-//! out as values, so a fleet of masters can be simulated in microseconds.
+//! The decisions of a minion, without effects: no socket, no clock, no random
+//! source, no thread. Time and chance come in as arguments, effects go out as
+//! values, so a fleet of masters can be simulated in microseconds.
 
 pub mod backoff;
 pub mod beacons;

@@ -1,5 +1,5 @@
-//! What makes a job the one it is: its id alone does not. Two masters may give
-//! two commands one id, and a minion has ids of its own besides.
+//! What identifies a job. Its id alone does not: two masters may give two commands
+//! one id, and a minion also draws ids of its own.
 
 use std::fmt;
 

@@ -1,8 +1,9 @@
-//! A reply that only this minion can open and only its master can have made:
-//! the pillar.
+//! A reply that only this minion can open and only its master can have made: the
+//! pillar.
 //!
-//! Salt 3006 to 3008: a fresh key under the minion's public key, and under
-//! that key the signed content, which repeats the key and the request's nonce.
+//! Salt 3006 to 3008: a fresh key, encrypted with the minion's public key, and
+//! under that key the signed content, which repeats the key and the request's
+//! nonce.
 
 use halite_crypto::{
     Crypticle, EncAlgo, KeyError, Opened, PrivateKey, PublicKey, SigAlgo, SymmetricKey,

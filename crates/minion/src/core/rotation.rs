@@ -1,10 +1,10 @@
-//! Round robin over the masters that are alive, for requests that any master
-//! can answer.
+//! Round robin over the masters that are alive, for requests that any master can
+//! answer.
 //!
-//! A request takes a [`Turn`]: the order in which the live masters are asked.
-//! Each turn starts one master later than the one before, so over any window
-//! the first choices differ by at most one; a failing master is simply passed
-//! over to the next of the same turn.
+//! A request takes a [`Turn`]: the order in which the live masters are asked. Each
+//! turn starts one master later than the one before, so over any window the first
+//! choices differ by at most one; a failing master is skipped for the next one of
+//! the same turn.
 
 /// Whose turn it is. Masters are known by their place in the `master:` list.
 #[derive(Clone, Debug, Default)]

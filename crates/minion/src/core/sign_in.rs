@@ -1,9 +1,8 @@
-//! Signing in to one master: what is asked, and whether the answer may be
-//! believed.
+//! Signing in to one master: the request, and the checks of the answer.
 //!
 //! The order of the checks is that of Salt's minions (3006 to 3008,
-//! `salt.crypt.AsyncAuth`); nothing of an answer is used before all of them
-//! have passed.
+//! `salt.crypt.AsyncAuth`); nothing of an answer is used before all of them have
+//! passed.
 
 use halite_crypto::{
     Crypticle, EncAlgo, HashType, KeyError, PrivateKey, PublicKey, SigAlgo, SymmetricKey,

@@ -1,7 +1,7 @@
-//! A master whose key was changed: the known key has signed the new one.
+//! A changed master key that the known key has signed.
 //!
-//! Invariant: only keys that the known one leads to are trusted, each signed
-//! by the one before.
+//! Invariant: only keys that the known one leads to are trusted, each signed by the
+//! one before.
 
 use halite_crypto::{PublicKey, clean_key, master_sign};
 use halite_proto::key_changes::KeyChange;

@@ -1,7 +1,7 @@
-//! Makes returns fit what a request can carry.
+//! Makes returns fit into a request.
 //!
-//! Invariant: what leaves here can be packed, sent, and read by every master.
-//! Whatever is left out of a return is said in it.
+//! Invariant: the result can be packed, sent, and read by every master. A return
+//! says what was left out of it.
 
 use halite_proto::limits::{DEPTH_MAX, ITEMS_MAX};
 use halite_proto::msgpack::{Packing, packed_len};

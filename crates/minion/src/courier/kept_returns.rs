@@ -1,8 +1,8 @@
-//! The returns that wait, on disk and in memory: what the lock of
-//! [`super::shared_spool`] guards.
+//! The waiting returns, on disk and in memory: the data behind the lock of
+//! [`super::shared_spool`].
 //!
-//! Invariant: a return that the disk does not take waits in memory, and moves to
-//! the disk as soon as that works again.
+//! Invariant: a return that cannot be written to the disk waits in memory, and
+//! moves to the disk as soon as that works again.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

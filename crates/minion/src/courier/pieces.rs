@@ -1,8 +1,8 @@
-//! A large return on its way to a master of ours, piece by piece.
+//! A large return on its way to a Halite master, piece by piece.
 //!
-//! Invariant: the master says where the next piece begins, so that a return
-//! whose delivery was cut off goes on where it stopped, after a restart of this
-//! minion too.
+//! Invariant: the master says where the next piece begins, so that a return whose
+//! delivery was interrupted continues where it stopped, also after a restart of
+//! this minion.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -1,8 +1,7 @@
-//! What other programs on this machine ask of the minion over its event bus,
-//! Salt's own `salt-call` among them: new grains, a new pillar, events for the
-//! masters.
+//! Requests of other programs on this machine over the minion's event bus, Salt's
+//! own `salt-call` among them: new grains, a new pillar, events for the masters.
 //!
-//! Invariant: one request at a time; a flood of them costs the bus's queue.
+//! Invariant: one request at a time; a flood of them only fills the bus's queue.
 
 use std::sync::Arc;
 

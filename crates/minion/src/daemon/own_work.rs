@@ -1,6 +1,6 @@
-//! What a minion does by the clock, whatever its masters do.
+//! The periodic work of a minion, whatever its masters do.
 //!
-//! Invariant: what is switched off costs no timer.
+//! Invariant: a task that is switched off costs no timer.
 
 use std::sync::Arc;
 use std::time::Duration;

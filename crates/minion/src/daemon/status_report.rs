@@ -1,7 +1,7 @@
-//! What `salt-minion status` shows: asked over the minion's own event bus,
+//! What `salt-minion status` shows: requested over the minion's own event bus, and
 //! answered on it.
 //!
-//! Whoever may send events to the bus may ask; the answer goes to every
+//! Everybody who may send events to the bus may ask; the answer goes to every
 //! listener and holds no secret. Invariant: asking changes nothing.
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! `metrics`: what monitoring reads of a minion, under Salt's names where it has them.
+//! `metrics`: the metrics of a minion, under Salt's names where Salt has them.
 //!
 //! Invariant: a minion without the option measures nothing and listens nowhere.
 

@@ -1,8 +1,8 @@
-//! Asks a Halite master, while its link is ready, which jobs it holds for open:
-//! the ones that were published while this minion was away, and the ones that
-//! a dead subscription has swallowed.
+//! Asks a Halite master, while its link is ready, for missed jobs: those that were
+//! published while this minion was away, and those that a dead subscription has
+//! lost.
 //!
-//! Salt's masters have no such memory and are not asked. Invariant: one of
+//! Salt's masters do not keep missed jobs and are not asked. Invariant: one of
 //! these runs per link that is ready, and it ends with the link's readiness.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! Says that a job begins, to the master whose caller asked for that
+//! Reports the start of a job to the master whose caller asked for that
 //! (`--start-event`).
 //!
-//! Invariant: the job does not wait for it; its return does, so that a master
-//! hears of both in this order.
+//! Invariant: the job does not wait for the report, but its return does, so that a
+//! master receives both in this order.
 
 use std::sync::Arc;
 

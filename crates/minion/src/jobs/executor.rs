@@ -1,5 +1,5 @@
-//! Runs jobs: each on a thread of its own, so that one that hangs or panics
-//! takes nothing with it, with a bound on how many run at once.
+//! Runs jobs: each on a thread of its own, so that one that hangs or panics does
+//! not affect the others, with a limit on how many run at once.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

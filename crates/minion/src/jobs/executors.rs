@@ -1,8 +1,7 @@
-//! What functions are run through (`module_executors`): `direct_call`, before
-//! it `splay`, which waits for a while so that not all minions begin at the
-//! same moment, and those that users wrote in Python. What is not there is
-//! refused: a function that was to be run within something else must not be run
-//! without it.
+//! The executors of functions (`module_executors`): `direct_call`, `splay`, which
+//! waits for a while so that not all minions begin at the same moment, and custom
+//! ones in Python. An unknown executor is refused: a function must not run without
+//! the executor that was asked for.
 
 use std::time::Duration;
 

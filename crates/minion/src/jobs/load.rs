@@ -1,4 +1,4 @@
-//! Runs what a load asks for, and makes its return.
+//! Runs the functions of a load, and makes its return.
 
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
-//! Jobs that nobody has published: those of the schedule, and the states that
-//! are applied at the start. They run like all others and return to masters
-//! all the same, under a job id that each master allocates.
+//! Jobs that no master has published: those of the schedule, and the states that
+//! are applied at the start. They run like all others and also return to masters,
+//! under a job id that each master allocates.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,7 +1,7 @@
-//! Jobs that were killed and go on all the same.
+//! Killed jobs that do not end.
 //!
-//! A thread that waits in the kernel ends for no signal. Its job is given up
-//! after a while: what it may have to say later nobody hears.
+//! No signal ends a thread that waits in the kernel. Its job is given up after a
+//! while, and a later result is dropped.
 
 use halite_call::{Cancel, Over};
 use tokio::task::JoinHandle;

@@ -1,4 +1,5 @@
-//! Which publications this minion takes: those that mean it and are new.
+//! Which publications this minion accepts: those whose target matches it and that
+//! are new.
 
 use std::sync::Arc;
 

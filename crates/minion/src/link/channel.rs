@@ -1,5 +1,5 @@
-//! Sealed requests to one master: sign in if need be, ask, check that the
-//! reply answers this request, and sign in again when the master says so.
+//! Sealed requests to one master: signs in if necessary, sends the request, checks
+//! that the reply answers it, and signs in again when the master says so.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A request does not wait for a master that is gone while another is there.
+//! Sends a request to another master instead of waiting for one that is gone.
 //!
 //! Only the link's phase counts: a master that is slow to answer is waited for.
 

@@ -1,5 +1,5 @@
-//! The link to one master: the task that keeps it up, the sealed requests that
-//! go over it, and what is known of it.
+//! The link to one master: the task that keeps it up, its sealed requests, and its
+//! status.
 //!
 //! Invariant: a link knows of no other link, of no job and of no return.
 

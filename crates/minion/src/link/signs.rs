@@ -1,4 +1,5 @@
-//! Proofs that this minion is there, to a master that understands them.
+//! Signs of life: proofs that this minion is there, for a master that understands
+//! them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

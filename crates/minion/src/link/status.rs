@@ -1,5 +1,5 @@
-//! What is known of each link from outside: where it stands, since when, what
-//! went wrong last and when it tries again. For `salt-minion status`.
+//! The status of each link, for `salt-minion status`: its phase, since when, the
+//! last error and the next try.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! The shell around one [`Link`]: performs what the machine asks for and tells
-//! it what happened. One task per master; no other task is ever waited for.
+//! The shell around one [`Link`]: performs what the state machine asks for and
+//! reports what happened. One task per master; no task waits for another.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

@@ -1,8 +1,8 @@
-//! The shell around the schedule: tells it the time, runs what is due, saves
-//! it, and hears requests, of functions and over the local event bus.
+//! The shell around the schedule: gives it the time, runs due jobs, saves it, and
+//! receives requests from functions and over the local event bus.
 //!
-//! There is one schedule, whatever the number of masters. Invariant: while it
-//! has no job, nothing wakes the minion up for it.
+//! There is one schedule, whatever the number of masters. Invariant: while it has
+//! no job, nothing wakes the minion up for it.
 
 use std::future::pending;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Which masters of the list are one cluster: what every master is to be told is told to
-//! a cluster once, since its masters tell each other.
+//! Which masters of the list are one cluster: a message for every master goes to a
+//! cluster once, since its masters tell each other.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What a minion counts and measures for monitoring.
+//! The counters and measurements of a minion for monitoring.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! Files and pillar of a minion that asks no master for them: `salt-call
-//! --local`, `file_client: local`.
+//! Files and pillar of a minion that uses its own: `salt-call --local`,
+//! `file_client: local`.
 //!
-//! Invariant: the pillar is compiled when somebody first looks at it, and then
-//! once until it is refreshed.
+//! Invariant: the pillar is compiled when it is first used, and then once until it
+//! is refreshed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,5 @@
-//! When jobs begin, and who counts them: a minion of its own begins at once.
-//! A process that holds thousands of minions spreads their work by it.
+//! When jobs begin, and who counts them: a real minion begins at once. A process
+//! that holds thousands of minions uses this to spread their work.
 
 use std::time::Duration;
 

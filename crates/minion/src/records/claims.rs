@@ -1,10 +1,10 @@
-//! The jobs that this minion has begun, on disk, so that a job is run once
-//! even when the minion died since and a master offers it again.
+//! The jobs that this minion has begun, on disk, so that a job runs once even if
+//! the minion has died since and a master offers it again.
 //!
-//! A master offers what nobody has returned to *it*; the return may have gone
-//! to another master meanwhile. Invariant: a job that began is in the file
-//! before its function runs, so it survives the death of the process (not a
-//! power cut: such a job may be offered, and run, again).
+//! A master offers jobs that were not returned to *it*; the return may have gone to
+//! another master meanwhile. Invariant: a job is in the file before its function
+//! runs, so it survives the death of the process (not a power cut: such a job may
+//! be offered, and run, again).
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};

@@ -1,9 +1,11 @@
 //! The numbers of the publications that have arrived, by master and publish key, on
-//! disk: what was recorded on the wire before this process began is none of its jobs.
+//! disk: a publication that was recorded on the wire before this process began is
+//! not run.
 //!
-//! A line of the file is a master, the name of a gate and its number. Writing waits
-//! for nobody, and nobody for it: the file is behind by what came in the last moment
-//! before the process was killed, and jobs that have begun are among the claims.
+//! A line of the file is a master, the name of a gate and its number. Nothing waits
+//! for the writing, and the writing waits for nothing: when the process is killed,
+//! the file may lack the last moment, but jobs that have begun are among the
+//! claims.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

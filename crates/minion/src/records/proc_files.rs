@@ -1,12 +1,12 @@
-//! The `proc` directory: one file per running job, which is how Salt's tools
-//! on the same machine (and a later start of this minion) see what runs.
+//! The `proc` directory: one file per running job. Salt's tools on the same machine
+//! (and a later start of this minion) see from it what runs.
 //!
-//! Salt 3008.5: `<cachedir>/proc/<jid>`, a map of the publication with `pid`.
-//! Ours have [`STARTED`] besides: a process that was killed leaves its file
-//! behind, and some day its number is that of another one. Those of a minion's
-//! own jobs have [`RETURNED`], if masters are to hear what became of them, and
-//! those of masters [`KEY`]. Of two jobs that have one id and run at the same
-//! time the second one's file is `<jid>.2`.
+//! Salt 3008.5: `<cachedir>/proc/<jid>`, a map of the publication with `pid`. Ours
+//! also have [`STARTED`]: a process that was killed leaves its file behind, and its
+//! process id may later belong to another one. Those of a minion's own jobs have
+//! [`RETURNED`] if masters must get their results, and those of masters have
+//! [`KEY`]. Of two jobs with one id that run at the same time, the second one's
+//! file is `<jid>.2`.
 
 mod runner;
 

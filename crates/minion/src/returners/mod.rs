@@ -1,10 +1,10 @@
-//! Returners: other places that results go to, besides the masters.
+//! Returners: other places for results, besides the masters.
 //!
-//! Those that users wrote in Python (`_returners`) and those of an installed
-//! Salt are found by name when a record is there.
+//! Custom ones in Python (`_returners`) and those of an installed Salt are looked
+//! up by name when there is a record.
 //!
-//! Invariant: a returner gets a record only once the return is on its way to
-//! the masters, and nothing that goes wrong in it changes that return.
+//! Invariant: a returner gets a record only once the return is on its way to the
+//! masters, and no error in it changes that return.
 
 mod database;
 mod local_cache;

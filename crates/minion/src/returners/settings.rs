@@ -1,9 +1,9 @@
-//! What a returner is told: `rawfile_json.filename`, the same below
+//! The settings of a returner: `rawfile_json.filename`, the same below
 //! `rawfile_json:`, both also below the name of a `--return_config`, and
 //! `--return_kwargs` over all of them, except where a setting is a file.
 //!
-//! Mirrors `salt.returners.get_returner_options`; options come from the
-//! minion's configuration, its grains and its pillar, as `config.option` has it.
+//! Mirrors `salt.returners.get_returner_options`; options come from the minion's
+//! configuration, its grains and its pillar, as `config.option` has it.
 
 use halite_call::{Job, MinionContext, run_function};
 use halite_proto::{Map, Value};

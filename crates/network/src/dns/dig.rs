@@ -1,4 +1,4 @@
-//! What name servers say, through `dig`: the execution module `dig`.
+//! Answers of name servers, through `dig`: the execution module `dig`.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,5 @@
-//! Names by whatever way there is, and zones: the execution module `dnsutil`.
+//! Name resolution by any available program, and zones: the execution module
+//! `dnsutil`.
 
 use std::net::{IpAddr, ToSocketAddrs};
 

@@ -1,4 +1,4 @@
-//! Kinds of ICMP that a zone keeps out.
+//! Kinds of ICMP that a zone blocks.
 
 use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};

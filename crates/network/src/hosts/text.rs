@@ -1,7 +1,7 @@
-//! The text of `/etc/hosts`: what it says, and how it reads after a change.
+//! The text of `/etc/hosts`: its entries, and its new text after a change.
 //!
-//! Invariant: texts come in and go out, so that a state of several changes
-//! replaces the file once.
+//! Invariant: texts come in and go out, so that a state of several changes replaces
+//! the file once.
 
 /// A line of `/etc/hosts`, or all lines of one address.
 #[derive(Debug, Clone, PartialEq, Eq)]

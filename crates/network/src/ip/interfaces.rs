@@ -1,4 +1,4 @@
-//! `/etc/network/interfaces`: read, and written anew.
+//! Reads and writes `/etc/network/interfaces`.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! The options of an interface, and which values they take.
+//! The options of an interface, and their allowed values.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,4 +1,4 @@
-//! Filters of packets through `iptables`.
+//! Packet filters through `iptables`.
 //!
 //! Invariant: rules reach the kernel through the programs of iptables only.
 

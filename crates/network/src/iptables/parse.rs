@@ -1,4 +1,4 @@
-//! What `iptables-save` writes, as data.
+//! Parses the output of `iptables-save`.
 //!
 //! Invariant: a rule only goes into a chain that the same text has declared.
 

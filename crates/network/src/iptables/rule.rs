@@ -1,6 +1,6 @@
 //! A rule from the arguments of a function or a state.
 //!
-//! Invariant: matches come first, what a jump takes comes after the jump.
+//! Invariant: matches come first, the options of a jump after the jump.
 
 use halite_call::python;
 use halite_proto::{Map, Value};

@@ -1,4 +1,4 @@
-//! What `iptables` is asked for, and where its rules are kept.
+//! The calls of `iptables`, and the files of its rules.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `network.*`: addresses, routes, and who can be reached.
+//! `network.*`: addresses, routes, and reachable hosts.
 
 mod addresses;
 mod kernel;

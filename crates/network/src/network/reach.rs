@@ -1,4 +1,4 @@
-//! Whom this machine reaches, and how.
+//! Which hosts this machine can reach, and how.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::Duration;

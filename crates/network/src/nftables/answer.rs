@@ -1,4 +1,4 @@
-//! Answers of functions: whether it went well, and a comment.
+//! Answers of functions: the success, and a comment.
 
 use halite_call::CallError;
 use halite_proto::{Map, Value};

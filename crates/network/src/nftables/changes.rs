@@ -1,4 +1,4 @@
-//! Tables, chains and rules that are made, changed and removed.
+//! Creates, changes and removes tables, chains and rules.
 
 use halite_call::{CallError, python};
 use halite_proto::Value;

@@ -1,4 +1,4 @@
-//! What `nft --json` writes.
+//! Parses the output of `nft --json`.
 
 use halite_proto::{Value, json};
 

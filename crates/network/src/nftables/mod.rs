@@ -1,4 +1,4 @@
-//! Filters of packets through `nft`.
+//! Packet filters through `nft`.
 //!
 //! Invariant: rules reach the kernel through the program `nft` only.
 

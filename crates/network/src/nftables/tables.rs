@@ -1,4 +1,4 @@
-//! What `nft` is asked for, and where its rules are kept.
+//! The calls of `nft`, and the files of its rules.
 
 use halite_call::host::replace_file;
 use halite_call::{Call, CallError, os_text, python};

@@ -1,8 +1,8 @@
-//! Rules in one notation, whoever has written them.
+//! Normalises rules to one notation.
 //!
-//! `nft` lists a rule differently than it was given: sets are sorted and one of
-//! a single element has no braces, names are quoted, `meta` is left out, and
-//! counters have counted.
+//! `nft` lists a rule differently than it was given: sets are sorted and one of a
+//! single element has no braces, names are quoted, `meta` is left out, and counters
+//! have values.
 
 /// The words of a rule, for comparison.
 pub(super) fn split(rule: &str) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What lets a connection through: `firewall.check`.
+//! Whether a connection is allowed: `firewall.check`.
 
 use halite_call::{Call, CallResult, Function, Module, StateReturn};
 

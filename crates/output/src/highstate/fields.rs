@@ -1,4 +1,4 @@
-//! What the fields of a state's result say.
+//! The texts of the fields of a state's result.
 
 use halite_proto::{Map, Value};
 

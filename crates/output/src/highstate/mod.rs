@@ -1,7 +1,7 @@
-//! Results of state runs, as `state.apply` prints them
-//! (`salt/output/highstate.py`, 3008.5).
+//! Results of state runs, as `state.apply` prints them (`salt/output/highstate.py`,
+//! 3008.5).
 //!
-//! Data that is not the result of a state run does not fit; the caller shows it
+//! Data that is not the result of a state run is rejected; the caller shows it in
 //! another way.
 
 mod compress;

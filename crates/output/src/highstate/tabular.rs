@@ -1,10 +1,10 @@
-//! `state_tabular` as a text: what stands in a terse line, in the notation of
+//! `state_tabular` as a text: the content of a terse line, in the notation of
 //! Python's `str.format`, with `{0}` to `{6}` for the beginning of the colour,
 //! name, module, function, result, the end of the colour, and the whole record.
 //!
-//! Understood are `{}`, `{1}`, `{6[key]}`, `!s`, `!r`, and fill, alignment,
-//! width and precision of texts. Anything else does not fit, so that the
-//! results are shown in another way.
+//! Supported are `{}`, `{1}`, `{6[key]}`, `!s`, `!r`, and fill, alignment, width
+//! and precision of texts. Any other format is rejected, so that the results are
+//! shown in another way.
 
 use std::iter::Peekable;
 use std::str::Chars;

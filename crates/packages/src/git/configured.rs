@@ -1,7 +1,7 @@
-//! Writing a place with its password into the configuration of a repository, where
-//! somebody asks for that, without the password on a command line.
+//! Writes an address with its password into the configuration of a repository, on
+//! request, without the password on a command line.
 //!
-//! Invariant: it is git that finds the file, and the user whom git runs as who writes it.
+//! Invariant: git finds the file, and the user whom git runs as writes it.
 
 use halite_call::{Call, CallError};
 

@@ -1,11 +1,11 @@
-//! A clone that was cut off, with the minion or by a power cut. What is there
-//! then has no branch that could be brought forward, or no files, or not those
-//! that were wanted.
+//! A clone that was interrupted, with the minion or by a power cut. Such a
+//! repository has no branch that could be updated, or no files, or not the wanted
+//! ones.
 //!
-//! Invariant: only what a clone makes is removed or written anew, and only
-//! where a record says that one has not ended. Where git has come to the index,
-//! which it writes last, nobody must have changed, added or committed anything
-//! since: what somebody else has put there stays.
+//! Invariant: only what a clone makes is removed or written again, and only if a
+//! record says that one has not ended. If git has reached the index, which it
+//! writes last, nobody may have changed, added or committed anything since: other
+//! people's files stay.
 
 use std::ffi::OsString;
 use std::fs;

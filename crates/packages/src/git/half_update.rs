@@ -1,12 +1,11 @@
-//! A work tree that was being brought to another commit when git was killed:
-//! some files are those of that commit, while the repository is still at the one
-//! before. Git takes that for changes of somebody's, and Salt's states for a
-//! reason to leave the tree alone from then on.
+//! A work tree in which git was killed during an update to another commit: some
+//! files are those of that commit, while the repository is still at the one before.
+//! Git takes that for somebody's changes, and Salt's states for a reason to leave
+//! the tree alone from then on.
 //!
-//! Invariant: files are written anew only where a record says which commit they
-//! were on the way to, and each file that differs from the commit before is as
-//! in that one; but for one, which is not there or empty, and was to be another.
-//! Then nothing is lost.
+//! Invariant: files are written again only if a record names the commit of the
+//! update, and each file that differs from the commit before is as in that one. One
+//! file may be missing or empty, if the update changes it. Then nothing is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,4 @@
-//! Functions that look at commits, or put changes aside.
+//! Functions that show commits, or put changes aside.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Source trees of git: the execution module `git`.
 //!
-//! Invariant: a password in the place of a repository is in no message.
+//! Invariant: a password in the address of a repository appears in no message.
 
 pub(crate) mod command;
 mod config;

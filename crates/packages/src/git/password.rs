@@ -1,12 +1,12 @@
-//! Passwords of repositories, kept off the command lines of git and of what it starts:
-//! every user of a machine sees those.
+//! Keeps passwords of repositories off the command lines of git and of its helpers,
+//! because every user of a machine can read those.
 //!
-//! Git is told the place without the login, and asks a helper for it, which has it from
-//! the environment: that is for the user alone whom git runs as. The options of that
-//! helper stand on the command line, which git reads in every version. A name without
-//! its password would be tried by git first, and count as a wrong login.
+//! Git gets the address without the login, and asks a helper for it, which reads it
+//! from the environment: only the user whom git runs as can see that. The options
+//! of that helper are on the command line, which git reads in every version. A name
+//! without its password would be tried by git first, and count as a wrong login.
 //!
-//! Invariant: the host that a password is for gets it, and no other.
+//! Invariant: a password goes only to its host.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Running git for a user in a directory, and reading what it says.
+//! Runs git for a user in a directory, and reads its output.
 
 use std::path::PathBuf;
 use std::sync::Arc;

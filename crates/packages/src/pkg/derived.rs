@@ -1,5 +1,5 @@
-//! Answers that follow from a package manager's own lists, for those that have
-//! nothing better.
+//! Answers derived from a package manager's own lists, for those that have nothing
+//! better.
 
 use halite_call::{Call, python};
 use halite_proto::{Map, Value};

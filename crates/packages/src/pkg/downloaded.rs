@@ -1,4 +1,4 @@
-//! Package files that lie in the cache of a package manager.
+//! Package files in the cache of a package manager.
 
 use std::os::unix::fs::MetadataExt;
 

@@ -1,4 +1,4 @@
-//! How work on packages fails: a sentence, and what is known beside it.
+//! How work on packages fails: a sentence, and additional data.
 
 use halite_call::{CallError, StateReturn};
 use halite_output::{Outputter, RenderOptions};

@@ -1,7 +1,7 @@
 //! What a package manager can do.
 //!
-//! Invariant: providers keep nothing between calls; what they know of the
-//! machine they ask for each time.
+//! Invariant: providers keep nothing between calls; they read the state of the
+//! machine each time.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,4 @@
-//! What a wanted version says: one version, a pattern, or comparisons
-//! (`>=1.2,<2`).
+//! Parses a wanted version: one version, a pattern, or comparisons (`>=1.2,<2`).
 
 use std::cmp::Ordering;
 

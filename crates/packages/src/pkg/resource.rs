@@ -1,5 +1,5 @@
-//! The execution module `pkg_resource`: what the modules of package managers
-//! share, for modules of users that are written against it.
+//! The execution module `pkg_resource`: what the modules of package managers share,
+//! for custom modules that use it.
 
 use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};

@@ -1,4 +1,4 @@
-//! Which packages are meant: the arguments `name`, `pkgs` and `sources`.
+//! Which packages are selected: the arguments `name`, `pkgs` and `sources`.
 
 use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};

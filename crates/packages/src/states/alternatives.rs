@@ -1,4 +1,4 @@
-//! States of programs that stand for others.
+//! States of alternatives of programs.
 
 use halite_call::{Call, CallResult, Function, Module, StateReturn};
 use halite_proto::{Map, Value};

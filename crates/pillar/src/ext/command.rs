@@ -1,9 +1,8 @@
 //! The command of `cmd_yaml` and `cmd_json` with the minion's id in it.
 //!
-//! Invariant: the id is a part of the word that `%s` stands in, and nothing
-//! else, whether a shell reads the command or only its words are split. Most
-//! ids need no quotes; one that does gets them, outside of those that the
-//! command has there already.
+//! Invariant: the id is a part of the word around `%s`, and nothing else, whether a
+//! shell reads the command or only its words are split. Most ids need no quotes;
+//! one that does gets them, outside of quotes that the command already has.
 
 use halite_call::shlex;
 

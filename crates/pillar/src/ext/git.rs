@@ -1,10 +1,10 @@
 //! `git`: the pillars of repositories.
 //!
 //! Mirrors `salt/pillar/git_pillar.py` and `GitPillar` of `salt/utils/gitfs.py`
-//! (3008.5). Each remote that is not mounted gives a pillar of its own, from
-//! its own top file; the files of the others of its environment may be
-//! included. They are laid over each other in the order of the options.
-//! Invariant: each remote is asked for its tree once for each pillar.
+//! (3008.5). Each remote without a mount point gives a pillar of its own, from its
+//! own top file; the files of the others of its environment may be included. They
+//! are merged in the order of the options. Invariant: each remote is asked for its
+//! tree once for each pillar.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! `nodegroups`: the node groups that a minion is in.
+//! `nodegroups`: the node groups of a minion.
 //!
-//! Mirrors `salt/pillar/nodegroups.py` (3008.5). Invariant: a group that is not
-//! understood holds nobody.
+//! Mirrors `salt/pillar/nodegroups.py` (3008.5). Invariant: a group that cannot be
+//! parsed matches no minion.
 
 use halite_proto::{Map, Value};
 use halite_target::{DEFAULT_DELIMITER, Reading, Subject, Target};

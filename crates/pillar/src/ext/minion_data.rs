@@ -1,4 +1,4 @@
-//! `extra_minion_data_in_pillar`: what a minion says of itself
+//! `extra_minion_data_in_pillar`: what a minion says about itself
 //! (`pass_to_ext_pillars`) becomes a part of its pillar.
 //!
 //! Mirrors `salt/pillar/extra_minion_data_in_pillar.py` (3008.5).

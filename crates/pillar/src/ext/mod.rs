@@ -1,10 +1,10 @@
-//! External pillars: what programs, directories and modules in Python say about
-//! a minion.
+//! External pillars: data about a minion from programs, directories and modules in
+//! Python.
 //!
 //! Mirrors `salt/pillar/{cmd_yaml,cmd_json}.py` of 3008.5. Others than these and
-//! those in the files beside this one are users' (`_pillar`), or those of an
-//! installed Salt. Invariant: one that is
-//! nowhere is an error in the pillar, never left out silently.
+//! those in the files beside this one are custom (`_pillar`), or those of an
+//! installed Salt. Invariant: a missing one is an error in the pillar, never left
+//! out silently.
 
 mod command;
 mod file_tree;

@@ -1,8 +1,8 @@
-//! `stack` (PillarStack): YAML files that configuration files list, rendered
-//! with what the files before them gave and merged as the files ask for it.
+//! `stack` (PillarStack): YAML files that configuration files list, rendered with
+//! the result of the files before them and merged as the files ask.
 //!
-//! Mirrors `salt/pillar/stack.py` (3008.5). Invariant: each file is read once,
-//! in the order of the lists, those of one line by name.
+//! Mirrors `salt/pillar/stack.py` (3008.5). Invariant: each file is read once, in
+//! the order of the lists, those of one line by name.
 
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,10 @@
-//! Remotes that a minion asks for (`pillar.ext`), where `on_demand_ext_pillar` allows
-//! `git`.
+//! Remotes that a minion asks for (`pillar.ext`), where `on_demand_ext_pillar`
+//! allows `git`.
 //!
-//! Invariant: only repositories that the master's own options name are read, as they
-//! were fetched by those options. A minion says which branch or tag of them it wants and
-//! where the files go; not which server the master talks to, nor with which login, and
-//! it names no commits.
+//! Invariant: only repositories that the master's own options name are read, as
+//! they were fetched by those options. A minion chooses their branch or tag and
+//! where the files go. It does not choose the server or the login, and it names no
+//! commits.
 
 use std::sync::Arc;
 

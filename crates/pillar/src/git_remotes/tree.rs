@@ -1,4 +1,4 @@
-//! The files of a commit, as the compiler reads them.
+//! The files of a commit, for the compiler.
 
 use std::fmt;
 

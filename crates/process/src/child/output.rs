@@ -1,4 +1,4 @@
-//! What a command writes, read while it runs.
+//! The output of a command, read while it runs.
 
 use std::io::{self, PipeReader, Read};
 use std::sync::mpsc::{self, Receiver, Sender};

@@ -1,5 +1,5 @@
-//! The log file: opened again when it has been moved away or removed, put aside
-//! when it has become too large.
+//! The log file: opened again when it has been moved away or removed, rotated when
+//! it has become too large.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

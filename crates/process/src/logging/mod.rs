@@ -1,5 +1,5 @@
-//! Logs as Salt's admins know them: Salt's level names and formats, a console
-//! and a file with levels of their own, a file that can be rotated away.
+//! Logs as Salt's admins know them: Salt's level names and formats, a console and a
+//! file with levels of their own, a file that can be rotated.
 
 mod directory;
 mod file;

@@ -1,9 +1,9 @@
 //! A log of the system or of another machine: `file:///dev/log`,
-//! `udp://loghost:514`, `tcp://loghost:514`, each with a facility behind it
-//! if wanted (`udp://loghost:514/LOG_LOCAL0`).
+//! `udp://loghost:514`, `tcp://loghost:514`, each with an optional facility
+//! (`udp://loghost:514/LOG_LOCAL0`).
 //!
-//! Invariant: whatever the other end does, who logs goes on; what cannot be
-//! sent is lost.
+//! Invariant: whatever the other end does, the program goes on; lines that cannot
+//! be sent are lost.
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};

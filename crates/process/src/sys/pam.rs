@@ -1,8 +1,8 @@
-//! `libpam`, loaded when a password is to be checked and not before: most
-//! masters never need it, and some machines do not have it.
+//! `libpam`, loaded when a password is checked and not before: most masters never
+//! need it, and some machines do not have it.
 //!
-//! Only a short-lived process of its own calls this (`crate::password`): what a
-//! module of PAM does to memory, signals or time stays there.
+//! Only a short-lived process calls this (`crate::password`), so the effects of a
+//! PAM module on memory, signals or time stay there.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;

@@ -1,5 +1,5 @@
-//! A client's request for a command that the master gives to a few minions at
-//! a time. Masters of Salt do not know it and answer nothing.
+//! A client's request for a command that the master gives to a few minions at a
+//! time. Masters of Salt do not know it and answer with an empty map.
 
 use crate::clear::PublishRequest;
 use crate::fields::{Fields, MessageError};

@@ -1,10 +1,9 @@
-//! Masters that compare themselves: not a command of Salt's, whose masters
-//! answer it with an empty map.
+//! The comparison of masters: not a command of Salt's, whose masters answer it with
+//! an empty map.
 //!
-//! The question is signed with the master key that a fleet's masters share;
-//! what comes back is sealed for who has that key. Invariant: who has another
-//! key learns nothing but the fingerprint of this one, which every minion is
-//! told.
+//! The request is signed with the master key that a fleet's masters share; the
+//! answer is sealed for holders of that key. Invariant: a caller with another key
+//! learns nothing but the fingerprint of this one, which every minion knows.
 
 use crate::fields::{Fields, MessageError, Put};
 use crate::{Map, Nonce, Value};

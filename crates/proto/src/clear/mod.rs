@@ -1,10 +1,10 @@
-//! Commands in the clear: signing in, and what programs on the master's own
-//! host ask for.
+//! Commands in the clear: signing in, and requests of programs on the master's own
+//! host.
 //!
 //! Described in `docs/protocol.md`, "Clear commands".
 //!
-//! Invariant: the commands are a closed set, and keys and passwords never show
-//! in debug output.
+//! Invariant: the commands are a closed set, and keys and passwords never show in
+//! debug output.
 
 pub mod batch;
 pub mod comparison;

@@ -1,4 +1,4 @@
-//! A client's request for a command, and what the master says to it.
+//! A client's request for a command, and the master's answer.
 
 use crate::clear::Credentials;
 use crate::fields::{Fields, MessageError, Put};

@@ -1,8 +1,8 @@
-//! What a master knows of single minions: not a command of Salt's, whose
-//! masters answer it with an empty map, as every command they do not know.
+//! What a master knows of single minions: not a command of Salt's, whose masters
+//! answer it with an empty map, as every unknown command.
 //!
-//! Programs ask it for the minions they wait for, so that they can say why one
-//! is silent and need not wait for one that is gone.
+//! Programs ask it about the minions that they wait for, so that they can say why
+//! one is silent and need not wait for one that is gone.
 
 use crate::clear::Credentials;
 use crate::fields::{Fields, MessageError, Put};

@@ -1,5 +1,4 @@
-//! JSON as Python's `json` writes and reads it, with its words for what is
-//! wrong.
+//! JSON as Python's `json` writes and reads it, with its error texts.
 //!
 //! Invariant: whatever the text or the data, the nesting that is followed is
 //! limited ([`crate::limits::DEPTH_MAX`]).

@@ -1,4 +1,4 @@
-//! The iterators of a map, each over one of the two ways to keep entries.
+//! The iterators of a map, each over one of the two representations.
 
 use crate::Value;
 

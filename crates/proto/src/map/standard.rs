@@ -1,4 +1,4 @@
-//! A map among the traits of the standard library.
+//! A map's implementations of the standard library's traits.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Bytes to values, the three ways Salt reads them.
 //!
-//! Invariant: what is read fills its bytes, or the reader is told how many of
-//! them it took.
+//! Invariant: a value fills its bytes, or the reader learns how many of them it
+//! took.
 
 use super::error::UnpackError;
 use super::reader::Reader;

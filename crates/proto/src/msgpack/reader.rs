@@ -1,7 +1,7 @@
-//! Reads the format: headers, what they announce, and values of them.
+//! Reads the format: headers, their lengths, and values.
 //!
-//! Invariant: what a header declares is believed only as far as bytes follow
-//! it; nothing is allocated for the rest.
+//! Invariant: a length in a header counts only as far as bytes follow it; nothing
+//! is allocated for the rest.
 
 use super::decode::Reading;
 use super::error::UnpackError;

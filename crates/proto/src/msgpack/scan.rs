@@ -1,7 +1,7 @@
 //! Finds the end of a packed value in a stream that arrives in pieces.
 //!
-//! Invariant: each byte is looked at once, however many pieces it comes in, and
-//! nothing is built or copied before the whole value is there.
+//! Invariant: each byte is read once, however many pieces it comes in, and nothing
+//! is built or copied before the whole value is there.
 
 use super::error::UnpackError;
 use super::marker;

@@ -1,8 +1,8 @@
-//! How Python spells, sorts and splits: `repr()`, `str()`, `sorted()`,
-//! `splitlines()` and what goes with them.
+//! How Python prints, sorts and splits: `repr()`, `str()`, `sorted()`,
+//! `splitlines()` and related functions.
 //!
-//! Salt's texts, targets and templates are full of it, so all is as with
-//! CPython 3.11, byte for byte.
+//! Salt's texts, targets and templates depend on it, so everything is as in CPython
+//! 3.11, byte for byte.
 
 mod order;
 mod spelling;

@@ -1,4 +1,4 @@
-//! What Python calls the errors of the operating system: the texts of Linux with
+//! Python's texts for the errors of the operating system: those of Linux with
 //! glibc, whichever C library a program of ours is built with.
 
 /// The class of the exception that Python raises for the error `number`.

@@ -1,4 +1,5 @@
-//! What Python's text methods count as white space and as the end of a line.
+//! Which characters Python's text methods treat as white space and as the end of a
+//! line.
 
 /// How many characters Python counts in `text`.
 pub fn len(text: &str) -> usize {

@@ -1,10 +1,10 @@
-//! What masters answer to sealed requests, where it has a shape.
+//! The answers of masters to sealed requests, where they have a fixed shape.
 //!
-//! Described in `docs/protocol.md`, "Files" and "Minion events, mine, peers".
-//! Other answers are values as they are: lists of names, maps, booleans.
+//! Described in `docs/protocol.md`, "Files" and "Minion events, mine, peers". Other
+//! answers are plain values: lists of names, maps, booleans.
 //!
-//! Invariant: an empty text or an empty map, which is what a handler that failed
-//! answers, is never read as a result.
+//! Invariant: an empty text or an empty map, which is the answer of a failed
+//! handler, is never read as a result.
 
 use super::files::BEYOND;
 use crate::fields::{Fields, MessageError, Put};

@@ -1,5 +1,5 @@
-//! Files that a minion holds, of which it asks whether they are still those of
-//! the master: one question in place of one for each.
+//! Files that a minion holds: it asks in one request whether the master still has
+//! the same ones.
 
 use crate::commits::Commits;
 use crate::fields::{Fields, MessageError, Put};

@@ -1,10 +1,10 @@
-//! What minions ask a master for, sealed with their session key.
+//! Requests of minions to a master, sealed with their session key.
 //!
 //! Described in `docs/protocol.md`, "Sealed requests" and the sections on the
 //! single commands.
 //!
-//! Invariant: the commands are a closed set. A master matches on
-//! [`MinionRequest`]; nothing is ever dispatched by a name from the network.
+//! Invariant: the commands are a closed set. A master matches on [`MinionRequest`];
+//! nothing is ever dispatched by a name from the network.
 
 mod answers;
 mod command;

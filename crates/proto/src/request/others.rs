@@ -1,4 +1,4 @@
-//! Pillar, options, tops, resources, and leaving.
+//! Pillar, options, tops, resources, and signing out.
 
 use crate::fields::{Fields, MessageError, Put};
 use crate::{Map, MinionId, Value};

@@ -1,4 +1,4 @@
-//! Commands and runners that a minion asks for.
+//! Commands and runners that a minion requests.
 
 use crate::fields::{Fields, MessageError, Put};
 use crate::publish::take_tgt;

@@ -1,4 +1,4 @@
-//! The jobs of the last while, and what goes with the question for them.
+//! The request for recent jobs, and its additional fields.
 
 use crate::fields::{Fields, MessageError, Put};
 use crate::{Map, MinionId, Nonce, Value};

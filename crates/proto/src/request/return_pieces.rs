@@ -1,4 +1,4 @@
-//! A large return that a minion hands over piece by piece.
+//! A large return that a minion sends piece by piece.
 
 use crate::fields::{Fields, MessageError, Put};
 use crate::{Map, MinionId, Value};

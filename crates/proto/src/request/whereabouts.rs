@@ -1,4 +1,4 @@
-//! Where results are that their master has not got: another one has them.
+//! Tells a master that another master has results of its jobs.
 
 use crate::fields::{Fields, MessageError};
 use crate::{Jid, Map, Value};

@@ -1,4 +1,4 @@
-//! Where the values of the properties come from.
+//! The generators of values for the properties.
 
 use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, MinionId, Nonce, SaltEnv, Tag, Value, time};

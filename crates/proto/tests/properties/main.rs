@@ -1,5 +1,5 @@
-//! What holds for every value and every message: packing and reading undo each
-//! other, and no bytes make a decoder panic.
+//! Properties of every value and every message: packing and reading are inverse,
+//! and no bytes make a decoder panic.
 
 #![allow(
     clippy::unwrap_used,

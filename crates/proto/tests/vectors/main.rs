@@ -1,5 +1,5 @@
-//! Everything that real Salt packed is read as it meant it, and what does not
-//! depend on randomness is packed again to the same bytes.
+//! Everything that real Salt packed is read correctly, and what does not depend on
+//! randomness is packed again to the same bytes.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! The program that runs modules, as they see it.
+//! The program that runs modules, from their view.
 
 use std::io;
 use std::path::PathBuf;

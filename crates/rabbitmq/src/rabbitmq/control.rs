@@ -1,4 +1,4 @@
-//! How the broker is asked: its programs, and what they say.
+//! Runs the broker's programs and reads their output.
 
 use halite_call::host::{Program, Ran};
 use halite_call::{Call, CallError, CallResult};

@@ -1,7 +1,7 @@
 //! RabbitMQ, through `rabbitmqctl`: the execution module `rabbitmq`.
 //!
-//! Lists are asked for as JSON and passwords go in over the input, which
-//! `rabbitmqctl` does since 3.8.
+//! Lists are requested as JSON and passwords go to standard input, which
+//! `rabbitmqctl` supports since 3.8.
 
 mod control;
 mod objects;

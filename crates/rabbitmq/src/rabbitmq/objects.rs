@@ -1,4 +1,4 @@
-//! What the broker holds: users, virtual hosts, policies.
+//! The objects of the broker: users, virtual hosts, policies.
 
 use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};

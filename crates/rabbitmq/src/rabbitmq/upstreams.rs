@@ -1,7 +1,7 @@
-//! Where the federation has its messages from.
+//! The upstreams of the federation.
 //!
-//! `rabbitmqctl` takes the definition of an upstream, with whatever password
-//! its address has, as an argument and in no other way.
+//! `rabbitmqctl` takes the definition of an upstream only as an argument, with any
+//! password in its address.
 
 use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value, json};

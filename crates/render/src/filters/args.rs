@@ -1,4 +1,4 @@
-//! The arguments of a filter by place or name.
+//! The arguments of a filter by position or name.
 
 use halite_jinja::{Error, Result};
 use halite_proto::{Map, Value};

@@ -1,4 +1,4 @@
-//! Filters of chance. With a seed they choose as Python does.
+//! Random filters. With a seed they choose as Python does.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

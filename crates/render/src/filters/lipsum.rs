@@ -1,4 +1,4 @@
-//! Jinja2's `lipsum`: paragraphs without a sense, to fill a page.
+//! Jinja2's `lipsum`: paragraphs of meaningless text.
 
 use halite_jinja::{Error, Result};
 use halite_proto::Value;

@@ -1,4 +1,4 @@
-//! Filters that look at this machine: its files, users and network.
+//! Filters that read this machine: its files, users and network.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -1,5 +1,5 @@
-//! The filters that need the machine, the network, the clock or chance: those
-//! that the template engine, which has none of them, leaves to its host.
+//! The filters that need the machine, the network, the clock or randomness: the
+//! template engine leaves these to its host.
 
 mod args;
 pub(crate) mod chance;

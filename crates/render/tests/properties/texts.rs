@@ -1,5 +1,5 @@
-//! What is done with a text, here and by the fuzz targets (`crates/fuzz`):
-//! whatever it is, there is a result or an error with words.
+//! The operations on a text, for these tests and for the fuzz targets
+//! (`crates/fuzz`): each gives a result or an error with a text.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
-//! Crontabs as states see them: by the functions of a module `cron` that users
-//! brought, each of which stands in for ours, and else by ours.
+//! Crontabs from the view of states: by the functions of a custom module `cron`,
+//! each of which replaces ours, and otherwise by ours.
 //!
-//! Invariant: a users' function gets the arguments that Salt's state gives it
+//! Invariant: a custom function gets the arguments that Salt's state gives it
 //! (`salt/states/cron.py`, 3008.5), in the same way: by position or by name.
 
 use halite_call::host::Ran;

@@ -1,4 +1,4 @@
-//! A crontab: the part that is left alone, and behind a mark the part that is
+//! A crontab: the part that is left alone, and after a mark the part that is
 //! managed here.
 //!
 //! Invariant: reading what was written gives the same table.

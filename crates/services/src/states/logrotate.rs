@@ -1,4 +1,4 @@
-//! States of how logs are kept short.
+//! States of log rotation.
 
 use halite_call::{Call, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};

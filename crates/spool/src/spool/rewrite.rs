@@ -1,9 +1,8 @@
-//! Compaction: pending messages are written once more, and the files go in which
-//! they stood.
+//! Compaction: pending messages are written again, and their old files are removed.
 //!
-//! Invariant: the old files go only when the disk has what was written again, and
-//! the oldest first: a note that a message is done with is in no older file than
-//! the message.
+//! Invariant: the old files are removed only when the copies are on the disk, and
+//! the oldest first: the record that a message is finished is never in an older
+//! file than the message.
 
 use std::collections::VecDeque;
 use std::io;

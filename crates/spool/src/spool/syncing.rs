@@ -1,7 +1,7 @@
-//! Flushing appended messages to the disk, so that they survive a power cut.
+//! Flushes appended messages to the disk, so that they survive a power cut.
 //!
-//! Invariant: a file whose messages were written once more goes when the disk has
-//! them, and until then no younger file goes.
+//! Invariant: a file whose messages were written again is removed when the copies
+//! are on the disk, and until then no younger file is removed.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Looking at runs, holding them, and ending them softly.
+//! Shows runs, pauses them, and ends them softly.
 
 use halite_call::{Call, CallError, CallResult, Function};
 use halite_proto::{Map, Value};

@@ -1,7 +1,7 @@
-//! Runs that are asked for, looked at, and run later (`state.request`).
+//! Runs that are requested, shown, and run later (`state.request`).
 //!
-//! Salt 3008.5: `<cachedir>/req_state.p`, a map of names to the test run, the
-//! SLS and the arguments.
+//! Salt 3008.5: `<cachedir>/req_state.p`, a map of names to the test run, the SLS
+//! and the arguments.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Switching states off and on again. What is off stands in the grain
+//! Switches states off and on again. Disabled states are in the grain
 //! `state_runs_disabled`.
 
 use halite_call::{Call, CallResult, Function};

@@ -1,7 +1,7 @@
-//! States that run beside the run, each on a thread of its own.
+//! Parallel states, each on a thread of its own.
 //!
-//! Invariant: a thread ends by itself or with the job; the run does not end
-//! before them.
+//! Invariant: a thread ends by itself or with the job; the run does not end before
+//! them.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -1,4 +1,5 @@
-//! Drives a run: asks the machine what is to be done, does it, answers.
+//! Drives a run: takes the next effect from the state machine, performs it, returns
+//! the answer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

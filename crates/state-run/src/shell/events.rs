@@ -1,8 +1,8 @@
-//! Events of a run, told to the master beside it: the run does not wait for the
-//! master's answers.
+//! Events of a run for the master, sent in the background: the run does not wait
+//! for the master's answers.
 //!
-//! Invariant: events leave in the order of the states, and all of them before
-//! the run returns.
+//! Invariant: events leave in the order of the states, and all of them before the
+//! run returns.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, Scope};

@@ -1,7 +1,7 @@
-//! Pauses: files beside the run that hold it before a state, or end it softly.
+//! Pauses: files beside the run that pause it before a state, or end it softly.
 //!
-//! Salt 3008.5: `<cachedir>/state_pause/<jid>`, a map of state ids (or
-//! `__all__`) to `duration` and `kill`.
+//! Salt 3008.5: `<cachedir>/state_pause/<jid>`, a map of state ids (or `__all__`)
+//! to `duration` and `kill`.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

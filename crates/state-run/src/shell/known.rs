@@ -1,4 +1,4 @@
-//! What the machine is told of the functions there are.
+//! What the state machine learns about the existing functions.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};

@@ -1,4 +1,4 @@
-//! What a run asks for, done: the thin shell around `halite_state::run`.
+//! The thin shell around `halite_state::run`, which performs the effects of a run.
 
 mod beside;
 mod drive;

@@ -1,9 +1,9 @@
-//! Says which state a run is at, to a program that shows it to people.
+//! Reports the current state of a run to a program that shows it to people.
 //!
-//! Only jobs that ask for it (`progress` in their load) have a narrator: a
-//! fleet that does not know it is never told. Invariant: no state waits for it;
-//! it says only the newest, some times a second, and the state that takes long
-//! is always told.
+//! Only jobs that ask for it (`progress` in their load) have a narrator; a fleet
+//! that does not know it gets no reports. Invariant: no state waits for it; it
+//! reports only the newest state, a few times a second, and a state that takes long
+//! is always reported.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, Scope};

@@ -1,4 +1,4 @@
-//! Files of the master by their addresses, where people read of them: who writes
+//! The addresses of the master's files, in texts for people: the author of
 //! `salt://app/init.sls` does not know the path of its copy in a minion's cache.
 
 use std::path::Path;

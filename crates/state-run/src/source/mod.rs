@@ -1,8 +1,8 @@
-//! What the compiler asks, answered by a running call: files through the file
+//! Answers the compiler's requests within a running call: files through the file
 //! client, texts through the renderers, targets through grains and pillar.
 //!
-//! Invariant: every file is asked for once per source, so that one compile
-//! sees one state of the tree.
+//! Invariant: every file is asked for once per source, so that one compile sees one
+//! version of the tree.
 
 mod addresses;
 mod places;

@@ -1,8 +1,8 @@
-//! Where the parts of SLS and top files are written, for people.
+//! The places of the parts of SLS and top files, for people.
 //!
-//! Invariant: what is looked for may have been written in another way (`test`
-//! for `test.nop`, an argument that another SLS has added): the place is that
-//! of the nearest part that is there.
+//! Invariant: a part may be written in another form (`test` for `test.nop`, an
+//! argument that another SLS has added); then the place is that of the nearest part
+//! that exists.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;

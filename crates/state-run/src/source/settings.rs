@@ -1,4 +1,4 @@
-//! The options of compiling, from those of the call.
+//! The options of compiling, from the options of the call.
 
 use halite_call::{Call, python};
 use halite_proto::Value;

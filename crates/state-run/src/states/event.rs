@@ -1,4 +1,4 @@
-//! `event`: messages to the master as states.
+//! `event`: events for the master as states.
 
 use halite_call::{Call, CallResult, Function, Module, StateReturn};
 use halite_proto::{Map, Value};

@@ -1,4 +1,5 @@
-//! The state modules of this crate: those that are about running things.
+//! The state modules of this crate: those about running commands, functions and
+//! jobs.
 
 mod cmd;
 mod command;

@@ -1,7 +1,7 @@
 //! States that wait: the state module `loop`.
 //!
-//! Invariant: a condition is an expression over `m_ret`; unlike Salt's, which
-//! is Python code, it can do nothing.
+//! Invariant: a condition is an expression over `m_ret`; unlike Salt's, which is
+//! Python code, it has no effects.
 
 use std::time::{Duration, Instant};
 

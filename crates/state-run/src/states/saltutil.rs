@@ -1,4 +1,4 @@
-//! States that bring users' modules from the master to the minion.
+//! States that fetch custom modules from the master.
 
 use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn};
 use halite_proto::Map;

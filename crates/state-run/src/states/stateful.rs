@@ -1,4 +1,4 @@
-//! `stateful`: a command that says by its output whether it changed anything.
+//! `stateful`: a command whose output says whether it changed anything.
 //!
 //! Salt 3008.5, `salt/states/cmd.py`: JSON, or a last line of `name=value`.
 

@@ -1,4 +1,4 @@
-//! `test`: states that do what their name says, for trying out a tree.
+//! `test`: states with the result that their name says, for trying out a tree.
 
 use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::python as show;

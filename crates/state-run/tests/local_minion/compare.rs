@@ -1,5 +1,5 @@
-//! Answers as JSON, without what changes from run to run, and what differs
-//! between two.
+//! Answers as JSON, without the parts that change from run to run, and their
+//! differences.
 
 use std::collections::BTreeSet;
 

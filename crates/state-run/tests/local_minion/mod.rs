@@ -1,5 +1,5 @@
-//! A minion without a master for tests: configuration, files and pillar lie in
-//! a temporary directory, the grains are given.
+//! A minion without a master for tests: configuration, files and pillar are in a
+//! temporary directory, the grains are given.
 
 #![allow(
     dead_code,

@@ -1,4 +1,4 @@
-//! Which environments and SLS there are, asked once each.
+//! The existing environments and SLS, each asked for once.
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;

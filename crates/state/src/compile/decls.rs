@@ -1,5 +1,5 @@
-//! Bringing the declarations of one SLS into the shape of high data: short
-//! forms, `extend`, `exclude`, where each comes from, and its number.
+//! Normalises the declarations of one SLS to high data: short forms, `extend`,
+//! `exclude`, their origin, and their number.
 
 use std::collections::HashSet;
 

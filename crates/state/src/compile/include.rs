@@ -1,4 +1,4 @@
-//! `include`: other SLS, named outright, relative, by a pattern, or in another
+//! `include`: other SLS, by name, relative, by a pattern, or in another
 //! environment.
 
 use halite_proto::{Map, Value};

@@ -1,4 +1,4 @@
-//! Which SLS of the top data are this minion's.
+//! Which SLS of the top data match this minion.
 
 use halite_proto::python;
 use halite_proto::{Map, Value};

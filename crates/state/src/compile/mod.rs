@@ -1,8 +1,8 @@
 //! From top files and SLS to high data.
 //!
-//! A [`Compiler`] is made for one run: the numbers of `order` go up over all
-//! that it renders. The steps are those of Salt, and a caller takes as many as
-//! it needs: [`Compiler::top`], [`verify_tops`], [`Compiler::matches`],
+//! A [`Compiler`] is made for one run: the numbers of `order` rise over everything
+//! that it renders. The steps are those of Salt, and a caller takes as many as it
+//! needs: [`Compiler::top`], [`verify_tops`], [`Compiler::matches`],
 //! [`Compiler::render`], then [`crate::high`].
 
 mod avail;

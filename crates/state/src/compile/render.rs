@@ -1,4 +1,4 @@
-//! Rendering the SLS of a minion into one high data.
+//! Renders the SLS of a minion into one high data.
 
 use std::collections::HashSet;
 

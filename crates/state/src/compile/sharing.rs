@@ -1,6 +1,6 @@
-//! Parts of one SLS that an alias of YAML makes one object. To Salt, what is
-//! appended to one of them is appended to all: a shared list of arguments gets
-//! the function once for each state that uses it, and one number.
+//! Parts of one SLS that a YAML alias makes one object. In Salt, appending to one
+//! of them appends to all: a shared list of arguments gets the function once for
+//! each state that uses it, and one number.
 
 use halite_proto::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Which SLS a minion uses, and which not (`state.show_state_usage`).
+//! Which SLS a minion uses, and which it does not (`state.show_state_usage`).
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
-//! Groups of chunks that may be carried out at once (`mod_aggregate`).
+//! Groups of chunks that may run at once (`mod_aggregate`).
 //!
-//! Invariant: no member of a group depends on another one, by whatever path,
-//! paths through other groups included.
+//! Invariant: no member of a group depends on another one, by any path, paths
+//! through other groups included.
 
 use std::collections::{HashMap, HashSet};
 

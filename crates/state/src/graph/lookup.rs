@@ -1,6 +1,6 @@
-//! Finding the chunks that a reference means.
+//! Finds the chunks that a reference matches.
 //!
-//! Invariant: a table is made when the first reference needs it, and stays true
+//! Invariant: a table is made when the first reference needs it, and stays valid
 //! since names, ids and SLS of chunks do not change while requisites are added.
 
 use std::collections::HashMap;

@@ -1,12 +1,12 @@
 //! Which chunk depends on which.
 //!
-//! Nodes are chunks by their tag, plus one for the trial of each chunk that
-//! another one has a `prereq` on, plus one for each group of chunks that may be
-//! aggregated. An edge leads from a dependency to its dependent.
+//! Nodes are chunks by their tag, plus one for the trial of each chunk that another
+//! one has a `prereq` on, plus one for each group of chunks that may be aggregated.
+//! An edge leads from a dependency to its dependent.
 //!
-//! Invariant: every lookup is by a table; adding a requisite costs what it
-//! matches, not what there is (globs excepted, which look at the names of their
-//! module).
+//! Invariant: every lookup uses a table; the cost of adding a requisite depends on
+//! its matches, not on the number of chunks (except for globs, which are matched
+//! with all names of their module).
 
 mod aggregate;
 mod cycle;

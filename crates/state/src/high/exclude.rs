@@ -1,4 +1,4 @@
-//! `exclude`: declarations that are dropped, by SLS or by id.
+//! `exclude`: drops declarations, by SLS or by id.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! `extend`: what other SLS, and the `_in` requisites, add to a declaration.
+//! `extend`: additions of other SLS, and of the `_in` requisites, to a declaration.
 
 use halite_proto::{Map, Value};
 use indexmap::IndexSet;

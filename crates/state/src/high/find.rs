@@ -1,7 +1,7 @@
-//! Finding declarations by what is said in them.
+//! Finds declarations by their content.
 //!
-//! Invariant: the tables hold references into the high data, so they cannot
-//! outlive a change of it.
+//! Invariant: the tables hold references into the high data, so they cannot outlive
+//! a change of it.
 
 use std::collections::{HashMap, HashSet};
 

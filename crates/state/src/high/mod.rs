@@ -1,7 +1,7 @@
 //! High data: ids, and under each the states with their arguments.
 //!
-//! Invariant: each of these takes whatever an SLS may render to; what makes no
-//! sense becomes an error in Salt's words, or is left alone.
+//! Invariant: each step accepts whatever an SLS may render to; invalid data becomes
+//! an error in Salt's words, or is left alone.
 
 mod exclude;
 mod extend;

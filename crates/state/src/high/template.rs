@@ -1,5 +1,4 @@
-//! High data that is given as one text, without the files around it
-//! (`state.template_str`).
+//! High data given as one text, without the files around it (`state.template_str`).
 
 use halite_proto::{Map, Value};
 

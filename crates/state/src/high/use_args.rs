@@ -1,5 +1,5 @@
-//! `use` and `use_in`: one state takes the arguments of another that it does
-//! not have itself.
+//! `use` and `use_in`: one state takes arguments from another that it does not have
+//! itself.
 
 use halite_proto::Value;
 

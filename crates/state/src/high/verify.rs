@@ -1,4 +1,4 @@
-//! Whether high data has the shape it must have.
+//! Checks the shape of high data.
 
 use halite_proto::{Map, Value};
 

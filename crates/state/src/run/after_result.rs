@@ -1,4 +1,4 @@
-//! What follows a result: the event for the master, and the results of states
+//! The steps after a result: the event for the master, and the results of states
 //! within the state (`sub_state_run`).
 
 use halite_proto::{Map, Value};

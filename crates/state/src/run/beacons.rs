@@ -1,7 +1,7 @@
-//! `beacon: true`: states that have the minion watch what they have made.
+//! `beacon: true`: states whose result the minion watches with a beacon.
 //!
-//! Salt 3008.5: after all states and what listens, each that names `beacon`
-//! runs the `mod_beacon` of its module once, under an id of its own.
+//! Salt 3008.5: after all states and reactions of `listen`, each state with
+//! `beacon` runs the `mod_beacon` of its module once, under an id of its own.
 
 use super::machine::Machine;
 use super::react::reaction;

@@ -1,4 +1,4 @@
-//! States that run beside the run (`parallel: true`).
+//! States that run in parallel (`parallel: true`).
 //!
 //! Invariant: not more than `state_max_parallel` (and [`BESIDE_MAX`]) run at a
 //! time; the others wait for a place.

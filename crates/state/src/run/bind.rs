@@ -1,5 +1,5 @@
-//! From a low chunk to the arguments of its function, and what can be said
-//! against a chunk before anything is called.
+//! From a low chunk to the arguments of its function, and the checks of a chunk
+//! before anything is called.
 //!
 //! Salt 3008.5: `State.verify_data` and `salt.utils.args.format_call`.
 

@@ -1,5 +1,5 @@
 //! One call of a state: conditions, slots, the function, `check_cmd`, and the
-//! attempts that `retry` asks for.
+//! repetitions of `retry`.
 //!
 //! Salt 3008.5, `State.call`.
 

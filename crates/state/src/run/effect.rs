@@ -1,7 +1,7 @@
 //! The effects that a run asks for, and their answers.
 //!
-//! Invariant: everything the machine does not decide by itself is one of these
-//! effects; each has exactly one kind of answer.
+//! Invariant: everything that the state machine does not decide by itself is one of
+//! these effects; each has exactly one kind of answer.
 
 use halite_proto::{Map, Value};
 

@@ -1,9 +1,8 @@
-//! The order of events: whose turn it is, what its requisites say, and what
+//! The sequence of a run: whose turn it is, the state of its requisites, and what
 //! comes after it.
 //!
-//! Invariant: every chunk of the order ends with exactly one record, unless
-//! the run itself ends before (`failhard`, a kill); a chain of requisites costs
-//! no stack.
+//! Invariant: every chunk of the order ends with exactly one record, unless the run
+//! itself ends before (`failhard`, a kill); a chain of requisites costs no stack.
 
 use std::collections::HashSet;
 use std::rc::Rc;

@@ -1,9 +1,9 @@
 //! The run of a state tree: from ordered chunks to results.
 //!
-//! [`Run`] is a machine without effects: [`Run::next`] returns the next effect to
-//! perform, [`Run::answer`] takes its result, and between the two nothing happens.
-//! Inside, the run is an async function that is suspended at its [`port`] while an
-//! effect is open.
+//! [`Run`] is a state machine without effects: [`Run::next`] returns the next
+//! effect to perform, [`Run::answer`] takes its result, and between the two nothing
+//! happens. Inside, the run is an async function that is suspended at its [`port`]
+//! while an effect is open.
 //!
 //! Invariant: nothing here reads a clock, a file or the network, nor calls a
 //! function.

@@ -1,5 +1,5 @@
-//! What states have run at the end (those that listen, those with beacons):
-//! calls that have no requisites.
+//! Calls without requisites at the end of a run: reactions of `listen`, and
+//! beacons.
 
 use halite_proto::Map;
 

@@ -1,8 +1,8 @@
-//! The result of a state as the run keeps it: the checks that every result
-//! passes, and results that no function gave.
+//! The stored result of a state: the checks that every result passes, and results
+//! that no function gave.
 //!
-//! Invariant: a record has `name`, `result` (true, false or null), `changes`
-//! (a map) and `comment` (text), whatever a function returned.
+//! Invariant: a record has `name`, `result` (true, false or null), `changes` (a
+//! map) and `comment` (text), whatever a function returned.
 
 use halite_proto::python;
 use halite_proto::{Map, Value};

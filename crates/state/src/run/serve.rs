@@ -1,5 +1,5 @@
-//! The functions of a state module that serve the run: `mod_init` before its
-//! first state, `mod_aggregate` where chunks may be joined.
+//! The helper functions of a state module: `mod_init` before its first state,
+//! `mod_aggregate` where chunks may be joined.
 
 use halite_proto::{Map, Value};
 

@@ -1,8 +1,8 @@
 //! Slots: arguments that are the result of an execution function, called right
 //! before the state (`__slot__:salt:mod.fun(args).key ~ text`).
 //!
-//! Salt 3008.5: `State.format_slots`, `salt.utils.args.parse_function`. Words
-//! are cut as Python's `shlex` cuts them, so spaces outside quotes vanish.
+//! Salt 3008.5: `State.format_slots`, `salt.utils.args.parse_function`. Words are
+//! split as by Python's `shlex`, so spaces outside quotes vanish.
 
 use halite_proto::{Map, Value};
 

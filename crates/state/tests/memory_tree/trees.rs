@@ -1,6 +1,5 @@
-//! What is done with a tree of states, here and by the fuzz target
-//! (`crates/fuzz`): whatever is in it, there are chunks in order, or mistakes in
-//! words.
+//! The operations on a tree of states, for these tests and for the fuzz target
+//! (`crates/fuzz`): each gives chunks in order, or mistakes with a text.
 
 use halite_state::{Compiler, high};
 

@@ -1,4 +1,4 @@
-//! Block devices: their settings, and what is on them.
+//! Block devices: their settings and their content.
 
 use halite_proto::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What drives tell of themselves, and how busy they are.
+//! Data about drives, and their load.
 
 use halite_proto::{Map, Value};
 

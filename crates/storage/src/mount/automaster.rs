@@ -1,4 +1,4 @@
-//! What is mounted when somebody looks at it: the file `auto_master`.
+//! Automatic mounts on access: the file `auto_master`.
 
 use halite_call::host::{Program, replace_file};
 use halite_call::{Call, CallError, CallResult, os_text, python};

@@ -1,4 +1,4 @@
-//! The file of what states have mounted.
+//! The file with the mounts that states have made.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};

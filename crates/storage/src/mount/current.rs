@@ -1,4 +1,4 @@
-//! What is mounted now.
+//! The current mounts.
 
 use halite_call::host::Program;
 use halite_call::{Call, CallError, os_error, paths, python};

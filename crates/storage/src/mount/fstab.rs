@@ -1,4 +1,4 @@
-//! What is mounted when the machine starts.
+//! The mounts at the start of the machine.
 
 use halite_call::host::replace_file;
 use halite_call::{Call, CallError, CallResult, check_one_line, os_text, python};

@@ -1,4 +1,4 @@
-//! Where something is mounted that a path is on, and what programs mount by FUSE.
+//! The mount point of a path, and the programs that mount by FUSE.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

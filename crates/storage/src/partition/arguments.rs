@@ -1,4 +1,4 @@
-//! The words that `parted` knows, and arguments that have to be one of them.
+//! The words of `parted`, and arguments that must be one of them.
 
 use halite_call::{Call, CallError};
 

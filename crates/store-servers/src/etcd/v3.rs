@@ -1,4 +1,4 @@
-//! Version 3 of the interface of etcd, as its gateway has it in JSON.
+//! Version 3 of the interface of etcd, in the JSON of its gateway.
 
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};

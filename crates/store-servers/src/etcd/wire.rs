@@ -1,7 +1,7 @@
-//! Requests of HTTP/1.1 and their answers, one at a time on one connection.
+//! HTTP/1.1 requests and their answers, one at a time on one connection.
 //!
 //! Invariant: an answer that is longer than the limit is not read to its end, and
-//! its connection not used again.
+//! its connection is not used again.
 
 use std::error::Error;
 

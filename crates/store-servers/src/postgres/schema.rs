@@ -1,7 +1,7 @@
-//! The tables of ours, made by the first connection.
+//! Our own tables, made by the first connection.
 //!
-//! Salt's tables are made where jobs are kept; what it has no table for is in
-//! these. Their names begin with `halite_`, so that they may lie beside Salt's.
+//! Salt's tables are made where jobs are kept; these hold what Salt has no table
+//! for. Their names begin with `halite_`, so that they can be beside Salt's.
 
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;

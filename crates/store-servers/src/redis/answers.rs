@@ -1,4 +1,4 @@
-//! What is sent to one server of a cluster, and what its answers say.
+//! The commands for one server of a cluster, and its answers.
 
 use redis::{
     Cmd, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind, Value, make_extension_error,

@@ -1,9 +1,10 @@
 //! A connection to a cluster: one to each of its servers that takes writes.
 //!
-//! A command goes to the server that has the slot of its key, and after it if that
-//! has moved. The commands of a pipeline are answered in their order, each by its
-//! server. A transaction is one for each slot, in the order in which its commands
-//! first name them: what must not be seen by halves has one slot.
+//! A command goes to the server that has the slot of its key, and is sent again if
+//! the slot has moved. The commands of a pipeline are answered in their order, each
+//! by its server. A transaction becomes one for each slot, in the order in which
+//! its commands first name them: data that must never be seen half written has one
+//! slot.
 //!
 //! The connections are those of [`Single`], so that TLS and signing in are the same
 //! as with one server.

@@ -1,8 +1,8 @@
-//! Which of what waits is given to the server next, and what is set aside.
+//! Which waiting write is sent to the server next, and which is set aside.
 //!
-//! Invariants: what the server does not take holds up nothing that lies behind it;
-//! only what was refused again after others were taken is set aside, so a server
-//! that takes nothing at all sets nothing aside.
+//! Invariants: a write that the server does not take never blocks those behind it;
+//! a write is set aside only if it was refused again after others were taken, so a
+//! server that takes nothing at all causes none to be set aside.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};

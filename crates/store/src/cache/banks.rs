@@ -1,4 +1,4 @@
-//! Banks of anything, on a server.
+//! Banks of any data, on a server.
 
 use halite_proto::Value;
 

@@ -1,6 +1,6 @@
 //! Values under a bank and a key, as `<prefix>/<bank>/<key>` in version 3 of etcd.
 //! The paths are those of Salt's cache, which has them in version 2; the values are
-//! bytes as they are, and their times those that etcd keeps by itself.
+//! plain bytes, and their times are those that etcd keeps itself.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Salt's cache `etcd` (3008.5, `salt/cache/etcd_cache.py`): in version 2 of etcd,
 //! `<prefix>/<bank>/<key>` is a value in base64, and `<key>.tstamp` beside it the
-//! seconds at which it was stored.
+//! time of storing in seconds.
 //!
-//! Invariant: the value decides, and the time is only for Salt's readers: both are
-//! not written at once.
+//! Invariant: the value decides, and the time is only for Salt's readers, since the
+//! two cannot be written at once.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Values under a bank and a key, in the table of Salt's cache `mysql`.
 //!
-//! Invariant: a name is itself, letter by letter. A table that Salt has made may
-//! take `WEB1` for `web1`; what is found under another name is nothing, and what
-//! would be stored over it is refused.
+//! Invariant: names match exactly. A table that Salt has made may take `WEB1` for
+//! `web1`; a value found under another name counts as missing, and storing over it
+//! is refused.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The driver of a build that has none: there is no value of it.
+//! The driver of a build without drivers: a type without values.
 
 use std::convert::Infallible;
 

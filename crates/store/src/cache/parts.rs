@@ -1,8 +1,8 @@
-//! The parts of minions' data that targets ask for, kept in memory.
+//! The parts of minion data that targets ask for, kept in memory.
 //!
-//! Invariant: what is kept is used only while the server says that it was not
-//! stored anew, or nothing at all, because it is away. Its times are whole seconds,
-//! so what was stored just before it was read is read again.
+//! Invariant: a kept value is used only while the server says that it was not
+//! stored again, or while the server is away. Its times are whole seconds, so a
+//! value stored just before it was read is read again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};

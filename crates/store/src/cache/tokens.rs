@@ -1,6 +1,7 @@
-//! Tokens on a server, each under itself in the bank `tokens`.
+//! Tokens on a server, each under its own name in the bank `tokens`.
 //!
-//! Errors name the bank only: the name of a key opens the master.
+//! Errors name the bank only, because the name of a token gives access to the
+//! master.
 
 use halite_proto::{Map, Value};
 

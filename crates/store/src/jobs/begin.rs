@@ -1,5 +1,5 @@
-//! A new job: its id and what is published under it, with one question where its
-//! place can do both at once.
+//! A new job: its id and its load, in one request where the backend can do both at
+//! once.
 
 use halite_proto::{Jid, Map, MinionId};
 

@@ -1,4 +1,4 @@
-//! What comes of jobs.
+//! The outcomes of jobs.
 
 use halite_proto::request::{COMMITS, Commits};
 use halite_proto::{Map, Value};

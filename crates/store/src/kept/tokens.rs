@@ -1,4 +1,4 @@
-//! What has the form of a token.
+//! The form of a token.
 
 use std::fmt;
 

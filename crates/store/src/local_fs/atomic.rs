@@ -1,4 +1,4 @@
-//! Files that appear whole, in as few system calls as that takes.
+//! Writes files that appear whole, in as few system calls as possible.
 
 use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io::{self, Write};

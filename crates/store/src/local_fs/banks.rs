@@ -1,4 +1,4 @@
-//! Banks of anything, in the layout of Salt's `localfs` (`<bank>/<key>.p`).
+//! Banks of any data, in the layout of Salt's `localfs` (`<bank>/<key>.p`).
 
 use std::fs;
 use std::io;

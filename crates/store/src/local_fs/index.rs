@@ -1,9 +1,9 @@
-//! The parts of minions' data that targets ask for, in memory.
+//! The parts of minion data that targets ask for, in memory.
 //!
-//! A fleet of ten thousand has a hundred megabytes of grains; targets look at
-//! a few names of them again and again. Invariant: what is handed out is what
-//! was on disk when it was asked for, whoever wrote it: a file that is replaced
-//! is another file, and a directory without changes holds the same files.
+//! A fleet of ten thousand has a hundred megabytes of grains, and targets use a few
+//! names of them again and again. Invariant: the result is what was on disk at the
+//! time of the request, whoever wrote it: a file that is replaced is another file,
+//! and a directory without changes holds the same files.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;

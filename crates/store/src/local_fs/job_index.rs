@@ -1,13 +1,13 @@
-//! The jobs of a cache directory in memory, for those who list them.
+//! The jobs of a cache directory in memory, for listing them.
 //!
 //! A list of 100,000 jobs would open 200,000 small files each time. Invariant: a
-//! list shows which jobs are on disk when it is asked for, whoever wrote them: a
-//! directory of jobs that has changed is read again, and so is each load that was
-//! missing or has not long been there, or of which a program of ours has said that it is
-//! written anew, as for each part of a batch ([`Rewrites`]). A load that is written anew
-//! [`SETTLED_LOAD`] after the first, and of which nobody says so (a Python master, or a
-//! program that was killed before it did), is seen after this program has removed old
-//! jobs the next time, or has started again.
+//! list shows the jobs that are on disk at that time, whoever wrote them. A
+//! directory of jobs that has changed is read again. So is a load that was missing,
+//! that is new, or that one of our programs has reported as rewritten, as for each
+//! part of a batch ([`Rewrites`]). A load that is rewritten [`SETTLED_LOAD`] after
+//! the first version without a report (by a Python master, or by a program that was
+//! killed before its report) is noticed after this program has next removed old
+//! jobs, or has restarted.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};

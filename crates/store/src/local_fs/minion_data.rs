@@ -1,4 +1,4 @@
-//! What the master last heard from each minion, in files.
+//! The minion data that the master received last, in files.
 //!
 //! The layout is that of 3008 (`<bank>/<id>.p`); what a 3006 master left in
 //! `minions/<id>/` is read where the new file is missing.

@@ -1,9 +1,9 @@
-//! Which loads have been written anew, for all programs that list jobs.
+//! Reports of rewritten loads, for all programs that list jobs.
 //!
-//! A list does not look again at a load that has been there for long. Who writes
-//! one anew says so afterwards in a file, a line each. When that is full another one
-//! takes its place, and who sees that looks at all loads once more. Who is killed before
-//! the line is written has said nothing.
+//! A list does not read an old load again. A program that rewrites one reports it
+//! afterwards in a file, a line each. When the file is full another one takes its
+//! place, and a reader that notices this reads all loads once more. A program that
+//! is killed before it writes the line has reported nothing.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

@@ -1,10 +1,11 @@
 //! The lists of minions that grow with the returns of their jobs.
 //!
-//! Of a job that another master has published, a master knows the minions that
-//! have returned and no others. Each one writes the whole list, so a list is written
-//! when it has grown by a part of itself: all writes together are a few times as long
-//! as the last. Only Salt's own programs go by the list alone, and may see the last
-//! eighth late, after a crash never; ours look who has returned.
+//! Of a job that another master has published, a master knows only the minions that
+//! have returned. Writing the whole list at each return would cost too much, so it
+//! is written when it has grown by a part of itself: all writes together are a few
+//! times as long as the last. Only Salt's own programs rely on the list alone. They
+//! may see the last eighth late, and after a crash never; ours look which minions
+//! have returned.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,9 @@
-//! A job that only its first return makes known: its directory is filled
-//! beside its place and appears there whole.
+//! A job that the master learns of by its first return: its directory is filled
+//! under another name and appears in its place whole.
 //!
-//! Invariant: of two who make the same job known at once, one wins and the
-//! other learns of it. What a crash leaves behind has a hidden name and is
-//! removed by the cleaner like any old job.
+//! Invariant: of two writers that create the same job at once, one wins and the
+//! other notices. What a crash leaves behind has a hidden name and is removed by
+//! the cleaner like any old job.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

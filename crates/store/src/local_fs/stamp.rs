@@ -1,4 +1,4 @@
-//! Which file it was: one that is replaced is another file.
+//! Identifies a version of a file: one that is replaced is another file.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

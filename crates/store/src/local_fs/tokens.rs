@@ -1,6 +1,7 @@
 //! Tokens, each in a file that is named by the token (`tokens/<token>.p`).
 //!
-//! Errors name the directory only: the name of a file opens the master.
+//! Errors name the directory only, because the name of a file gives access to the
+//! master.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Banks of anything, in memory.
+//! Banks of any data, in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;

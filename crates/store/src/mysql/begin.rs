@@ -1,4 +1,4 @@
-//! A job's id and what is published under it, as one transaction.
+//! A job's id and its load, in one transaction.
 
 use halite_proto::{Jid, Map, MinionId};
 use halite_store_servers::{Failure, MysqlConnection, MysqlValue};

@@ -1,4 +1,4 @@
-//! Reading jobs: as they are kept here, or as a Python master has stored them.
+//! Reading jobs: our own records, or those that a Python master has stored.
 
 use halite_proto::{Jid, Map, MinionId, Value};
 

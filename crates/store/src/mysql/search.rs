@@ -1,6 +1,5 @@
-//! Which jobs there are: a page at a time, the newest first. The loads are text
-//! here; the database looks for names in it, and what fits is decided on this
-//! side.
+//! Lists jobs: a page at a time, the newest first. The loads are text here; the
+//! database searches names in it, and this side decides which jobs match.
 
 use halite_proto::{Jid, Map};
 

@@ -1,6 +1,6 @@
-//! An etcd as the options of Salt's cache `etcd` name it.
+//! An etcd, as named by the options of Salt's cache `etcd`.
 //!
-//! Invariant: what is asked for and not done is refused; no connection is less
+//! Invariant: an option that is not supported is refused; no connection is less
 //! protected than its options say.
 
 use halite_crypto::Secret;

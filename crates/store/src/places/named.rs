@@ -1,4 +1,4 @@
-//! Places that are named one by one: by an option that is about a returner, or by a
+//! Places that are named one by one: by an option about a returner, or by a
 //! command.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A Redis as the options of Salt's cache and of its returner name it.
+//! A Redis, as named by the options of Salt's cache and of its returner.
 
 use halite_crypto::Secret;
 use halite_proto::{Value, python};

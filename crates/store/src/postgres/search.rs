@@ -1,4 +1,4 @@
-//! Which jobs there are: a page at a time, the newest first.
+//! Lists jobs: a page at a time, the newest first.
 
 use halite_proto::{Jid, Map};
 use halite_store_servers::{Failure, PostgresRow};

@@ -1,4 +1,4 @@
-//! A job's id and what is published under it, at once.
+//! A job's id and its load, at once.
 
 use std::sync::LazyLock;
 

@@ -1,8 +1,10 @@
-//! What one script does on one server, in a cluster, whose scripts see one slot.
+//! In a cluster, does in several steps what one script does on one server, because
+//! scripts see one slot.
 //!
-//! A job's notes, its minions and its returns are one slot, and decide. What Salt
-//! names so that it lies elsewhere is written after that, in a way that can be done
-//! again: who was not answered, or died in between, brings the return once more.
+//! Our record of a job, its minions and its returns are in one slot, and decide.
+//! Keys that Salt's names put elsewhere are written after that, in a way that can
+//! be repeated: a minion that got no answer, or whose master died in between, sends
+//! the return once more.
 
 use std::sync::LazyLock;
 

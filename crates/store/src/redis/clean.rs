@@ -1,4 +1,4 @@
-//! Removing old jobs. Most go by themselves, when their keys expire.
+//! Removes old jobs. Most disappear by themselves, when their keys expire.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

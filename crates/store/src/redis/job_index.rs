@@ -1,8 +1,8 @@
-//! Searching jobs: an index with what is searched for, so that a hundred
-//! thousand loads are not read to find one.
+//! Searches jobs: an index of the searchable fields, so that a hundred thousand
+//! loads are not read to find one.
 //!
-//! The index is ours; jobs that a master of Salt's has stored are put into it
-//! when somebody searches.
+//! The index is ours; jobs that a master of Salt's has stored are added to it at
+//! the next search.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What the keys of jobs are named.
+//! The names of the keys of jobs.
 
 use std::fmt::Display;
 

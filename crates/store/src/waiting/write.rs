@@ -1,4 +1,4 @@
-//! A write to the job cache as it waits on disk: a kind, and a map.
+//! The form on disk of a waiting write to the job cache: a kind, and a map.
 
 use halite_proto::msgpack::{Packing, pack_map, unpack_modern};
 use halite_proto::returns::JobReturn;

@@ -1,4 +1,4 @@
-//! Servers that are dead, and come back with what they had.
+//! Servers that die, and come back with their data.
 
 use halite_proto::{Jid, Map, Value};
 use halite_store::Saved;

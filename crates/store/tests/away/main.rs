@@ -1,5 +1,5 @@
-//! What is to be stored while the server is away, full, read-only, slow or wrong:
-//! it waits on disk, and is stored when the server takes it again.
+//! Writes while the server is away, full, read-only, slow or wrong: they wait on
+//! disk, and are stored when the server takes them again.
 
 #![cfg(all(feature = "mysql", feature = "postgres", feature = "redis"))]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]

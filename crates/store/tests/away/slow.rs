@@ -1,4 +1,4 @@
-//! Servers behind something that makes them slow, or answers in their place.
+//! Servers behind a proxy that makes them slow, or answers in their place.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! A store whose server can be stopped, with the directory where things wait.
+//! A store whose server can be stopped, with the directory of waiting writes.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Servers that are there and do not do what they are asked.
+//! Servers that are available and do not do what they are asked.
 
 use std::collections::BTreeSet;
 

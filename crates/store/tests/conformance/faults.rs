@@ -1,5 +1,5 @@
-//! A store with faults does what a store without them does, only later: what
-//! failed is not there or there wholly, and trying again helps.
+//! A store with faults does the same as a store without them, only later: a failed
+//! write is there completely or not at all, and trying again helps.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};

@@ -1,8 +1,7 @@
-//! What every backend of a store must do, whatever it is made of.
+//! What every backend of a store must do.
 //!
-//! Another backend is one more line in [`backends`], and a function that opens
-//! an empty one in `subject.rs`. The ones for tests need `--features
-//! test-backends`.
+//! Another backend is one more line in [`backends`], and a function that opens an
+//! empty one in `subject.rs`. The ones for tests need `--features test-backends`.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

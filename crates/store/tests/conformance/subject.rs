@@ -1,4 +1,4 @@
-//! Empty stores to be checked, and names for what is in them.
+//! Empty stores for the checks, and names for their content.
 
 use std::any::Any;
 

@@ -1,7 +1,7 @@
 //! Character sets and escaped characters of Python's regular expressions.
 //!
-//! In Python nothing but `\`, `-`, `^` in front and `]` is special in a set;
-//! the engine also knows nested sets and set operators, so all else is escaped.
+//! In Python only `\`, `-`, `^` at the start and `]` are special in a set; the
+//! engine also knows nested sets and set operators, so all else is escaped.
 
 use super::translate::{Cursor, push_literal};
 use crate::TargetError;

@@ -1,4 +1,5 @@
-//! What starts with a parenthesis: groups, their names, flags and conditions.
+//! Constructs that start with a parenthesis: groups, their names, flags and
+//! conditions.
 
 use std::fmt::Write;
 

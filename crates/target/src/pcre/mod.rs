@@ -1,10 +1,10 @@
-//! Regular expressions in Python's dialect, as the targets `-E`, `-P` and `J@`
-//! use them: matched from the start of the text, not necessarily to its end.
+//! Regular expressions in Python's dialect, as the targets `-E`, `-P` and `J@` use
+//! them: matched from the start of the text, not necessarily to its end.
 //!
 //! The pattern is translated to the dialect of the engine, so that what Python
 //! takes literally is literal here and what Python refuses is refused.
 //!
-//! Invariant: matching is bounded by [`REGEX_STEPS_MAX`], compiling by
+//! Invariant: matching is limited by [`REGEX_STEPS_MAX`], compiling by
 //! [`REGEX_BYTES_MAX`].
 
 mod class;

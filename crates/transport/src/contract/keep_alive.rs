@@ -1,4 +1,4 @@
-//! TCP keep-alive, which every transport over TCP has.
+//! TCP keep-alive, which every transport over TCP uses.
 
 /// TCP keep-alive: when the system asks a silent peer whether it still lives.
 /// -1 leaves a value to the system.

@@ -1,4 +1,4 @@
-//! Whom something comes from, as far as shares and turns go.
+//! From whom something comes, for shares and turns.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};

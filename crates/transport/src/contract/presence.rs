@@ -1,4 +1,4 @@
-//! Which minions are connected to a publish port, as they prove themselves.
+//! Which minions are connected to a publish port, by their proofs.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,9 @@
-//! A transport between tasks of one process, over channels: the second one
-//! that `fleet::conformance` runs over, and what a new transport has to bring.
-//! It exists in this crate's tests only.
+//! A transport between tasks of one process, over channels: the second one for
+//! `fleet::conformance`, and an example of what a new transport needs. It exists in
+//! this crate's tests only.
 //!
-//! Every bound port stands in a table under its endpoint; to connect is to
-//! look there. A connection ends when the port's entry is gone.
+//! A table has every bound port under its endpoint; connecting looks the port up
+//! there. A connection ends when the port's entry is gone.
 
 mod publications;
 mod requests;

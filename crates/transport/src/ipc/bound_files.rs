@@ -1,7 +1,7 @@
 //! The socket files of a bus, which somebody may remove while it is used.
 //!
-//! Invariant: a file that is gone is made again, one that somebody has put in its
-//! place is theirs.
+//! Invariant: a missing file is made again; a file that somebody has put in its
+//! place is left alone.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

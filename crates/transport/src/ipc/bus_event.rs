@@ -1,4 +1,4 @@
-//! An event on its way through the bus: framed once, shared by all who get it.
+//! An event on its way through the bus: framed once, shared by all subscribers.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The other ends of the bus: what command line programs use.
+//! The client ends of the bus: what command line programs use.
 
 use std::io;
 

@@ -1,9 +1,9 @@
-//! Which release of Salt a local program is of, where that shows: programs of
+//! Which release of Salt a local program is from, where that matters: programs of
 //! 3006 read the event bus in another framing than all later ones.
 //!
-//! Invariant: this only chooses between two ways to say the same to somebody
-//! who has opened the socket already. When nothing can be told, the newer way
-//! is used.
+//! Invariant: this only chooses between two framings of the same data for a program
+//! that has opened the socket already. If the release is unknown, the newer one is
+//! used.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,8 +1,8 @@
-//! The local event bus over stream sockets: what the daemon fires, and what
-//! programs on the same machine send to it, reaches every subscriber.
+//! The local event bus over stream sockets: events that the daemon fires, or that
+//! programs on the same machine send to it, reach every subscriber.
 //!
 //! Invariant: firing an event never waits. Each subscriber has its own bounded
-//! queue, and who does not read in time is the only one who suffers.
+//! queue, and one that does not read in time affects only itself.
 
 mod bound_files;
 mod bus;

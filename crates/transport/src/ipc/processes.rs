@@ -1,7 +1,8 @@
-//! What the processes that subscribe to a bus have heard of it, so that one
-//! that connects again is not told what it knows.
+//! Which events the subscribing processes of a bus have received, so that one that
+//! connects again does not get them twice.
 //!
-//! Invariant: only what is connected, or was within the span, is known.
+//! Invariant: only processes that are connected, or were within the span, are
+//! remembered.
 
 use std::collections::HashMap;
 use std::fs;

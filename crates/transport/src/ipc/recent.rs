@@ -1,13 +1,13 @@
-//! What a bus has fired lately, for programs that begin to listen late.
+//! The recent events of a bus, for programs that subscribe late.
 //!
 //! Salt's own programs may publish a job before they are connected to the bus:
-//! `run_job` with `get_cli_returns` after it, and all of them where the bus is
-//! on TCP. They look into the job cache, and then connect, which takes them
-//! seconds the first time on a busy machine: what comes between the two is lost
-//! to them. So they are given what came just before.
+//! `run_job` with `get_cli_returns` after it, and all of them where the bus is on
+//! TCP. They look into the job cache, and then connect, which takes them seconds
+//! the first time on a busy machine, and they miss what comes in between. So they
+//! get the events from just before they connected.
 //!
-//! Invariant: what is kept is bounded in bytes and time, and nobody's events
-//! make way for those of an owner who has as much kept, or more.
+//! Invariant: the memory is bounded in bytes and time, and an owner's events never
+//! make room for those of an owner who has as much kept, or more.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,10 +1,10 @@
-//! Whose program is at the other end of a connection on the loopback
+//! Which user's program is at the other end of a connection on the loopback
 //! interface.
 //!
-//! A socket file has an owner and a mode; a port can be reached by everybody
-//! on the machine. The kernel lists each connection with the user who opened
-//! it. Invariant: who cannot be told is a stranger. A socket that its program
-//! has closed already is listed as root's, so that only open ones count.
+//! A socket file has an owner and a mode; a port can be reached by everybody on the
+//! machine. The kernel lists each connection with the user who opened it.
+//! Invariant: an unknown user is a stranger. A socket that its program has closed
+//! already is listed as root's, so only open ones count.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};

@@ -1,4 +1,4 @@
-//! Binding one socket to several endpoints, and knowing where it ended up.
+//! Binds one socket to several endpoints, and reports the actual addresses.
 
 use std::path::Path;
 

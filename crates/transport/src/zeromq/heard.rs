@@ -1,8 +1,8 @@
-//! Which minions have been heard over which connection: when one falls silent,
-//! its cable is cut, although its connection still stands.
+//! Which minions were heard over which connection: a minion that falls silent has a
+//! cut cable, although its connection was not closed.
 //!
-//! Invariant: nobody is called silent who has never been heard, nor while this
-//! process was held up itself.
+//! Invariant: a minion is never called silent if it was never heard, or while this
+//! process itself was delayed.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

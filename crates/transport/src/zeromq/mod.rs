@@ -1,16 +1,16 @@
-//! The roles of [`crate::fleet`] over ZeroMQ: serve, request, publish,
-//! subscribe, and pull on the master's own machine.
+//! The roles of [`crate::fleet`] over ZeroMQ: serve, request, publish, subscribe,
+//! and pull on the master's own machine.
 //!
-//! They speak the protocol themselves (`crate::zmtp`): the library does not
-//! limit the memory of strangers on the ports that anybody can reach, and a
-//! connection of its costs four descriptors, some threads' wakings and a place
-//! among the thousand sockets of a process. Only pulling uses it.
+//! They use our own implementation of the protocol (`crate::zmtp`): the library
+//! does not limit the memory of strangers on the ports that anybody can reach, and
+//! each of its connections costs four descriptors, several thread wake-ups and one
+//! of the thousand sockets of a process. Only pulling uses it.
 //!
 //! The library underneath signals a socket through an edge-triggered file
-//! descriptor whose edge any operation may consume. So a socket is never
-//! split, one task owns it, and that task looks at both directions after every
-//! operation (`pump`). Invariant: no program outside this module can make a
-//! socket wait for another one.
+//! descriptor whose edge any operation may consume. So a socket is never split, one
+//! task owns it, and that task checks both directions after every operation
+//! (`pump`). Invariant: no program outside this module can make a socket wait for
+//! another one.
 
 mod backoff;
 mod bind;

@@ -1,9 +1,9 @@
-//! The master's publish port: an XPUB for publications of one frame, or of a
-//! topic and a frame. To subscribers it is what a PUB is. From what
-//! subscribers prove it learns which minions are here.
+//! The master's publish port: an XPUB for publications of one frame, or of a topic
+//! and a frame. To subscribers it looks like a PUB. From the proofs of subscribers
+//! it learns which minions are here.
 //!
-//! Invariant: a publication is held once, however many subscribers wait for
-//! it, and one who does not read keeps a bounded number of them alive.
+//! Invariant: a publication is held once, however many subscribers wait for it, and
+//! a subscriber that does not read keeps a bounded number of them alive.
 
 use std::sync::Arc;
 use std::time::Duration;

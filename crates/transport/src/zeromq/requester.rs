@@ -1,10 +1,9 @@
 //! Requests to one master.
 //!
-//! A requester has lanes: connections with one request on the way each, since
-//! a reply carries nothing that says which request it answers. The first lane
-//! stays connected, more are opened while it is busy. Invariant: a request that
-//! was given up takes its connection with it, so no reply can ever be taken for
-//! the answer to a later request.
+//! A requester has lanes: connections with one request at a time, since a reply
+//! does not say which request it answers. The first lane stays connected, more are
+//! opened while it is busy. Invariant: when a request is given up its connection is
+//! closed, so no reply can ever be taken for the answer to a later request.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! One connection of a requester, with one request on the way.
+//! One connection of a requester, with one request at a time.
 
 use std::io;
 use std::sync::Arc;

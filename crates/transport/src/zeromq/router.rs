@@ -1,8 +1,8 @@
-//! The master's request port: a ROUTER that takes `[id, empty, payload]` from
-//! REQ sockets and answers them in any order.
+//! The master's request port: a ROUTER that takes `[id, empty, payload]` from REQ
+//! sockets and answers them in any order.
 //!
-//! Invariant: what strangers make it keep is bounded in number and in bytes,
-//! over all connections: what they send, and answers that they do not read.
+//! Invariant: what strangers make it keep is bounded in number and in bytes, over
+//! all connections: their requests, and answers that they do not read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,8 +1,8 @@
 //! How long a request may stand still before it is given up.
 //!
-//! Invariant: a limit of time is on bytes that do not move, never on how many
-//! there are. What has left this machine may lie in buffers on the way, so a
-//! larger request may stand still for longer.
+//! Invariant: a time limit counts while no byte moves, whatever the size. Bytes
+//! that have left this machine may be in buffers on the way, so a larger request
+//! may stand still for longer.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicI32, Ordering};

@@ -1,8 +1,8 @@
-//! A minion's subscription to one master, which says when its connection comes
+//! A minion's subscription to one master, which reports when its connection comes
 //! and goes.
 //!
-//! It calls itself an XSUB: to publishers that is what a SUB is, and it can say
-//! something to them besides, over the connection that publications come by.
+//! It calls itself an XSUB: to publishers that is the same as a SUB, and it can
+//! also send to them over the connection on which publications come.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,8 +1,8 @@
-//! What audiences are on ZeroMQ's wire.
+//! Audiences on ZeroMQ's wire.
 //!
-//! With `zmq_filtering` Salt puts a topic in front of a publication: the hex
-//! digits of the SHA-1 of a minion's id, `broadcast`, or `syndic`
-//! (`salt/transport/zeromq.py` of 3006 to 3008).
+//! With `zmq_filtering` Salt puts a topic before a publication: the hex digits of
+//! the SHA-1 of a minion's id, `broadcast`, or `syndic` (`salt/transport/zeromq.py`
+//! of 3006 to 3008).
 
 use halite_crypto::{HashType, hash_hex};
 

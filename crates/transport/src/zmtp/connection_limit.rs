@@ -1,14 +1,14 @@
 //! How many connections there may be, in all and from one address.
 //!
-//! Invariant: strangers cannot take the last descriptors of the process, nor
-//! can a few addresses take all the connections there may be from the others.
+//! Invariant: strangers cannot take the last descriptors of the process, nor can a
+//! few addresses take all connections from the others.
 //!
-//! Each minion holds a subscription and a connection for its requests. Where all
-//! places are taken, requesters that have nothing to ask give theirs up: they
-//! connect again with their next request, so a limit of open files bounds the
-//! subscriptions and not both. Some places are only for requests, as those who are
-//! subscribed have something to return, and some only for programs of this machine,
-//! as whoever commands the fleet has to get through.
+//! Each minion holds a subscription and a connection for its requests. When all
+//! places are taken, idle request connections are closed: they connect again with
+//! their next request, so a limit of open files limits the subscriptions and not
+//! both. Some places are only for requests, because subscribed minions must be able
+//! to return, and some only for programs of this machine, because commands must get
+//! through.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;

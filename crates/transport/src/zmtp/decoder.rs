@@ -1,7 +1,6 @@
 //! From bytes to frames, without any I/O.
 //!
-//! Invariant: whatever the bytes, no call panics, and what is kept is no more
-//! than what has been fed.
+//! Invariant: whatever the bytes, no call panics, and no more is kept than was fed.
 
 use super::WireError;
 

@@ -1,4 +1,4 @@
-//! One connection: its bytes in both directions, with what they have cost.
+//! One connection: its bytes in both directions, and their cost.
 //!
 //! Invariant: no call here waits; the task that owns the connection does.
 

@@ -1,13 +1,13 @@
 //! ZeroMQ's wire protocol (ZMTP 3.0, the mechanism NULL): the two ports that
 //! anybody on the network can reach, and connections to such ports (`dial`).
 //!
-//! ZeroMQ's own library lets a stranger fill the memory: it keeps the begun
-//! message of every connection, however large, and any number of parts of a
-//! message without an end. Here what strangers may make the program keep is
-//! counted, over all connections.
+//! ZeroMQ's own library lets a stranger fill the memory: it keeps the incomplete
+//! message of every connection, however large, and any number of parts of an
+//! endless message. Here the memory that strangers can use is counted, over all
+//! connections.
 //!
-//! Invariant: memory grows with what has arrived, never with what a peer
-//! announces, and the bytes of all unfinished messages have one bound.
+//! Invariant: memory grows with what has arrived, never with what a peer announces,
+//! and the bytes of all unfinished messages have one limit.
 
 mod connection_limit;
 mod decoder;

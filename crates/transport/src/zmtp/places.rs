@@ -1,4 +1,4 @@
-//! How many places there are for connections, for whom, and who wants one.
+//! How many places for connections there are, for whom, and who wants one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,4 +1,4 @@
-//! How many connections found no place, and when that is said.
+//! How many connections were refused, and when that is logged.
 
 use std::time::Instant;
 

@@ -1,9 +1,9 @@
-//! The bytes that all connections together keep of messages that are
-//! incomplete, or that the program has no room for.
+//! The bytes of messages, over all connections, that are incomplete, or that the
+//! program has no room for.
 //!
-//! Invariant: the sum stays below its bound, except for what evicted
-//! connections have not freed yet. Above the bound the connection whose message
-//! began first is evicted: it is the slowest.
+//! Invariant: the sum stays below its limit, except for what evicted connections
+//! have not freed yet. Above the limit the connection whose message began first is
+//! evicted: it is the slowest.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

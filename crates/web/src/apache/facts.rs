@@ -1,4 +1,4 @@
-//! What the server says of itself, and signals to it.
+//! The server's data about itself, and signals to it.
 
 use halite_call::host::{Program, Ran};
 use halite_call::{Call, CallError, CallResult, python};

@@ -1,5 +1,4 @@
-//! Modules, sites and configurations that are on or off: links in a directory,
-//! as Debian has them.
+//! Enabled modules, sites and configurations: links in a directory, as in Debian.
 
 use halite_call::host::Program;
 use halite_call::{Call, CallError, CallResult};

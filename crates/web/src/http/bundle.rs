@@ -1,4 +1,4 @@
-//! The certificates of authorities that are trusted.
+//! The certificates of trusted authorities.
 
 use halite_call::host::replace_file;
 use halite_call::{Call, CallError, CallResult, os_error, paths, python};

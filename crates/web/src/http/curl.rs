@@ -1,4 +1,4 @@
-//! One request, and all that the server says to it.
+//! One request, and the server's complete answer.
 
 use std::process::Output;
 

@@ -1,4 +1,4 @@
-//! Questions to web servers: the execution module `http`.
+//! Requests to web servers: the execution module `http`.
 
 mod bundle;
 mod curl;

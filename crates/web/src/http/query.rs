@@ -1,4 +1,4 @@
-//! `http.query`: asking, and what is made of the answer.
+//! `http.query`: the request, and the result made from the answer.
 
 use std::path::Path;
 

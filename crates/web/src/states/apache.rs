@@ -1,5 +1,5 @@
-//! States of Apache: its configuration files, and its modules, sites and
-//! configurations that are on or off.
+//! States of Apache: its configuration files, and its enabled modules, sites and
+//! configurations.
 
 use halite_call::{Call, CallResult, Function, Module, StateReturn};
 use halite_proto::Value;

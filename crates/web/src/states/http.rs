@@ -1,4 +1,4 @@
-//! States of what web servers answer.
+//! States of web servers' answers.
 
 use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};

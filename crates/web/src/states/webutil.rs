@@ -1,4 +1,4 @@
-//! Who is in the files of passwords of web servers: the state module `webutil`.
+//! Users in the password files of web servers: the state module `webutil`.
 
 use halite_call::{Call, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};

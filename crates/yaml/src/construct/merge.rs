@@ -1,4 +1,4 @@
-//! Merge keys: `<<: *defaults`, and lists of maps behind it.
+//! Merge keys: `<<: *defaults`, also with a list of maps.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 //! Scalars as text: which styles a text allows, and how each is written, by
 //! libyaml's rules (0.2.5).
 //!
-//! Invariant: what is written in a style reads back as the same text.
+//! Invariant: a text written in a style reads back as the same text.
 
 use super::writer::Writer;
 

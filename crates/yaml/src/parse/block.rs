@@ -1,4 +1,4 @@
-//! Lists and maps that are made by indentation.
+//! Lists and maps by indentation.
 
 use super::{Event, EventKind, Parser, ParserState, event};
 use crate::scan::cursor::Mark;

@@ -1,5 +1,5 @@
-//! From tokens to events: a machine with a stack, as in libyaml, so that depth
-//! costs memory and not stack.
+//! From tokens to events: a state machine with a stack, as in libyaml, so that
+//! depth costs memory and not stack.
 
 mod block;
 mod document;

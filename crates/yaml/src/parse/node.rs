@@ -1,4 +1,4 @@
-//! A node: its anchor and tag, and what begins behind them.
+//! A node: its anchor and tag, and the content after them.
 
 use super::{Event, EventKind, Named, Parser, ParserState, Properties, event};
 use crate::scan::cursor::Mark;

@@ -1,7 +1,7 @@
 //! A place in the text, moving forward.
 //!
-//! Invariant: behind the end there are only NULs, which the text itself cannot
-//! hold (the reader refuses them), so looking ahead never fails.
+//! Invariant: after the end there are only NULs, which the text itself cannot hold
+//! (the reader refuses them), so looking ahead never fails.
 
 use crate::place::Span;
 

@@ -1,9 +1,9 @@
-//! From characters to tokens, by libyaml's rules (0.2.5), which are YAML 1.1
-//! with some freedoms.
+//! From characters to tokens, by libyaml's rules (0.2.5), which are YAML 1.1 with
+//! some freedoms.
 //!
-//! The difficulty of YAML is that `a` is a key only because of a `:` behind
-//! it: places where a key may have started are remembered per flow level, and
-//! the key's token is put in before them once the `:` is found.
+//! The difficulty of YAML is that `a` is a key only because of a later `:`. Places
+//! where a key may have started are remembered per flow level, and the key's token
+//! is inserted before them once the `:` is found.
 
 mod block;
 mod collections;

@@ -1,4 +1,4 @@
-//! Scalars within lines: quoted and plain ones, folded where they are broken.
+//! Inline scalars: quoted and plain ones, folded where they are broken.
 
 use super::Scanner;
 use super::cursor::{Mark, is_blank, is_break};

@@ -1,5 +1,5 @@
-//! What an administrator waits for besides answers: targets over a large fleet
-//! and large files.
+//! Longer operations of an administrator: targets over a large fleet and large
+//! files.
 
 use std::fs;
 use std::time::Instant;

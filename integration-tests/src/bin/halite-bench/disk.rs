@@ -1,4 +1,4 @@
-//! The same on a disk: what is stored, and files that states write.
+//! The same on a disk: stored jobs, and files that states write.
 
 use anyhow::Result;
 use halite_integration_tests::Kind;

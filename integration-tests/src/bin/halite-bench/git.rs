@@ -1,4 +1,4 @@
-//! States from git: what an update costs, and what a state run does.
+//! States from git: the cost of an update, and of a state run.
 
 mod slow_server;
 

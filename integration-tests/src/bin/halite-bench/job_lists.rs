@@ -1,7 +1,7 @@
 //! Searches among a hundred thousand jobs in a database.
 //!
-//! Invariant: the jobs are as a master of Salt's leaves them there; what else ours
-//! needs to find them it makes by the first search, which is not measured.
+//! Invariant: the jobs are as a master of Salt leaves them there; the first search,
+//! which is not measured, makes whatever else ours needs to find them.
 
 use std::time::{Duration, Instant};
 

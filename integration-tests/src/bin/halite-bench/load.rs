@@ -1,4 +1,4 @@
-//! Clients that ask as fast as the master answers.
+//! Clients that send requests as fast as the master answers.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What is measured, how often, and what a number is.
+//! What is measured, how often, and how a figure is computed.
 
 use std::time::Duration;
 

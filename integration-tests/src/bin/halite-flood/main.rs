@@ -1,8 +1,8 @@
-//! How a master works while strangers of twenty addresses do what they can:
-//! `cargo xtask flood`.
+//! How a master works while strangers from twenty addresses attack it: `cargo xtask
+//! flood`.
 //!
-//! Invariant: the minions are processes of their own, and what the master uses is
-//! what it says itself on its page of metrics.
+//! Invariant: the minions are processes of their own, and the master's figures come
+//! from its own page of metrics.
 
 #![allow(clippy::print_stdout, reason = "a tool for people")]
 

@@ -1,10 +1,8 @@
-//! Outages of masters and minions, the same for our fleet and for real Salt's:
-//! what is lost, and how long it takes until all is well again. `cargo xtask
-//! outages`.
+//! Outages of masters and minions, the same for our fleet and for real Salt's: what
+//! is lost, and how long the recovery takes. `cargo xtask outages`.
 //!
-//! Invariant: both sides get the same configuration, the same commands at the
-//! same pace, and are judged by the files that commands leave and by the job
-//! caches.
+//! Invariant: both sides get the same configuration, the same commands at the same
+//! pace, and are judged by the files that commands leave and by the job caches.
 
 #![allow(clippy::print_stdout, reason = "a tool for people")]
 

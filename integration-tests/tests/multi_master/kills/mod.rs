@@ -1,9 +1,9 @@
-//! States are killed at random moments of their run. Every file that they
-//! write is the old or the new one, a secret is never open to others, and the
-//! next run ends well and leaves nothing behind.
+//! States are killed at random moments of their run. Every file that they write
+//! must be the old or the new one, a secret must never be open to others, and the
+//! next run must succeed and leave nothing behind.
 //!
 //! `HALITE_KILLS_SEED` repeats a run's choices, `HALITE_KILLS_MOMENTS` says how
-//! many there are; what happened is written to `HALITE_KILLS_LEDGER`.
+//! many there are; the events are written to `HALITE_KILLS_LEDGER`.
 
 mod tree;
 mod view;

@@ -1,4 +1,4 @@
-//! What is in a directory at a moment.
+//! The content of a directory at a moment.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Messages that are none, and signs of who sends them that do not fit.
+//! Invalid messages, and identities that do not match.
 
 use std::fs;
 

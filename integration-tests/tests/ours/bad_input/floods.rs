@@ -1,4 +1,4 @@
-//! Much of what is bad.
+//! Many bad requests.
 
 use std::fs;
 use std::io::Write as _;

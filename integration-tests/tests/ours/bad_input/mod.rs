@@ -1,5 +1,5 @@
-//! What our master does with requests that no honest peer sends: each is
-//! refused as real Salt refuses it, and the next good request is served.
+//! How our master treats requests that no honest peer sends: each is refused as
+//! real Salt refuses it, and the next good request is served.
 
 mod envelopes;
 mod floods;

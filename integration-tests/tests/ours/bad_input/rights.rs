@@ -1,4 +1,4 @@
-//! What an accepted minion may not do either.
+//! What an accepted minion may not do.
 
 use std::fs;
 

@@ -1,5 +1,4 @@
-//! The modules of a crate, what they import of those beside them, and where that
-//! leads round.
+//! The modules of a crate, their imports of modules beside them, and the cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

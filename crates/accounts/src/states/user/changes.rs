@@ -1,4 +1,4 @@
-//! What a user lacks of what its state says.
+//! The differences between a user and its state.
 
 use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};

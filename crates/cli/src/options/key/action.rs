@@ -1,4 +1,4 @@
-//! What a command line of `salt-key` asks for.
+//! The action of a `salt-key` command line.
 //!
 //! Invariant: of several actions one is done, the first in Salt's order.
 

@@ -1,4 +1,4 @@
-//! What a directory is to hold, by what the master has.
+//! The wanted content of a directory, from the master's files.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;

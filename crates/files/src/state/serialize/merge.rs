@@ -1,4 +1,4 @@
-//! Laying data over what a file has, and what that changes.
+//! Merges data over the data of a file, and lists the changes.
 
 use halite_proto::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What git lists of the same directory.
+//! Compares with git's own list of the same directory.
 
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! `ldap`: a directory says whose password it is, which groups somebody is in,
-//! and which minions a unit has.
+//! `ldap`: a directory checks the password, and names the groups of a user and the
+//! minions of an organisational unit.
 
 use halite_ldap::Directory;
 use halite_proto::{Map, Value};

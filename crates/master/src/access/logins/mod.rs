@@ -1,6 +1,7 @@
-//! The ways to log in (`external_auth`): who a name and a password belong to.
+//! The login methods of `external_auth`: they check a name and a password.
 //!
-//! Invariant: a way has to be configured; whatever cannot be asked refuses.
+//! Invariant: only configured methods are used; a method that fails to answer
+//! refuses the login.
 
 mod file;
 mod groups;

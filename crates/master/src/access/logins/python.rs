@@ -1,8 +1,8 @@
-//! Ways to log in in Python: users', or those of an installed Salt;
-//! and what such a module says that somebody may do (`acl`).
+//! Login methods in Python, custom ones or those of an installed Salt, and the
+//! rights that such a module returns (`acl`).
 //!
-//! Invariant: whatever the code does - fails, is not there, takes too long,
-//! gives something odd - lets nobody in and permits nothing.
+//! Invariant: if the module fails, is missing, takes too long or returns invalid
+//! data, nobody is let in and nothing is permitted.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! `rest`: a web server says whether a password is right, and may say what the
-//! user may do.
+//! `rest`: a web server checks the password, and may return the user's rights.
 
 use std::time::Duration;
 

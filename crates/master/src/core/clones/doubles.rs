@@ -1,7 +1,7 @@
 //! Jobs of one minion that have come back twice, from two addresses.
 //!
-//! Invariant: one machine that was not answered, and says all again at its next
-//! address, is no two: two machines are heard in turn.
+//! Invariant: one machine that got no answer and repeats everything from its next
+//! address does not count as two. Two machines are heard in turn.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! The master's bus as functions see it that run on the master: it is the bus of
-//! the machine and the bus of the masters in one.
+//! The master's bus for functions that run on the master: it is the bus of the
+//! machine and the bus of the masters in one.
 
 use halite_call::{ContextError, LocalBus, MasterBus};
 use halite_proto::{Map, Value};

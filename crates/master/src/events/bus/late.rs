@@ -1,9 +1,8 @@
-//! Which jobs were asked for by programs that may begin to listen only after
-//! they have published: those of Salt. Ours, and the master itself, listen
-//! first.
+//! Which jobs were published by programs that may subscribe to the bus only
+//! afterwards: those of Salt. Ours, and the master itself, subscribe first.
 //!
-//! Pure and bounded: the oldest are forgotten, and nobody who comes late is
-//! given their returns.
+//! Pure and bounded: the oldest jobs are forgotten, and a late subscriber does not
+//! get their returns.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What is known of a minion's key, what is decided, and the filing of the key.
+//! Collects what is known of a minion's key, decides, and files the key.
 
 use std::time::SystemTime;
 

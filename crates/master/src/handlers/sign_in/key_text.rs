@@ -1,4 +1,4 @@
-//! The text of a key that signs in.
+//! Checks the text of a key that signs in.
 
 use crate::limits::SIGN_IN_KEY_BYTES_MAX;
 

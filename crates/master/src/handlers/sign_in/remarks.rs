@@ -1,7 +1,7 @@
-//! What is said in the log about sign-ins.
+//! Log lines about sign-ins.
 //!
-//! Invariant: what anybody can cause has a budget for each address, and of what
-//! anybody can say a few characters stand there.
+//! Invariant: lines that anybody can cause have a budget for each address, and show
+//! only a few characters of what was sent.
 
 use halite_proto::shown::quoted;
 

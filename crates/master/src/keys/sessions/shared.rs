@@ -1,8 +1,8 @@
-//! The sessions of a master in a cluster: a minion that has signed in at one
-//! master is known to all that were there.
+//! The sessions of a master in a cluster: a minion that has signed in at one master
+//! is known to all that were running then.
 //!
-//! Invariant: while the keys of a grant hold, what was let through with one of
-//! them is remembered, whichever master let it through and told of it.
+//! Invariant: while the keys of a grant are valid, every nonce accepted with one of
+//! them is remembered, whichever master accepted it and reported it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

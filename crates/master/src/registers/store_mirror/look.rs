@@ -1,4 +1,4 @@
-//! Decisions that were made in the key store.
+//! Finds decisions that were made in the key store.
 
 use std::collections::{BTreeMap, BTreeSet};
 

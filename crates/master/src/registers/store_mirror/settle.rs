@@ -1,4 +1,4 @@
-//! Has files and the key store say what the registers say, however often that
+//! Makes the files and the key store agree with the registers, however often that
 //! fails.
 
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
-//! The beacons of a minion as a table: what is configured, what is to be
-//! looked at now, and how that is changed while the minion runs.
+//! The table of a minion's beacons: what is configured, which are due now, and how
+//! that changes while the minion runs.
 //!
-//! Pure: the time is an argument. Invariant: nothing is due while the beacons
-//! as a whole, or that one, are turned off.
+//! Pure: the time is an argument. Invariant: a beacon is never due while it, or all
+//! of them, are turned off.
 
 mod hours;
 mod manage;

@@ -1,4 +1,4 @@
-//! What a beacon is told, and what the engine is told about it.
+//! The settings of a beacon, and those that the engine uses.
 
 use std::time::Duration;
 

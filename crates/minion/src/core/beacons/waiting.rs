@@ -1,11 +1,11 @@
 //! Events of beacons that wait for a master.
 //!
-//! An event is owed to each master that was there when it was seen, and to the
-//! first that comes if none was, or if none of those has it and they are gone.
-//! Pure: the time is an argument. Invariant: a master is given what it is owed
-//! in order, and nothing again that it has answered for; what may have arrived
-//! goes again with what it went with, so that a master can know it, or as often
-//! as the bounds say; what is kept is bounded, and the oldest goes first.
+//! An event must reach each master that was connected when it was fired; or the
+//! first master that connects, if none was, or if all of those are gone without it.
+//! Pure: the time is an argument. Invariants: a master gets its events in order,
+//! and none again that it has acknowledged. An event that may have arrived is sent
+//! again with the same batch, so that a master can recognise it, or as often as the
+//! limits allow. The memory is bounded, and the oldest event is dropped first.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;

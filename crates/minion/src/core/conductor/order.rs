@@ -1,4 +1,4 @@
-//! Where in the list of masters a minion begins.
+//! At which place in the list of masters a minion begins.
 
 /// The order of `distributed`: the list, starting where the id says, so that
 /// minions spread evenly over the masters.

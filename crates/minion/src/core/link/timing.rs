@@ -1,4 +1,4 @@
-//! How a link behaves over time: the options, and the bounds that are ours.
+//! The timing of a link: the options, and our own limits.
 
 use std::time::Duration;
 

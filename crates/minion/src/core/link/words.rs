@@ -1,4 +1,4 @@
-//! What a link is told, what it wants done, and what it says of itself.
+//! The inputs and outputs of a link, and its state as shown to others.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! What a proc file says beside the job: which process runs it, and what only
-//! this minion is to know.
+//! The part of a proc file beside the job: which process runs it, and data for this
+//! minion only.
 
 use std::fs;
 use std::path::Path;

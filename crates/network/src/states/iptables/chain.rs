@@ -1,4 +1,4 @@
-//! Chains: there, empty, or with a policy.
+//! Chains: present, empty, or with a policy.
 
 use halite_call::{Call, CallResult, StateReturn, python};
 

@@ -1,4 +1,4 @@
-//! Single rules: there, or not there.
+//! Single rules: present or absent.
 
 use halite_call::{Aggregation, Call, CallError, CallResult, Chunk, StateReturn, python};
 use halite_proto::{Map, Value};

@@ -1,4 +1,5 @@
-//! Keys that sign apt's repositories: fetched, unarmoured, put in their place.
+//! Keys that sign apt's repositories: fetches them, removes their armour, installs
+//! them.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Keys that apt knows: what gpg says of them, and how they go away.
+//! Keys that apt knows: gpg's data about them, and their removal.
 //!
 //! Invariant: a file is only removed after gpg has shown that the key is in it.
 

@@ -1,4 +1,4 @@
-//! What apt-get is told to install: which packages, in which runs of it.
+//! What apt-get must install: which packages, in which runs.
 
 use halite_call::{Call, python};
 use halite_proto::{Map, Value};

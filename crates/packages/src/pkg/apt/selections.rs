@@ -1,4 +1,4 @@
-//! dpkg's selections: what is wanted of a package (install, hold, deinstall,
+//! dpkg's selections: the wanted status of a package (install, hold, deinstall,
 //! purge).
 
 use halite_call::{Call, host, python};

@@ -1,4 +1,4 @@
-//! Packages that stay at their version: dnf's `versionlock`.
+//! Packages locked to their version: dnf's `versionlock`.
 
 use halite_call::Call;
 use halite_proto::Map;

@@ -1,4 +1,4 @@
-//! dpkg's selections: what is wanted of packages.
+//! dpkg's selections: the wanted status of packages.
 
 use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};

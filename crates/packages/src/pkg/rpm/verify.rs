@@ -1,5 +1,5 @@
-//! Whether installed files are as their packages brought them, and package
-//! files whole.
+//! Checks installed files against their packages, and the integrity of package
+//! files.
 
 use halite_call::host::{Program, Ran};
 use halite_call::{Call, CallError};

@@ -1,4 +1,4 @@
-//! Which services systemd has, of its own and of init scripts.
+//! The services of systemd: its own, and those of init scripts.
 
 use halite_call::{Call, CallError};
 

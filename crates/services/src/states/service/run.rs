@@ -1,4 +1,4 @@
-//! Services that run, or do not.
+//! Whether services run.
 use std::time::Duration;
 
 use halite_call::{Call, CallError, CallResult, StateReturn, python};

@@ -1,4 +1,4 @@
-//! `salt.wait_for_event`: go on when everybody has been heard of.
+//! `salt.wait_for_event`: go on when events of all ids have arrived.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! What `salt.state` and `salt.function` have in common: whom they command,
-//! and whose failure counts.
+//! What `salt.state` and `salt.function` have in common: their targets, and which
+//! minions' failures count.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! `salt`: minions, runners and wheel functions as states, for orchestrations.
 //!
-//! They run where [`halite_call::MinionContext`] stands for a master.
+//! They run where the [`halite_call::MinionContext`] is that of a master.
 
 mod event;
 mod function;

@@ -1,4 +1,4 @@
-//! What an orchestration tells of what it is about to command.
+//! The events of an orchestration about its next command.
 
 use halite_call::{Call, MinionsCommand};
 use halite_proto::{Map, Value};

@@ -1,4 +1,4 @@
-//! What states make of the results of others.
+//! How states depend on the results of others.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How large a logical volume is, or is to be.
+//! The current and the wanted size of a logical volume.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! Whether what is mounted is what is wanted.
+//! Compares a mount with the wanted one.
 
 use halite_call::{Call, CallError, python};
 

@@ -1,4 +1,4 @@
-//! What the next start mounts: the states of the file `fstab`.
+//! The mounts of the next start: the states of the file `fstab`.
 
 use halite_call::{Call, CallResult, StateReturn};
 

@@ -1,4 +1,4 @@
-//! States of swap space, and what watching does to mounts.
+//! States of swap space, and reactions of mounts to watched states.
 
 use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};

@@ -1,10 +1,11 @@
-//! What one script does on one server, in a cluster, whose scripts see one slot: a
-//! bank, the list of all banks and the times of a bank are in three.
+//! In a cluster, does in several steps what one script does on one server, because
+//! scripts see one slot: a bank, the list of all banks and the times of a bank are
+//! in three.
 //!
-//! A time is written before the value and behind it, and goes before the value does.
-//! Who breaks off in between has told the other masters that there is something to look
-//! at, and finds the value still there when the same is tried again. A bank leaves the list only if it stays empty, so what another master
-//! stores at the same time is not lost from it.
+//! A time is written before the value and after it, and removed before the value. A
+//! master that stops in between has told the others that something changed, and a
+//! repetition still finds the value. A bank leaves the list only if it stays empty,
+//! so nothing that another master stores at the same time is lost from it.
 
 use std::sync::LazyLock;
 

@@ -1,7 +1,7 @@
-//! What every transport does: one suite, run over each of them.
+//! What every transport must do: one suite, run over each of them.
 //!
-//! A new transport is one more line below. What only one transport does stands
-//! in `tests/`.
+//! A new transport is one more line below. Tests of a single transport are in
+//! `tests/`.
 
 mod publications;
 mod requests;

@@ -1,4 +1,4 @@
-//! A git server behind a long line.
+//! A git server with a slow connection.
 
 use std::fs;
 use std::io;

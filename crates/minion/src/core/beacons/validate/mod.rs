@@ -1,4 +1,4 @@
-//! Whether a beacon's configuration makes sense. The texts are Salt's.
+//! Checks a beacon's configuration. The texts are Salt's.
 
 mod host;
 

@@ -1,4 +1,4 @@
-//! What a work tree has before its update.
+//! The content of a work tree before its update.
 
 use std::path::Path;
 

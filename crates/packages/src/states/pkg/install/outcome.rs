@@ -1,4 +1,4 @@
-//! What came of an installation, in words.
+//! The outcome of an installation, in words.
 use halite_call::{Call, StateReturn, python};
 use halite_proto::{Map, Value};
 

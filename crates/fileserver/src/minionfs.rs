@@ -1,8 +1,9 @@
 //! The source `minionfs`: files that minions have pushed to the master.
 //!
-//! Mirrors `salt/fileserver/minionfs.py` of 3008.5, with one fault left out: a
+//! Mirrors `salt/fileserver/minionfs.py` of 3008.5, with two faults left out: a
 //! path that does not begin with the mount point is not found (there: as many
-//! characters of it are dropped as the mount point has).
+//! characters of it are dropped as the mount point has), and what a minion has
+//! pushed that is called like a directory of code (`_modules`) is no code.
 //!
 //! Invariant: nothing is served or listed that a link leads to, below the
 //! directory of a minion: each part of a path is opened from the directory
@@ -40,6 +41,10 @@ const FILES: &str = "files";
 
 /// A top file says what other minions do, so no minion may bring one.
 const TOP: &str = "top.sls";
+
+/// What names of directories begin with from which minions and masters take code of
+/// all kinds (`_modules`, `_runners`), so that no minion may be called like one.
+const CODE: char = '_';
 
 /// What the source `minionfs` serves, and how.
 #[derive(Clone, Debug)]
@@ -118,7 +123,7 @@ impl MinionFs {
 
     /// Looks for a file.
     pub(crate) fn find(&self, wanted: &RequestedPath) -> Option<Found<'_>> {
-        if wanted.saltenv.as_str() != self.env {
+        if wanted.saltenv.as_str() != self.env || wanted.rel.starts_with(CODE) {
             return None;
         }
         let path = match self.mountpoint.as_str() {
@@ -280,6 +285,10 @@ impl<'a> Walk<'a> {
                 "" => id.to_string(),
                 above => format!("{above}/{id}"),
             };
+            if shown.starts_with(CODE) {
+                debug!(%id, "nothing is served as code that a minion has pushed");
+                continue;
+            }
             let home = minion.path().join(FILES);
             match source.files_of(id.as_str()) {
                 Ok(files) => self.directory(files, &home, &shown, 0),

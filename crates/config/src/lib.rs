@@ -37,6 +37,7 @@ pub use address::{AddressError, MasterAddress};
 pub use behind::{BehindError, ReadBehind};
 pub use cluster_bus::{ClusterBus, ClusterBusError};
 pub use error::{ConfigError, Warning};
+pub use exposed::code_dirs;
 pub use file_backends::FILE_BACKENDS;
 pub use halite_yaml::place::SourceLocation;
 pub use host_names::HostNames;

@@ -1,10 +1,12 @@
 //! Who may do what: what real Salt's master says to hundreds of requests of
-//! users, and what ours says to the same.
+//! users and of minions, and what ours says to the same.
 //!
 //! The sets of rules are in `rules.yaml`, the examples of Salt's own pages
 //! among them. Where the answers differ, the file says what ours is and why;
 //! a difference that nobody explained fails, and so does one that is no more.
 
+mod peers;
+mod pushed_code;
 mod rules;
 
 use std::collections::BTreeSet;
@@ -14,6 +16,7 @@ use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{Fleet, Kind, Master};
 use serde_json::{Value, json};
 
+use peers::Peers;
 use rules::{Ask, Rules, Way, Who};
 
 /// The secret that every user of `external_auth` has.
@@ -142,18 +145,26 @@ fn ask_ours(
         fs::copy(theirs.join("cache/grains").join(&file), grains.join(&file))
             .with_context(|| format!("no grains of {id} in the cache of real Salt"))?;
     }
+    let mut peers = Peers::accept(&master, asks)?;
     master.start()?;
     let key = |owner: &str| {
         let file = master.dir().join(format!("cache/.{owner}_key"));
         fs::read_to_string(file).ok()
     };
-    let asks: Vec<Value> = asks.iter().map(|ask| request(ask, &key)).collect();
+    let is_minions = |ask: &&Ask| matches!(ask.who, Who::Minion { .. });
+    let requests = asks.iter().filter(|ask| !is_minions(ask));
+    let requests: Vec<Value> = requests.map(|ask| request(ask, &key)).collect();
     let address = format!("tcp://{}", master.address().request());
-    let plan = json!({ "address": address, "asks": asks });
+    let plan = json!({ "address": address, "asks": requests });
     fs::write(master.dir().join("asks.json"), plan.to_string())?;
     let output = master.tools(Kind::Salt3008).python(HALITE)?.ok()?;
     let mut lists = outcomes(&json!([output.json()?])).context("our master gave no answers")?;
-    Ok(lists.remove(0))
+    let mut of_others = lists.remove(0).into_iter();
+    let answer = |ask: &Ask| match &ask.who {
+        Who::Minion { id } => peers.ask(&master, id, ask),
+        _ => of_others.next().context("too few answers"),
+    };
+    asks.iter().map(answer).collect()
 }
 
 /// A request as a program of Salt's sends it. `key` gives the key of an owner.
@@ -178,6 +189,8 @@ fn request(ask: &Ask, key: &dyn Fn(&str) -> Option<String>) -> Value {
             load["user"] = json!(name);
             load["key"] = json!(key(owner).unwrap_or_else(|| "a key that nobody has".to_owned()));
         }
+        // Its key says who it is; real Salt's handlers get the id beside it.
+        Who::Minion { id } => load["id"] = json!(id),
     }
     json!({ "way": ask.way.name(), "load": load })
 }

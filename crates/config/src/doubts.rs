@@ -16,7 +16,7 @@ use crate::{MasterConfig, MinionConfig};
 const ROOTS: [&str; 2] = ["file_roots", "pillar_roots"];
 
 /// Options that are directories of users' Python code.
-const OWN_DIRS: [&str; 11] = [
+pub(crate) const OWN_DIRS: [&str; 11] = [
     "module_dirs",
     "runner_dirs",
     "utils_dirs",

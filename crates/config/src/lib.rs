@@ -39,6 +39,7 @@ pub use address::{AddressError, MasterAddress};
 pub use behind::ReadBehind;
 pub use cluster_bus::{ClusterBus, ClusterBusError};
 pub use error::{BehindError, ConfigError, Warning};
+pub use exposed::code_dirs;
 pub use file_backends::FILE_BACKENDS;
 pub use halite_yaml::place::SourceLocation;
 pub use host_names::HostNames;

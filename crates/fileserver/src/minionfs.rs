@@ -1,8 +1,9 @@
 //! The source `minionfs`: files that minions have pushed to the master.
 //!
-//! Mirrors `salt/fileserver/minionfs.py` of 3008.5, without one of its faults: a
+//! Mirrors `salt/fileserver/minionfs.py` of 3008.5, without two of its faults. A
 //! path that does not begin with the mount point is not found. (Salt drops as many
-//! characters of it as the mount point has.)
+//! characters of it as the mount point has.) And what a minion has pushed whose id is
+//! the name of a directory of code (`_modules`) is not served as code.
 //!
 //! Invariant: nothing behind a link below the directory of a minion is served or
 //! listed: each part of a path is opened from the directory before it, and a link
@@ -40,6 +41,10 @@ const FILES: &str = "files";
 
 /// A top file says what other minions do, so no minion may bring one.
 const TOP: &str = "top.sls";
+
+/// What names of directories begin with from which minions and masters take code of
+/// all kinds (`_modules`, `_runners`), so that no minion may be called like one.
+const CODE: char = '_';
 
 /// What the source `minionfs` serves, and how.
 #[derive(Clone, Debug)]
@@ -118,7 +123,7 @@ impl MinionFs {
 
     /// Looks for a file.
     pub(crate) fn find(&self, wanted: &RequestedPath) -> Option<Found<'_>> {
-        if wanted.saltenv.as_str() != self.env {
+        if wanted.saltenv.as_str() != self.env || wanted.rel.starts_with(CODE) {
             return None;
         }
         let path = match self.mountpoint.as_str() {
@@ -280,6 +285,10 @@ impl<'a> Walk<'a> {
                 "" => id.to_string(),
                 above => format!("{above}/{id}"),
             };
+            if shown.starts_with(CODE) {
+                debug!(%id, "nothing is served as code that a minion has pushed");
+                continue;
+            }
             let home = minion.path().join(FILES);
             match source.files_of(id.as_str()) {
                 Ok(files) => self.directory(files, &home, &shown, 0),

@@ -109,6 +109,32 @@ fn a_top_file_of_a_minion_is_not_served() {
     assert_eq!(read(&pushed.server(|_| {}), "web1/etc/top.sls"), None);
 }
 
+/// `salt://_modules` is what all minions run, and `salt://_runners` what the master
+/// does: a minion may have such an id, and brings no code for others with it.
+#[test]
+fn a_minion_that_is_called_like_a_directory_of_code_brings_none() {
+    let pushed = Pushed::new();
+    for id in ["_modules", "_runners", "_x"] {
+        let id = MinionId::parse(id).unwrap();
+        let to = pushed.path(id.as_str()).join("files");
+        fs::create_dir_all(&to).unwrap();
+        fs::write(to.join("evil.py"), "import os").unwrap();
+    }
+    let files = pushed.server(|_| {});
+    for path in ["_modules/evil.py", "_runners/evil.py", "_x/evil.py"] {
+        assert_eq!(read(&files, path), None, "{path}");
+    }
+    let all = listed(&files);
+    assert!(all.iter().any(|path| path == "web1/etc/motd"));
+    assert!(!all.iter().any(|path| path.starts_with('_')), "{all:?}");
+    // Below a mount point nothing is taken for code.
+    let files = pushed.server(|options| options.mountpoint = "salt://pushed".to_owned());
+    assert!(read(&files, "pushed/_x/evil.py").is_some());
+    let files = pushed.server(|options| options.mountpoint = "salt://_grains".to_owned());
+    assert_eq!(read(&files, "_grains/web1/etc/motd"), None);
+    assert_eq!(listed(&files), [""; 0]);
+}
+
 #[test]
 fn the_files_have_one_environment_and_a_mount_point() {
     let pushed = Pushed::new();

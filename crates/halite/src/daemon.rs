@@ -14,7 +14,7 @@ use halite_config::{ConfigError, Draft, HostNames, LoadOptions, Logging, SourceL
 use halite_process::daemon::{Forked, Readiness, StartReport, daemonize};
 use halite_process::logging::{self, LogOptions};
 use halite_process::privileges::User;
-use halite_proto::Value;
+use halite_proto::{Map, Value};
 
 pub use directory::Directory;
 
@@ -90,6 +90,9 @@ pub trait Daemon {
     /// What stands in the files that can be used and is hardly meant.
     fn doubts(config: &Self::Config) -> Vec<Warning>;
 
+    /// All options with their values.
+    fn opts(config: &Self::Config) -> &Map;
+
     /// Where an option stands in the files.
     fn place_of(config: &Self::Config, option: &str) -> Option<SourceLocation>;
 
@@ -163,7 +166,8 @@ pub fn run<D: Daemon>() -> u8 {
     }
     let mut loaded = loaded;
     let user = D::process(&loaded.config).user;
-    loaded.warn_of_writers(user.as_deref());
+    let code = halite_config::code_dirs(D::opts(&loaded.config));
+    loaded.warn_of_writers(user.as_deref(), &code);
     if options.check {
         loaded.warnings.extend(D::doubts(&loaded.config));
         screen.text(&loaded.check_report());

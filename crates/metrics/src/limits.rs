@@ -19,8 +19,11 @@ pub const SERIES_MAX: usize = 1000;
 /// Boundaries of one histogram.
 pub(crate) const BOUNDARIES_MAX: usize = 64;
 
-/// Connections at once; more wait to be accepted.
+/// Connections at once; one more takes the place of the oldest.
 pub(crate) const CONNECTIONS_MAX: usize = 16;
+
+/// Pages that are written at once; whoever asks for another one waits.
+pub(crate) const PAGES_AT_ONCE_MAX: usize = 4;
 
 /// How long one connection may take, from its first byte to its last.
 pub(crate) const CONNECTION_WITHIN: Duration = Duration::from_secs(10);

@@ -1,8 +1,10 @@
 //! Pages of plain text over HTTP/1, for programs that watch a daemon.
 //!
 //! Invariant: the number of connections and the time of each are limited, and a
-//! request has no body.
+//! request has no body. Where all places are taken, a new connection replaces the
+//! oldest, so nobody can lock others out by staying silent.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::{self, SocketAddr};
@@ -17,11 +19,13 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
+use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
 use crate::Instruments;
-use crate::limits::{ACCEPT_PAUSE, CONNECTION_WITHIN, CONNECTIONS_MAX, HEAD_BYTES_MAX};
+use crate::limits::{
+    ACCEPT_PAUSE, CONNECTION_WITHIN, CONNECTIONS_MAX, HEAD_BYTES_MAX, PAGES_AT_ONCE_MAX,
+};
 
 /// The notation of the page of metrics.
 pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -93,21 +97,25 @@ impl PagePort {
 }
 
 async fn serve(listener: TcpListener, answer: Arc<Answer>) {
-    let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let writers = Arc::new(Semaphore::new(PAGES_AT_ONCE_MAX));
+    let mut open: VecDeque<AbortHandle> = VecDeque::new();
     loop {
-        let slot = Arc::clone(&slots).acquire_owned().await.ok();
         match listener.accept().await {
             Ok((stream, _)) => {
-                let answer = Arc::clone(&answer);
-                tokio::spawn(async move {
-                    let _slot = slot;
-                    if timeout(CONNECTION_WITHIN, requests(stream, answer))
-                        .await
-                        .is_err()
-                    {
+                open.retain(|connection| !connection.is_finished());
+                if open.len() >= CONNECTIONS_MAX
+                    && let Some(oldest) = open.pop_front()
+                {
+                    oldest.abort();
+                }
+                let (answer, writers) = (Arc::clone(&answer), Arc::clone(&writers));
+                let served = tokio::spawn(async move {
+                    let served = requests(stream, answer, writers);
+                    if timeout(CONNECTION_WITHIN, served).await.is_err() {
                         tracing::debug!("a connection for a page took too long");
                     }
                 });
+                open.push_back(served.abort_handle());
             }
             Err(error) => {
                 tracing::warn!(%error, "could not accept a connection for a page");
@@ -117,10 +125,10 @@ async fn serve(listener: TcpListener, answer: Arc<Answer>) {
     }
 }
 
-async fn requests(stream: TcpStream, answer: Arc<Answer>) {
+async fn requests(stream: TcpStream, answer: Arc<Answer>, writers: Arc<Semaphore>) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let answer = Arc::clone(&answer);
-        async move { Ok::<_, Infallible>(respond(&request, answer).await) }
+        let (answer, writers) = (Arc::clone(&answer), Arc::clone(&writers));
+        async move { Ok::<_, Infallible>(respond(&request, answer, writers).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -132,11 +140,15 @@ async fn requests(stream: TcpStream, answer: Arc<Answer>) {
     }
 }
 
-async fn respond(request: &Request<Incoming>, answer: Arc<Answer>) -> Response<Full<Bytes>> {
+async fn respond(
+    request: &Request<Incoming>,
+    answer: Arc<Answer>,
+    writers: Arc<Semaphore>,
+) -> Response<Full<Bytes>> {
     let is_asked = [Method::GET, Method::HEAD].contains(request.method());
     let path = request.uri().path().to_owned();
     let page = match is_asked {
-        true => spawn_blocking(move || answer(&path)).await.ok().flatten(),
+        true => written(path, answer, writers).await,
         false => Some(Page::text(405, "only GET")),
     };
     let page = page.unwrap_or_else(|| Page::text(404, "there is no such page"));
@@ -146,6 +158,17 @@ async fn respond(request: &Request<Incoming>, answer: Arc<Answer>) -> Response<F
     let kind = hyper::header::HeaderValue::from_static(page.content_type);
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
+}
+
+/// The page of a path. It is written to its end, also if nobody waits for it any
+/// longer, and counts until then.
+async fn written(path: String, answer: Arc<Answer>, writers: Arc<Semaphore>) -> Option<Page> {
+    let writer = writers.acquire_owned().await.ok()?;
+    let page = spawn_blocking(move || {
+        let _writer = writer;
+        answer(&path)
+    });
+    page.await.ok().flatten()
 }
 
 #[cfg(test)]
@@ -189,5 +212,24 @@ mod tests {
             );
         };
         timeout(Duration::from_secs(20), all).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn who_holds_all_connections_keeps_nobody_from_asking() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let answer: Arc<Answer> =
+            Arc::new(|path: &str| (path == "/health").then(|| Page::text(200, "ready")));
+        tokio::spawn(serve(listener, answer));
+        let mut silent = Vec::new();
+        for _ in 0..3 * CONNECTIONS_MAX {
+            silent.push(TcpStream::connect(address).await.unwrap());
+        }
+        let said = timeout(CONNECTION_WITHIN / 2, asked(address, "GET /health"));
+        assert!(said.await.unwrap().starts_with("HTTP/1.1 200"));
+        // The first of them had to go, and not only because its time was over.
+        let mut oldest = silent.remove(0);
+        let gone = timeout(CONNECTION_WITHIN / 2, oldest.read_u8());
+        assert!(gone.await.unwrap().is_err());
     }
 }

@@ -14,6 +14,9 @@ use halite_proto::{Map, Value};
 /// A directory of `module_dirs` has the files of a kind below it (`modules` or
 /// `_modules`; the last one of these counts most); execution modules may also
 /// be in itself.
+///
+/// Only whole paths count: a program may be started in a directory where others
+/// can put code.
 pub fn directories(opts: &Map, kind: &str) -> Vec<PathBuf> {
     let (mut found, mut bare) = (Vec::new(), Vec::new());
     for dir in listed(opts, "module_dirs") {
@@ -59,7 +62,7 @@ pub fn synced(opts: &Map, kind: &str) -> Option<PathBuf> {
         Some(root) => root.to_owned(),
         None => text("cachedir")?.join("extmods"),
     };
-    Some(root.join(kind))
+    root.is_absolute().then(|| root.join(kind))
 }
 
 /// A file larger than this is not looked at for names.
@@ -104,7 +107,7 @@ fn listed<'o>(opts: &'o Map, name: &str) -> impl Iterator<Item = PathBuf> + use<
     let one = value.and_then(Value::as_str).into_iter();
     let many = value.and_then(Value::as_list).unwrap_or_default();
     let dirs = one.chain(many.iter().filter_map(Value::as_str));
-    dirs.filter(|dir| !dir.is_empty()).map(PathBuf::from)
+    dirs.map(PathBuf::from).filter(|dir| dir.is_absolute())
 }
 
 #[cfg(test)]
@@ -121,7 +124,10 @@ mod tests {
         let text = |name: &str| Value::from(at(name).display().to_string());
         let opts = Map::from([
             ("module_dirs", Value::List(vec![text("a"), text("b")])),
-            ("states_dirs", text("s")),
+            (
+                "states_dirs",
+                Value::List(vec!["s".into(), "./s".into(), text("s")]),
+            ),
             ("extension_modules", text("x")),
         ]);
         assert_eq!(
@@ -138,5 +144,24 @@ mod tests {
         assert_eq!(directories(&runners, "runners"), expected);
         let bare = Map::from([("cachedir", text("c"))]);
         assert_eq!(directories(&bare, "grains"), [at("c/extmods/grains")]);
+    }
+
+    /// Whatever directory a program is started in, and whoever can write there.
+    #[test]
+    fn no_directory_from_the_current_one_on_counts() {
+        for option in [
+            "module_dirs",
+            "runner_dirs",
+            "extension_modules",
+            "cachedir",
+        ] {
+            for dir in ["src", "./src", "../pyworker/src", "."] {
+                let opts = Map::from([(option, dir)]);
+                for kind in ["modules", "runners"] {
+                    let found = directories(&opts, kind);
+                    assert_eq!(found, [PathBuf::new(); 0], "{option}: {dir}");
+                }
+            }
+        }
     }
 }

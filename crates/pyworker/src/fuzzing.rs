@@ -1,7 +1,7 @@
 //! Gives the fuzz targets access to the private decoders of this crate; no
 //! interface.
 
-use crate::process::receive;
+use crate::frames::receive;
 use crate::values::{decode, encode};
 
 /// What the process writes to its pipe: frames of JSON.

@@ -42,6 +42,8 @@
 
 mod directories;
 mod error;
+mod executable;
+mod frames;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod limits;
@@ -51,8 +53,9 @@ mod values;
 
 pub use directories::{directories, has_file, may_have, synced};
 pub use error::{PyError, Raised};
+pub use executable::python;
 pub use pool::{Request, Workers, run_alone};
-pub use process::{PROGRAM, command, python};
+pub use process::{PROGRAM, command};
 
 use std::path::PathBuf;
 

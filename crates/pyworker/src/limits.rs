@@ -9,6 +9,10 @@ pub const MEMORY_BYTES_MAX: u64 = 2 << 30;
 /// Bytes of one frame; a larger one ends the process.
 pub const FRAME_BYTES_MAX: usize = 100 << 20;
 
+/// Values in one frame, names of maps among them; more ends the process. A frame of
+/// short values takes thirty times its size in memory.
+pub const FRAME_VALUES_MAX: usize = 4 << 20;
+
 /// Processes at once: one stays, more are started while it is busy and ended
 /// when they are not needed. At the limit a call is an error.
 pub const PROCESSES_MAX: usize = 32;

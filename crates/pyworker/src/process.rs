@@ -1,9 +1,8 @@
 //! One Python process: its start, its frames, its end.
 
 use std::ffi::OsStr;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -15,6 +14,8 @@ use tracing::level_filters::LevelFilter;
 
 use crate::PyHost;
 use crate::error::{PyError, Raised};
+use crate::executable::python;
+use crate::frames::receive;
 use crate::limits::{FRAME_BYTES_MAX, MEMORY_BYTES_MAX, START_SECONDS_MAX};
 use crate::values::{decode, encode};
 
@@ -344,49 +345,4 @@ fn raised(error: &Json) -> Raised {
         message: text("message"),
         trace: text("trace"),
     }
-}
-
-pub(crate) fn receive(from: &mut impl Read) -> io::Result<Json> {
-    let mut head = [0; 4];
-    from.read_exact(&mut head)?;
-    let length = u64::from(u32::from_be_bytes(head));
-    if length > FRAME_BYTES_MAX as u64 {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "a frame is too large",
-        ));
-    }
-    let mut frame = Vec::new();
-    from.take(length).read_to_end(&mut frame)?;
-    if frame.len() as u64 != length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    serde_json::from_slice(&frame)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
-}
-
-/// Where Salt's own packages bring a Python, with the package `salt` and what
-/// users have installed for their modules.
-const OF_SALT: &str = "/opt/saltstack/salt/bin";
-
-/// The Python that runs the worker; `wanted` is the option `python_executable`.
-///
-/// # Errors
-/// When what is wanted is no file, or nothing is and there is no Python.
-pub fn python(wanted: Option<&str>) -> Result<PathBuf, PyError> {
-    match wanted.filter(|path| !path.is_empty()) {
-        Some(path) if Path::new(path).is_file() => Ok(PathBuf::from(path)),
-        Some(path) => Err(PyError::NoExecutable(path.to_owned())),
-        None => find_python().ok_or(PyError::NoPython),
-    }
-}
-
-fn find_python() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/bin", "/usr/local/bin", "/bin"].map(PathBuf::from);
-    std::iter::once(PathBuf::from(OF_SALT))
-        .chain(std::env::split_paths(&path))
-        .chain(usual)
-        .map(|directory| directory.join("python3"))
-        .find(|path| Path::is_file(path))
 }

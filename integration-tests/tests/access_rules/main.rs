@@ -1,11 +1,13 @@
-//! What users may do: the answers of real Salt's master to hundreds of requests of
-//! users, compared with ours.
+//! What users and minions may do: the answers of real Salt's master to hundreds of their
+//! requests, compared with ours.
 //!
 //! The sets of rules are in `rules.yaml`, the examples of Salt's documentation
 //! among them. Where the answers differ, the file has our answer and the reason. An
 //! unexplained difference fails, and so does an explained one that no longer
 //! exists.
 
+mod peers;
+mod pushed_code;
 mod rules;
 
 use std::collections::BTreeSet;
@@ -15,6 +17,7 @@ use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{Fleet, Kind, Master};
 use serde_json::{Value, json};
 
+use peers::Peers;
 use rules::{Ask, Rules, Way, Who};
 
 /// The secret that every user of `external_auth` has.
@@ -143,18 +146,26 @@ fn ask_ours(
         fs::copy(theirs.join("cache/grains").join(&file), grains.join(&file))
             .with_context(|| format!("no grains of {id} in the cache of real Salt"))?;
     }
+    let mut peers = Peers::accept(&master, asks)?;
     master.start()?;
     let key = |owner: &str| {
         let file = master.dir().join(format!("cache/.{owner}_key"));
         fs::read_to_string(file).ok()
     };
-    let asks: Vec<Value> = asks.iter().map(|ask| request(ask, &key)).collect();
+    let is_minions = |ask: &&Ask| matches!(ask.who, Who::Minion { .. });
+    let requests = asks.iter().filter(|ask| !is_minions(ask));
+    let requests: Vec<Value> = requests.map(|ask| request(ask, &key)).collect();
     let address = format!("tcp://{}", master.address().request());
-    let plan = json!({ "address": address, "asks": asks });
+    let plan = json!({ "address": address, "asks": requests });
     fs::write(master.dir().join("asks.json"), plan.to_string())?;
     let output = master.tools(Kind::Salt3008).python(HALITE)?.ok()?;
     let mut lists = outcomes(&json!([output.json()?])).context("our master gave no answers")?;
-    Ok(lists.remove(0))
+    let mut of_others = lists.remove(0).into_iter();
+    let answer = |ask: &Ask| match &ask.who {
+        Who::Minion { id } => peers.ask(&master, id, ask),
+        _ => of_others.next().context("too few answers"),
+    };
+    asks.iter().map(answer).collect()
 }
 
 /// A request as a program of Salt's sends it. `key` gives the key of an owner.
@@ -179,6 +190,8 @@ fn request(ask: &Ask, key: &dyn Fn(&str) -> Option<String>) -> Value {
             load["user"] = json!(name);
             load["key"] = json!(key(owner).unwrap_or_else(|| "a key that nobody has".to_owned()));
         }
+        // Its key says who it is; real Salt's handlers get the id beside it.
+        Who::Minion { id } => load["id"] = json!(id),
     }
     json!({ "way": ask.way.name(), "load": load })
 }

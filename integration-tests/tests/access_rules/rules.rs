@@ -23,6 +23,13 @@ pub(crate) struct Rules {
     runner: Vec<Vec<Value>>,
     #[serde(default)]
     wheel: Vec<Vec<Value>>,
+    /// Minions that ask.
+    #[serde(default)]
+    minions: Vec<String>,
+    #[serde(default)]
+    peer: Vec<Vec<Value>>,
+    #[serde(default)]
+    peer_run: Vec<Vec<Value>>,
     #[serde(default)]
     pub(crate) differs: Vec<Difference>,
 }
@@ -58,6 +65,8 @@ pub(crate) enum Who {
     },
     /// Somebody on the master's machine who shows the key of `owner`.
     Local { name: String, owner: String },
+    /// An accepted minion.
+    Minion { id: String },
 }
 
 impl fmt::Display for Who {
@@ -69,6 +78,7 @@ impl fmt::Display for Who {
             } => f.write_str(name),
             Self::User { name, .. } => write!(f, "{name} with a wrong password"),
             Self::Local { name, owner } => write!(f, "{name} with the key of {owner}"),
+            Self::Minion { id } => write!(f, "minion {id}"),
         }
     }
 }
@@ -79,6 +89,10 @@ pub(crate) enum Way {
     Publish,
     Runner,
     Wheel,
+    /// A job that a minion begins.
+    Peer,
+    /// A runner that a minion begins.
+    PeerRun,
 }
 
 impl Way {
@@ -88,6 +102,8 @@ impl Way {
             Self::Publish => "publish",
             Self::Runner => "runner",
             Self::Wheel => "wheel",
+            Self::Peer => "minion_pub",
+            Self::PeerRun => "minion_runner",
         }
     }
 }
@@ -127,13 +143,18 @@ impl Rules {
             name: name.clone(),
             owner: owner.clone(),
         });
+        let minions = self.minions.iter().map(|id| Who::Minion { id: id.clone() });
         let mut asks = Vec::new();
-        for who in users.chain(local) {
-            for (way, lines) in [
-                (Way::Publish, &self.publish),
-                (Way::Runner, &self.runner),
-                (Way::Wheel, &self.wheel),
-            ] {
+        for who in users.chain(local).chain(minions) {
+            let ways = match who {
+                Who::Minion { .. } => vec![(Way::Peer, &self.peer), (Way::PeerRun, &self.peer_run)],
+                _ => vec![
+                    (Way::Publish, &self.publish),
+                    (Way::Runner, &self.runner),
+                    (Way::Wheel, &self.wheel),
+                ],
+            };
+            for (way, lines) in ways {
                 asks.extend(lines.iter().map(|line| Ask {
                     who: who.clone(),
                     way,
@@ -191,6 +212,13 @@ fn load(way: Way, line: &[Value]) -> Value {
             _ => json!(line[3..]),
         };
         return json!({ "tgt_type": line[0], "tgt": line[1], "fun": fun, "arg": arg, "ret": "", "jid": "" });
+    }
+    match way {
+        Way::Peer => {
+            return json!({ "tgt_type": line[0], "tgt": line[1], "fun": line[2], "arg": line[3..], "ret": "" });
+        }
+        Way::PeerRun => return json!({ "fun": line[0], "arg": line[1..] }),
+        _ => {}
     }
     let (named, args): (Vec<_>, Vec<_>) = line[1..].iter().cloned().partition(Value::is_object);
     let kwarg = named.into_iter().next().unwrap_or_else(|| json!({}));

@@ -78,26 +78,37 @@ pub(crate) struct Cost {
     pub(crate) signs: bool,
     /// New files.
     pub(crate) files: usize,
+    /// Bytes by which what is kept grows, the log among it.
+    pub(crate) disk_bytes: u64,
     /// Bytes of the answer.
     pub(crate) answer_bytes: usize,
+    /// Nanoseconds of work for each byte of a request, whatever patterns, targets and
+    /// functions they spell: it is decoded, and that is all. A match costs more.
+    pub(crate) byte_ns: i64,
 }
 
 /// A refusal without looking.
-const LITTLE: Cost = Cost {
+pub(crate) const LITTLE: Cost = Cost {
     signs: false,
     files: 0,
+    disk_bytes: 1024,
     answer_bytes: 1024,
+    byte_ns: 250,
 };
 
 /// A signed answer with the master's public key.
 const SIGNED: Cost = Cost {
     signs: true,
-    files: 0,
     answer_bytes: 4096,
+    ..LITTLE
 };
 
 /// The same, and the key is kept for a decision.
-const KEPT: Cost = Cost { files: 1, ..SIGNED };
+const KEPT: Cost = Cost {
+    files: 1,
+    disk_bytes: 4096,
+    ..SIGNED
+};
 
 /// A request, and what comes of it.
 #[derive(Debug)]

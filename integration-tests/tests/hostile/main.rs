@@ -6,11 +6,14 @@
 
 mod callers;
 mod capabilities;
+mod code;
 mod cost;
 mod doors;
 mod events;
+mod knock;
 mod load;
 mod local;
+mod ports;
 mod requests;
 mod runners;
 mod stage;

@@ -89,9 +89,9 @@ fn check(
     (is_sealed, expect): (bool, Outcome),
 ) -> Result<Option<String>> {
     let is_silent = caller.is_unproven();
-    let before = match is_silent {
-        true => stage.files()?,
-        false => Vec::new(),
+    let (before, bytes_before) = match is_silent {
+        true => (stage.files()?, stage.disk_bytes()?),
+        false => (Vec::new(), 0),
     };
     let told = ask(stage, caller, row, is_sealed)
         .with_context(|| format!("{caller:?} asks {} {}", row.cmd, row.fields))?;
@@ -107,6 +107,10 @@ fn check(
     let heard = stage.heard()?;
     if !heard.is_empty() {
         return Ok(Some(format!("it was heard: {heard:?}")));
+    }
+    let grown = stage.disk_bytes()?.saturating_sub(bytes_before);
+    if grown > row.cost.disk_bytes {
+        return Ok(Some(format!("it takes {grown} bytes of the disk")));
     }
     let mut new = stage.files()?;
     new.retain(|path| !before.contains(path));

@@ -161,6 +161,15 @@ impl Stage {
         Ok(found)
     }
 
+    /// Bytes of all that, and of the log.
+    pub(crate) fn disk_bytes(&self) -> Result<u64> {
+        let mut paths = self.files()?;
+        paths.push(self.master.dir().join("log").display().to_string());
+        // What has gone meanwhile takes no room.
+        let sizes = paths.iter().filter_map(|path| fs::metadata(path).ok());
+        Ok(sizes.map(|about| about.len()).sum())
+    }
+
     /// The processor time that the master has taken, in nanoseconds.
     pub(crate) fn cpu_ns(&mut self) -> Result<i64> {
         let pid = nix::unistd::Pid::from_raw(self.master.daemon().pid()?);

@@ -5,6 +5,7 @@
 
 mod layers;
 mod mistakes;
+mod own_code;
 
 use std::path::PathBuf;
 

@@ -513,7 +513,7 @@ fn files_that_others_may_write_are_told_of() {
         .file("more", "id: x\n");
     let told = || {
         let mut loaded = dir.master();
-        loaded.warn_of_writers(None);
+        loaded.warn_of_writers(None, &[]);
         let lines = loaded.warnings.iter();
         lines
             .map(|warning| dir.anonymous(&warning.to_string()))

@@ -13,6 +13,7 @@ use halite_config::{
     ConfigError, Draft, LoadOptions, MasterConfig, SourceLocation, Warning, draft_client,
 };
 use halite_process::memory;
+use halite_proto::Map;
 
 /// Threads for what blocks: files, and the names of users.
 const BLOCKING_THREADS_MAX: usize = 8;
@@ -56,6 +57,10 @@ impl Daemon for Api {
 
     fn doubts(config: &MasterConfig) -> Vec<Warning> {
         halite_api::doubts(config)
+    }
+
+    fn opts(config: &MasterConfig) -> &Map {
+        config.opts()
     }
 
     fn place_of(config: &MasterConfig, option: &str) -> Option<SourceLocation> {

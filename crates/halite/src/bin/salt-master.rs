@@ -14,6 +14,7 @@ use halite_config::{
 };
 use halite_master::limits::BLOCKING_THREADS_MAX;
 use halite_process::password;
+use halite_proto::Map;
 
 struct Master;
 
@@ -58,6 +59,10 @@ impl Daemon for Master {
             config.odd_within("schedule", path, text)
         }));
         doubts
+    }
+
+    fn opts(config: &MasterConfig) -> &Map {
+        config.opts()
     }
 
     fn place_of(config: &MasterConfig, option: &str) -> Option<SourceLocation> {

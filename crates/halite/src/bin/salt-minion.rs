@@ -18,7 +18,7 @@ use halite_minion::daemon::status_report;
 use halite_minion::daemon::telemetry;
 use halite_minion::limits::THREADS_MAX;
 use halite_process::clock::unix_seconds_f64;
-use halite_proto::Value;
+use halite_proto::{Map, Value};
 
 /// The exit code when every master has rejected the key (EX_NOPERM), as Salt's.
 const EXIT_REJECTED: u8 = 77;
@@ -72,6 +72,10 @@ impl Daemon for Minion {
             doubts.extend(config.odd_within("beacons", &[&name], &text));
         }
         doubts
+    }
+
+    fn opts(config: &MinionConfig) -> &Map {
+        config.opts()
     }
 
     fn place_of(config: &MinionConfig, option: &str) -> Option<SourceLocation> {

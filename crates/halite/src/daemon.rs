@@ -152,16 +152,10 @@ pub fn run<D: Daemon>() -> u8 {
         return code;
     }
     let misfits = check::<D>(options, &loaded.config);
-    for error in &misfits {
-        let text = format!("{error:#}");
-        let place = named_option(&text).and_then(|option| D::place_of(&loaded.config, option));
-        screen.error_line(&match place {
-            Some(place) if may_hold_login(&place.line) => format!("{place}: {text}"),
-            Some(place) => format!("{place}: {text}\n{}", place.excerpt()),
-            None => text,
-        });
-    }
     if !misfits.is_empty() {
+        for error in &misfits {
+            screen.error_line(&with_place::<D>(error, &loaded.config));
+        }
         return Exit::Config.code();
     }
     let mut loaded = loaded;
@@ -190,6 +184,17 @@ pub fn run<D: Daemon>() -> u8 {
         Readiness::foreground()
     };
     running::start::<D>(options, loaded, readiness, &mut screen)
+}
+
+/// An error about an option, with the line that sets it.
+fn with_place<D: Daemon>(error: &anyhow::Error, config: &D::Config) -> String {
+    let text = format!("{error:#}");
+    let place = named_option(&text).and_then(|option| D::place_of(config, option));
+    match place {
+        Some(place) if may_hold_login(&place.line) => format!("{place}: {text}"),
+        Some(place) => format!("{place}: {text}\n{}", place.excerpt()),
+        None => text,
+    }
 }
 
 /// The option that an error is about: errors about options name them so.

@@ -276,7 +276,7 @@ fn log_options(process: &Process, options: &DaemonOptions, file_owner: Option<Us
 
 /// What is wrong with the jobs of a schedule; `odd` finds where.
 pub fn schedule_doubts(
-    schedule: &halite_proto::Map,
+    schedule: &Map,
     odd: impl Fn(&[&str], &str) -> Option<Warning>,
 ) -> Vec<Warning> {
     let faults = halite_schedule::faults(schedule).into_iter();

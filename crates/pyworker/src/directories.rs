@@ -159,7 +159,7 @@ mod tests {
                 let opts = Map::from([(option, dir)]);
                 for kind in ["modules", "runners"] {
                     let found = directories(&opts, kind);
-                    assert_eq!(found, [PathBuf::new(); 0], "{option}: {dir}");
+                    assert!(found.is_empty(), "{option}: {dir}: {found:?}");
                 }
             }
         }

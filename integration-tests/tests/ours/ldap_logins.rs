@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use halite_integration_tests::{Fleet, Kind, Master, Output};
+use halite_integration_tests::{Fleet, Kind, Master, Output, Program, SHORT, run};
 use halite_test_services::Slapd;
 use serde_json::{Value, json};
 
@@ -47,9 +47,12 @@ const FORBIDDEN: &str = "Authorization error occurred.\n";
 /// How long somebody else's command may take while the directory hangs.
 const UNDISTURBED: Duration = Duration::from_secs(20);
 
+fn login_words<'a>(user: &'a str, password: &'a str) -> [&'a str; 6] {
+    ["-a", "ldap", "--username", user, "--password", password]
+}
+
 fn login(master: &Master, user: &str, password: &str, more: &[&str]) -> Result<Output> {
-    let login = ["-a", "ldap", "--username", user, "--password", password];
-    master.salt(&[&login, more].concat())
+    master.salt(&[&login_words(user, password), more].concat())
 }
 
 fn start(fleet: &Fleet, directory: &Slapd) -> Result<Master> {
@@ -137,9 +140,11 @@ fn nobody_else_waits_for_a_directory_that_hangs() -> Result<()> {
     let ping = ["web1", "test.ping", "--out=json"];
     login(&master, "bob", PASSWORD, &["-T", "web1", "test.ping"])?.ok()?;
 
+    let words = [&login_words("bob", PASSWORD), &ping[..]].concat();
+    let asks_the_directory = master.tools(Kind::Ours).recipe(Program::Salt, &words)?;
     directory.server.pause();
     std::thread::scope(|scope| -> Result<()> {
-        let waiting = scope.spawn(|| login(&master, "bob", PASSWORD, &ping));
+        let waiting = scope.spawn(move || run(&asks_the_directory, SHORT));
         let begun = std::time::Instant::now();
         master.check_ping(&["web1"])?;
         // A token needs no directory.

@@ -2,10 +2,12 @@
 // secret is in a cookie that scripts cannot read. All tabs share that cookie, and so
 // they share what is known of the session.
 
+import { setAway } from "./away.js";
 import { T } from "./texts.js";
 
 const ROOT = new URL("../", document.baseURI);
 const KEPT = "halite-session";
+const AWAY = "Halite-Masters-Away";
 
 export const EVENTS = new URL("events", ROOT).href;
 
@@ -77,9 +79,23 @@ export async function history(id) {
   throw new ApiError(500, asText(found));
 }
 
+// What all masters know of the minions that a target means, by their ids; and the names
+// of the masters whose answer that is without.
+export async function connections({ tgt, tgt_type: kind }, highstates) {
+  const asked = new URLSearchParams({ tgt: [tgt].flat().join(","), tgt_type: kind, highstates });
+  const said = await ask(`connections?${asked}`);
+  const [rows] = (await said.json()).return;
+  if (typeof rows === "object" && rows !== null) return { rows, without: namesAway(said) };
+  throw new ApiError(500, asText(rows));
+}
+
+const namesAway = (response) => (response.headers.get(AWAY) ?? "").split(", ").filter(Boolean);
+
 async function post(path, body) {
   const headers = { "Content-Type": "application/json" };
   const response = await ask(path, { method: "POST", headers, body: JSON.stringify(body) });
+  // The answer to a command names all masters that are known to be away.
+  if (path === "") setAway(namesAway(response));
   return response.json();
 }
 

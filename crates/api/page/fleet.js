@@ -1,6 +1,7 @@
 // Fleet: every minion, how it is connected, and what its last highstate did.
 
-import { local, runner, wheel } from "./api.js";
+import { connections, local, runner, wheel } from "./api.js";
+import { mastersAway } from "./away.js";
 import { button, debounced, el, every, fill, perFrame } from "./dom.js";
 import { counted, hasFailed, mark } from "./results.js";
 import { mayLocal, mayRunner, mayWheel } from "./rights.js";
@@ -14,16 +15,22 @@ const READ_AFTER_KEY_MS = 1500;
 
 export const mayFleet = () => mayRunner("minions.status") || mayRunner("manage.status") || mayLocal("test.version");
 
-// What is known of the minions that a target means, by their ids. A master of
-// Salt's knows less. Highstates that nobody looks at need not be read.
+// What is known of the minions that a target means, by their ids, and the masters that
+// were not asked or do not say. A master of Salt's knows less. Highstates that nobody
+// looks at need not be read.
 export async function minionRows(meant, highstates = true) {
   if (mayRunner("minions.status")) {
     try {
-      return rowsOf(await runner("minions.status", { ...meant, highstates }));
+      const { rows, without } = await connections(meant, highstates);
+      return { rows: rowsOf(rows), without };
     } catch (error) {
       if (!/is not available/.test(error.message)) throw error;
     }
   }
+  return { rows: await askedRows(meant), without: [] };
+}
+
+async function askedRows(meant) {
   const rows = new Map();
   if (mayRunner("manage.status")) {
     const { up, down } = await runner("manage.status", meant);
@@ -63,6 +70,18 @@ export function connectionMark(row) {
   return mark(row.connected === false ? "bad" : "changed");
 }
 
+// The masters that it is connected to.
+const mastersText = (row) => (row.connected === true && row.masters?.length > 0 ? row.masters.join(", ") : "–");
+
+// Whether a minion may be connected to another master than the one that an event is of.
+function isShared({ rows, without }) {
+  const names = new Set([...rows.values()].flatMap((row) => row.masters ?? []));
+  return names.size > 1 || without.length > 0;
+}
+
+// Whether one has come of whom no master is known.
+const comesAnew = (rows, data) => (data.new ?? []).some((id) => rows.has(id) && !(rows.get(id).masters?.length > 0));
+
 function highstateCell({ highstate }) {
   if (!highstate) return el("span", { class: "muted" }, "–");
   const kind = !highstate.ok ? "bad" : highstate.changed ? "changed" : "good";
@@ -72,7 +91,7 @@ function highstateCell({ highstate }) {
 }
 
 export function fleetView(place, typed) {
-  const state = { rows: new Map(), isBusy: false, asked: 0 };
+  const state = { rows: new Map(), without: [], asked: 0 };
   const input = el("input", {
     type: "search", id: "filter", class: "grow", value: typed ?? "", placeholder: T.targetHint,
     "aria-label": T.targetLabel, autocomplete: "off", spellcheck: "false", autocapitalize: "none",
@@ -87,7 +106,7 @@ export function fleetView(place, typed) {
       { key: "id", title: T.minion, class: "name", sort: (row) => row.id,
         cell: (row) => [connectionMark(row), " ", el("a", { href: `#/why/${encodeURIComponent(row.id)}` }, row.id)] },
       { key: "connection", title: T.connection, sort: connectionText, cell: connectionText },
-      { key: "master", title: T.master, class: "wide", sort: (row) => row.master ?? "", cell: (row) => row.master ?? "–" },
+      { key: "masters", title: T.masters, class: "wide", sort: mastersText, cell: mastersText },
       { key: "since", title: T.since, class: "wide", sort: (row) => row.since ?? 0, cell: (row) => T.ago(row.since) },
       { key: "version", title: T.version, class: "wide", sort: (row) => String(row.version ?? ""), cell: (row) => row.version ?? "–" },
       { key: "highstate", title: T.lastHighstate, class: "name", sort: (row) => (row.highstate ? row.highstate.failed * 1e6 + row.highstate.changed : -1), cell: highstateCell },
@@ -112,10 +131,10 @@ export function fleetView(place, typed) {
     const asked = (state.asked += 1);
     note.textContent = state.rows.size ? "" : T.reading;
     try {
-      const rows = await minionRows(target(input.value));
+      const found = await minionRows(target(input.value));
       if (asked !== state.asked) return;
-      state.rows = rows;
-      note.textContent = "";
+      Object.assign(state, found);
+      showNote();
       draw();
       await waiting();
     } catch (error) {
@@ -127,8 +146,14 @@ export function fleetView(place, typed) {
   async function waiting() {
     if (!mayWheel("key.list_all")) return;
     const keys = await wheel("key.list_all");
-    const count = keys.minions_pre?.length ?? 0;
-    fill(note, count > 0 && el("a", { href: "#/keys" }, T.keysWait(count)));
+    showNote(keys.minions_pre?.length ?? 0);
+  }
+
+  function showNote(keysWaiting = 0) {
+    // Those that are away are named below the frame.
+    const others = state.without.filter((name) => !mastersAway().includes(name));
+    fill(note, keysWaiting > 0 && [el("a", { href: "#/keys" }, T.keysWait(keysWaiting)), " "],
+      others.length > 0 && T.without(others));
   }
 
   const later = debounced(read, READ_AFTER_KEY_MS);
@@ -139,7 +164,8 @@ export function fleetView(place, typed) {
 
   const stop = listen(({ tag, data, at }) => {
     if (applied(state.rows, tag, data, at)) draw();
-    else if (tag === "salt/key") later();
+    if (tag === "salt/key" || tag.startsWith("salt/netapi/master/")) later();
+    else if (tag === "salt/presence/change" && (isShared(state) || comesAnew(state.rows, data))) later();
   });
   const stopReading = every(READ_EVERY_MS, read);
   // Ages are texts: they grow.
@@ -158,7 +184,9 @@ export function fleetView(place, typed) {
 // Brings rows up to date with an event; whether it concerned any.
 function applied(rows, tag, data, at) {
   if (tag === "salt/presence/change") {
-    const set = (ids, connected) => (ids ?? []).filter((id) => rows.has(id)).map((id) => {
+    // Who leaves one of several masters is asked about.
+    const isMeant = (connected) => (id) => rows.has(id) && (connected || !(rows.get(id).masters?.length > 1));
+    const set = (ids, connected) => (ids ?? []).filter(isMeant(connected)).map((id) => {
       Object.assign(rows.get(id), { connected, since: at, proven: true });
     }).length;
     return set(data.new, true) + set(data.lost, false) > 0;

@@ -1,6 +1,7 @@
 // The frame of the page: who has logged in, which view is shown, and keys.
 
 import { forget, login, logout, onOtherTab, session } from "./api.js";
+import { mastersAway } from "./away.js";
 import { button, confirmed, el, fill } from "./dom.js";
 import { eventsView } from "./events.js";
 import { fleetView, mayFleet } from "./fleet.js";
@@ -42,6 +43,13 @@ function shell() {
   };
   addEventListener("stream-state", showState);
   showState();
+  const away = el("p", { class: "away", role: "status" });
+  const showAway = () => {
+    away.hidden = mastersAway().length === 0;
+    away.textContent = away.hidden ? "" : T.mastersAway(mastersAway());
+  };
+  addEventListener("masters-away", showAway);
+  showAway();
   fill(document.body,
     el("a", { class: "skip", href: "#main", on: { click: (event) => { event.preventDefault(); main.focus(); } } }, T.skip),
     el("header", {},
@@ -49,7 +57,7 @@ function shell() {
       el("nav", { "aria-label": T.views }, links), live,
       el("span", { class: "row who" }, el("span", {}, session().user), button("◐", turnTheme, { class: "plain", "aria-label": T.theme, title: T.theme }),
         button("?", help, { class: "plain", "aria-label": T.help, title: T.help }), button(T.logOut, leave))),
-    main);
+    away, main);
   const route = () => {
     const [, name, ...rest] = location.hash.split("/");
     const view = offered().find((one) => one.name === name) ?? offered()[0];

@@ -39,13 +39,19 @@ export function mastersView(place) {
     stops.push(every(ms, again));
     return again;
   };
+  const readMasters = panel(T.ofApi, mastersOfApi, READ_EVERY_MS);
+  addEventListener("masters-away", readMasters);
+  stops.push(() => removeEventListener("masters-away", readMasters));
   if (mayRunner("masters.compare")) compare(panel);
   if (mayHistory()) panel(T.losses, connections, HISTORY_EVERY_MS);
   if (mayRunner("cluster.status")) panel(T.cluster, cluster, READ_EVERY_MS);
   if (mayRunner("store.status")) panel(T.stores, stores, READ_EVERY_MS);
   if (mayRunner("jobs.master")) panel(T.runnersNow, runners, READ_EVERY_MS);
   if (mayRunner("queue.list_queues")) panel(T.queues, queues, READ_EVERY_MS);
-  panel(T.api, async () => tree(await stats()), READ_EVERY_MS);
+  panel(T.api, async () => {
+    const { masters: _, ...counts } = await stats();
+    return tree(counts);
+  }, READ_EVERY_MS);
   return () => stops.forEach((stop) => stop());
 }
 
@@ -83,6 +89,14 @@ function agreement(said) {
     el("thead", {}, el("tr", {}, [T.master, T.topic, T.difference].map((name) => el("th", {}, name)))),
     el("tbody", {}, said.map((row) => el("tr", {},
       el("td", {}, mark(row.agree ? "good" : "bad"), " ", row.master), el("td", {}, row.topic), el("td", {}, row.difference)))));
+}
+
+// The master of this machine and those of `other_masters`.
+async function mastersOfApi() {
+  const { masters } = await stats();
+  const rows = Object.entries(masters ?? {}).map(([name, { away }]) => el("tr", {},
+    el("td", {}, mark(away ? "bad" : "good"), " ", name), el("td", {}, away ?? T.reached)));
+  return el("table", {}, el("tbody", {}, rows));
 }
 
 async function cluster() {

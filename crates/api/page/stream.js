@@ -2,6 +2,7 @@
 // Everything that is kept here is bounded.
 
 import { checkSession, EVENTS, session } from "./api.js";
+import { noteMaster } from "./away.js";
 
 const RECENT_MAX = 1000;
 const RECENT_CHARS_MAX = 32_000_000;
@@ -85,7 +86,14 @@ function take(text) {
   for (const listener of listeners) listener(event);
 }
 
+const MASTER = /^salt\/netapi\/master\/(away|back)$/;
+
 function notePresence({ tag, data, at }) {
+  const master = MASTER.exec(tag);
+  if (master) {
+    noteMaster(String(data.master), master[1] === "away");
+    return;
+  }
   if (tag === "salt/presence/change") {
     for (const id of data.new ?? []) noteConnection(id, true, at);
     for (const id of data.lost ?? []) noteConnection(id, false, at);

@@ -40,6 +40,10 @@ export const T = {
   cancel: "Cancel",
   close: "Close",
   unknown: "unknown",
+  mastersAway: (names) => `Not reached: ${names.join(", ")}. What only they know is missing.`,
+  without: (names) => `Without ${names.join(", ")}.`,
+  ofApi: "Masters of this API",
+  reached: "reached",
   streamStates: { live: "live", lost: "events lost", off: "no events" },
 
   minion: "Minion",

@@ -58,7 +58,7 @@ function oneMinion(place, id) {
   async function look() {
     if (!mayRunner("minions.status")) return;
     try {
-      const row = (await minionRows(meant)).get(id);
+      const row = (await minionRows(meant)).rows.get(id);
       if (!row) fill(facts, el("p", {}, T.notAccepted));
       else fill(facts, el("p", {}, connectionMark(row), " ", el("b", {}, connectionText(row)), " ", T.sinceText(row.since)), tree(factsOf(row)));
     } catch (error) {

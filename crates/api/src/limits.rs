@@ -192,8 +192,12 @@ pub const COPIES_KNOWN_FOR: Duration = Duration::from_secs(60);
 /// is asked again.
 pub const OTHER_ACCEPTS_FOR: Duration = Duration::from_secs(60);
 
-/// The same where it refuses.
+/// The same where it refuses again and again.
 pub const OTHER_REFUSES_FOR: Duration = Duration::from_secs(30);
+
+/// The same after its first refusal; it doubles with each. Masters tell each other of a
+/// new token, and it is used at once.
+pub const OTHER_REFUSES_AT_FIRST_FOR: Duration = Duration::from_secs(1);
 
 /// Other masters that one API answers for.
 pub const OTHER_MASTERS_MAX: usize = 32;

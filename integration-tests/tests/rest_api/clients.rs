@@ -1,7 +1,6 @@
-//! Real clients, unmodified: pepper, and curl through nginx.
+//! Real clients, unmodified, through nginx with TLS: curl, and a websocket.
 
 use std::fs;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -13,88 +12,6 @@ use serde_json::Value;
 use crate::served::Served;
 
 const DEADLINE: Duration = Duration::from_secs(60);
-
-/// The directory beside the peers with pepper.
-const PEPPER: &str = "pepper";
-
-struct Pepper {
-    url: String,
-    home: PathBuf,
-    /// Who has signed the certificate of that address.
-    ca: Option<PathBuf>,
-}
-
-impl Pepper {
-    fn new(served: &Served, url: String, ca: Option<PathBuf>) -> Result<Self> {
-        let home = served.master().dir().join("pepper-home");
-        fs::create_dir_all(&home)?;
-        Ok(Self { url, home, ca })
-    }
-
-    fn ask(&self, password: &str, args: &[&str]) -> Result<Output> {
-        let place = Programs::peers_dir()?.join(PEPPER);
-        let program = place.join("bin/pepper").display().to_string();
-        let login = [
-            "-u",
-            &self.url,
-            "-a",
-            "file",
-            "--username",
-            "alice",
-            "--password",
-            password,
-        ];
-        let python = Programs::from_env()?.path(Kind::Salt3008, Program::Python)?;
-        let mut recipe = Recipe::new("pepper", python, &self.home)
-            .env("PYTHONPATH", &place.display().to_string());
-        if let Some(ca) = &self.ca {
-            recipe = recipe.env("SSL_CERT_FILE", &ca.display().to_string());
-        }
-        let recipe = recipe.args(&[program.as_str()]).args(&login).args(args);
-        run(&recipe, DEADLINE)
-    }
-
-    fn check(&self) -> Result<()> {
-        let pong = "web1:\n    True";
-        let asked: [(&[&str], &str); 10] = [
-            (&["*", "test.ping"], pong),
-            (&["-L", "web1", "test.ping"], pong),
-            (&["-E", "web.*", "test.ping"], pong),
-            (&["-G", "kernel:Linux", "test.ping"], pong),
-            (&["-C", "G@kernel:Linux and web1", "test.ping"], pong),
-            (&["-r", "*", "test.ping"], pong),
-            (&["*", "test.kwarg", "a=one"], "a:\n        one"),
-            (&["--client=runner", "manage.up"], "web1"),
-            (&["--client=wheel", "key.list_all"], "- web1"),
-            (&["--client=local_async", "*", "test.ping"], "minions:"),
-        ];
-        for (args, wanted) in asked {
-            let output = self.ask("secret1", args)?.ok()?;
-            ensure!(output.stdout.contains(wanted), "{output}");
-        }
-        let refused = self.ask("wrong", &["*", "test.ping"])?;
-        ensure!(refused.code != 0, "{refused}");
-        Ok(())
-    }
-}
-
-#[test]
-fn pepper_works_unmodified() -> Result<()> {
-    let served = Served::start(Kind::Ours)?;
-    let url = format!("http://{}", served.address());
-    Pepper::new(&served, url, None)?.check()
-}
-
-#[test]
-fn pepper_works_through_nginx_with_tls() -> Result<()> {
-    let served = Served::start(Kind::Ours)?;
-    let Some(nginx) = Nginx::for_test(served.address(), &lines_for_nginx()?) else {
-        return Ok(());
-    };
-    let tls = nginx.tls.as_ref().context("no certificates")?;
-    let url = format!("https://{}", nginx.address);
-    Pepper::new(&served, url, Some(tls.ca.clone()))?.check()
-}
 
 /// Opens a websocket over TLS by the standard library alone, says that it is ready, and
 /// prints what it hears until a message has the wanted text.
@@ -159,7 +76,7 @@ fn a_websocket_works_through_nginx_with_tls() -> Result<()> {
 }
 
 /// The lines that the documentation asks for in nginx's configuration.
-fn lines_for_nginx() -> Result<String> {
+pub(crate) fn lines_for_nginx() -> Result<String> {
     let page = halite_integration_tests::package_dir().join("../docs/api.md");
     let page = fs::read_to_string(page)?;
     let lines: Vec<&str> = page

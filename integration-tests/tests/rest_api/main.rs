@@ -9,16 +9,20 @@
 mod answer;
 mod browser;
 mod clients;
+mod complete;
 mod embedded;
 mod git_hook;
 mod http;
 mod masters;
 mod page;
+mod page_masters;
+mod pepper;
 mod saltgui;
 mod served;
 mod stage;
 mod streams;
 mod table;
+mod two;
 mod unread;
 
 use std::path::PathBuf;

@@ -1,161 +1,11 @@
 //! One API for two masters: one dies, comes back, and the other one dies.
 
-use std::fs;
-use std::net::{SocketAddr, TcpStream};
-use std::os::unix::fs::{PermissionsExt, symlink};
-
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{
-    Daemon, Fleet, Kind, Master, Minion, Ports, Program, SHORT, START, until,
-};
-use serde_json::{Value, json};
+use halite_integration_tests::{SHORT, START, until};
+use serde_json::json;
 
 use crate::http::{Listening, ask, body, header};
-
-const AWAY: &str = "halite-masters-away";
-
-/// Two masters with one minion, and an API beside each that lists the other.
-struct Two {
-    masters: Vec<Master>,
-    apis: Vec<Daemon>,
-    at: [SocketAddr; 2],
-    minion: Minion,
-    _ports: Ports<2>,
-    _fleet: Fleet,
-}
-
-impl Two {
-    fn start(shares_tokens: bool) -> Result<Self> {
-        let fleet = Fleet::new("rest-api-masters")?;
-        let ports = Ports::<2>::claim()?;
-        let at = ports
-            .numbers
-            .map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
-        let users = fleet.path().join("users");
-        fs::write(&users, "alice:secret1\n")?;
-        let tokens = fleet.path().join("tokens");
-        fs::create_dir(&tokens)?;
-        fs::set_permissions(&tokens, fs::Permissions::from_mode(0o700))?;
-        let mut masters: Vec<Master> = Vec::new();
-        for (number, own) in at.iter().enumerate() {
-            let name = format!("m{}", number + 1);
-            let mut plan = fleet
-                .master(&name, Kind::Ours)
-                .auto_accept()
-                .set("id", name)
-                .set("timeout", 10)
-                .set("gather_job_timeout", 5)
-                .set(
-                    "external_auth",
-                    json!({ "file": {
-                        "^filename": users, "^hashtype": "plaintext",
-                        "alice": [".*", "@runner", "@wheel", "@jobs"],
-                    }}),
-                )
-                .set(
-                    "netapi_enable_clients",
-                    json!(["local", "local_async", "runner"]),
-                )
-                .set(
-                    "rest_cherrypy",
-                    json!({
-                        "port": own.port(), "host": "127.0.0.1", "disable_ssl": true,
-                        // The same list on both, as administrators write it.
-                        "other_masters": at.map(|at| format!("http://{at}")),
-                    }),
-                );
-            if let Some(first) = masters.first() {
-                plan = plan.key_pair_of(first);
-            }
-            let mut master = plan.lay()?;
-            if shares_tokens {
-                symlink(&tokens, master.dir().join("cache/tokens"))?;
-            }
-            master.start()?;
-            masters.push(master);
-        }
-        let minion = fleet.minion("web1", Kind::Ours);
-        let minion = minion.of(&masters[0]).of(&masters[1]).start()?;
-        let mut apis = Vec::new();
-        for (master, at) in masters.iter().zip(at) {
-            master.wait_minion("web1")?;
-            let recipe = master.tools(Kind::Ours).recipe(Program::Api, &[])?;
-            let mut api = Daemon::new(recipe, master.dir().join("api-console"));
-            api.start()?;
-            until("the API listens", START, || {
-                api.check_runs()?;
-                Ok(TcpStream::connect(at).ok())
-            })?;
-            apis.push(api);
-        }
-        Ok(Self {
-            masters,
-            apis,
-            at,
-            minion,
-            _ports: ports,
-            _fleet: fleet,
-        })
-    }
-
-    fn login(&self, api: usize) -> Result<String> {
-        let proof = json!({ "username": "alice", "password": "secret1", "eauth": "file" });
-        let said = self.post(api, "/login", "", &proof)?;
-        let session = header(&said, "x-auth-token").with_context(|| said.clone())?;
-        Ok(session.to_owned())
-    }
-
-    fn post(&self, api: usize, path: &str, session: &str, low: &Value) -> Result<String> {
-        let mut headers = vec![("Content-Type", "application/json")];
-        if !session.is_empty() {
-            headers.push(("X-Auth-Token", session));
-        }
-        Ok(ask(self.at[api], "POST", path, &headers, &low.to_string())?)
-    }
-
-    fn get(&self, api: usize, path: &str, session: &str) -> Result<String> {
-        let headers = [("X-Auth-Token", session)];
-        Ok(ask(self.at[api], "GET", path, &headers, "")?)
-    }
-
-    /// Checks that a ping is answered; the masters that the answer is without.
-    fn ping(&self, api: usize, session: &str) -> Result<Option<String>> {
-        let low = json!([{ "client": "local", "tgt": "*", "fun": "test.ping" }]);
-        let said = self.post(api, "/", session, &low)?;
-        ensure!(body(&said)?["return"][0]["web1"] == true, "{said}");
-        Ok(header(&said, AWAY).map(str::to_owned))
-    }
-
-    /// Waits until an API reaches both masters: the one that was started first has
-    /// looked for the other one too early.
-    fn wait_whole(&self, api: usize, session: &str) -> Result<()> {
-        until("the API reaches both masters", SHORT, || {
-            Ok(self.ping(api, session)?.is_none().then_some(()))
-        })
-    }
-
-    /// Starts a job that writes a line; its id.
-    fn write(&self, api: usize, session: &str, line: &str) -> Result<Option<String>> {
-        let command = format!("echo {line} >> {}", self.written().display());
-        let low =
-            json!([{ "client": "local_async", "tgt": "*", "fun": "cmd.run", "arg": [command] }]);
-        let said = self.post(api, "/", session, &low)?;
-        if !said.starts_with("HTTP/1.1 200") {
-            return Ok(None);
-        }
-        let jid = body(&said)?["return"][0]["jid"].as_str().map(str::to_owned);
-        Ok(Some(jid.with_context(|| said)?))
-    }
-
-    fn written(&self) -> std::path::PathBuf {
-        self.minion.dir().join("written")
-    }
-
-    fn lines(&self) -> Result<Vec<String>> {
-        let text = fs::read_to_string(self.written()).unwrap_or_default();
-        Ok(text.lines().map(str::to_owned).collect())
-    }
-}
+use crate::two::{AWAY, Bond, Two};
 
 /// Waits for the return of a job, which is to be told once.
 fn wait_return(heard: &Listening, jid: &str) -> Result<()> {
@@ -191,7 +41,10 @@ fn check_hook(two: &Two, api: usize, session: &str, heard: &Listening, name: &st
 
 #[test]
 fn one_api_answers_for_two_masters_while_each_dies() -> Result<()> {
-    let mut two = Two::start(true)?;
+    outlive_each(Two::start(Bond::SharedTokens)?)
+}
+
+fn outlive_each(mut two: Two) -> Result<()> {
     let (first, second) = (two.login(0)?, two.login(1)?);
     let heard = Listening::start(two.at[0], &first)?;
 
@@ -199,6 +52,7 @@ fn one_api_answers_for_two_masters_while_each_dies() -> Result<()> {
     two.wait_whole(0, &first)?;
     check_hook(&two, 0, &first, &heard, "of-first")?;
     check_hook(&two, 1, &second, &heard, "of-second")?;
+    two.wait_masters(0, &first, &[0, 1])?;
     let of_second = two.write(1, &second, "a")?.context("no job")?;
     wait_return(&heard, &of_second)?;
     check_jobs(&two, &first, &of_second)?;
@@ -224,15 +78,18 @@ fn one_api_answers_for_two_masters_while_each_dies() -> Result<()> {
     check_written_once(&two)?;
     until("the notice of the first master's death", SHORT, || {
         let away = heard.of("salt/netapi/master/away");
-        Ok(away.iter().any(|data| data["master"] == "m1").then_some(()))
+        let is_named = away.iter().any(|data| data["master"] == two.name(0));
+        Ok(is_named.then_some(()))
     })?;
-    ensure!(two.ping(0, &first)?.as_deref() == Some("m1"));
+    let name = two.name(0);
+    ensure!(two.ping(0, &first)?.as_ref() == Some(&name));
     let said = two.get(0, "/jobs", &first)?;
     ensure!(said.starts_with("HTTP/1.1 200"), "{said}");
-    ensure!(header(&said, AWAY) == Some("m1"), "{said}");
+    ensure!(header(&said, AWAY) == Some(&name), "{said}");
+    two.wait_masters(0, &first, &[1])?;
     // Who comes now is let in by the other master, and stays in.
     let late = two.login(0)?;
-    ensure!(two.ping(0, &late)?.as_deref() == Some("m1"));
+    ensure!(two.ping(0, &late)?.as_ref() == Some(&name));
     check_hook(&two, 1, &second, &heard, "while-away")?;
 
     // It comes back, and the other one dies.
@@ -242,6 +99,7 @@ fn one_api_answers_for_two_masters_while_each_dies() -> Result<()> {
     })?;
     two.masters[0].wait_minion("web1")?;
     two.wait_whole(0, &late)?;
+    two.wait_masters(0, &first, &[0, 1])?;
     check_hook(&two, 0, &first, &heard, "back")?;
     two.masters[1].kill9()?;
     let name = two.at[1].to_string();
@@ -250,6 +108,7 @@ fn one_api_answers_for_two_masters_while_each_dies() -> Result<()> {
     })?;
     let said = two.get(0, "/jobs", &first)?;
     ensure!(header(&said, AWAY) == Some(&name), "{said}");
+    two.wait_masters(0, &first, &[0])?;
     check_hook(&two, 0, &first, &heard, "alone")?;
 
     // With streams open the API ends within its time.
@@ -288,7 +147,7 @@ fn check_written_once(two: &Two) -> Result<()> {
 
 #[test]
 fn a_token_that_the_other_master_does_not_know_is_refused_with_the_reason() -> Result<()> {
-    let mut two = Two::start(false)?;
+    let mut two = Two::start(Bond::List)?;
     let session = two.login(0)?;
     two.wait_whole(0, &session)?;
     let said = two.get(0, "/jobs", &session)?;

@@ -36,6 +36,7 @@ fn the_fleet_is_watched_and_commanded_in_a_browser() -> Result<()> {
         return Ok(());
     };
     sees_the_fleet(&browser)?;
+    is_used_without_a_mouse(&browser)?;
     accepts_a_key(&browser, &stage)?;
     runs_a_command(&browser)?;
     sees_a_state_run(&browser)?;
@@ -75,6 +76,46 @@ fn sees_the_fleet(browser: &Browser) -> Result<()> {
     browser.type_into("#filter", "*")?;
     browser.press("\u{E007}")?;
     browser.wait_text("web1")
+}
+
+/// Keys of a keyboard, as WebDriver writes them.
+const ENTER: &str = "\u{E007}";
+const ESCAPE: &str = "\u{E00C}";
+const DOWN: &str = "\u{E015}";
+const TAB: &str = "\u{E004}";
+
+fn is_used_without_a_mouse(browser: &Browser) -> Result<()> {
+    let views = ["Fleet", "Masters", "Jobs", "Keys", "Events", "Why", "Fleet"];
+    for (view, key) in views.iter().zip(["1", "2", "3", "4", "5", "6", "1"]) {
+        browser.value("document.activeElement.blur()")?;
+        browser.press(key)?;
+        browser.wait(view, &format!("document.title.startsWith('{view}')"))?;
+    }
+    browser.wait_text("web2")?;
+    browser.press("?")?;
+    browser.wait(
+        "the list of keys",
+        "document.querySelector('dialog[open] kbd')",
+    )?;
+    browser.press(ESCAPE)?;
+    browser.wait("no list", "!document.querySelector('dialog')")?;
+    browser.press("/")?;
+    browser.wait("the filter", "document.activeElement.id === 'filter'")?;
+    // From the filter past its two buttons and the notice into the table.
+    for _ in 0..8 {
+        if browser.value("document.activeElement.classList.contains('scroller')")? == json!(true) {
+            break;
+        }
+        browser.press(TAB)?;
+    }
+    browser.press(DOWN)?;
+    browser.wait("a row", "document.querySelector('.tr.active')")?;
+    let id = browser.value("document.querySelector('.tr.active a').innerText")?;
+    browser.press(ENTER)?;
+    let shown = format!(
+        "document.title.startsWith('Why') && document.querySelector('h1').innerText === {id}"
+    );
+    browser.wait("why", &shown)
 }
 
 fn accepts_a_key(browser: &Browser, stage: &Stage) -> Result<()> {

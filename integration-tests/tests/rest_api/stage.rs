@@ -145,19 +145,24 @@ impl Stage {
         let Some(browser) = self.browser(user)? else {
             return Ok(None);
         };
-        browser.open(&self.url("fleet"))?;
-        browser.wait("the login", "document.querySelector('form.login')")?;
-        picture(&browser, "login")?;
-        browser.type_into("input[name=username]", user)?;
-        browser.type_into("input[name=password]", "not this")?;
-        browser.type_into("input[name=eauth]", "file")?;
-        browser.click("form.login button")?;
-        browser.wait_text("Could not authenticate")?;
-        browser.type_into("input[name=password]", password)?;
-        browser.click("form.login button")?;
-        browser.wait("the frame", "document.querySelector('nav a')")?;
+        log_in(&browser, &self.url("fleet"), user, password)?;
         Ok(Some(browser))
     }
+}
+
+/// Logs in to the page, after a try with a wrong password.
+pub(crate) fn log_in(browser: &Browser, url: &str, user: &str, password: &str) -> Result<()> {
+    browser.open(url)?;
+    browser.wait("the login", "document.querySelector('form.login')")?;
+    picture(browser, "login")?;
+    browser.type_into("input[name=username]", user)?;
+    browser.type_into("input[name=password]", "not this")?;
+    browser.type_into("input[name=eauth]", "file")?;
+    browser.click("form.login button")?;
+    browser.wait_text("Could not authenticate")?;
+    browser.type_into("input[name=password]", password)?;
+    browser.click("form.login button")?;
+    browser.wait("the frame", "document.querySelector('nav a')")
 }
 
 /// Writes a picture for people, where that is asked for.

@@ -64,6 +64,14 @@ impl Health {
         all.get(index).is_some_and(|known| known.away.is_some())
     }
 
+    /// All of them by name, and why one cannot be reached.
+    pub(super) fn all(&self) -> Vec<(String, Option<String>)> {
+        let all = self.lock();
+        let each = all.iter();
+        each.map(|known| (known.name.clone(), known.away.clone()))
+            .collect()
+    }
+
     /// The names of those that are away.
     pub(super) fn away(&self) -> Vec<String> {
         let all = self.lock();
@@ -93,6 +101,8 @@ mod tests {
         assert!(health.away().is_empty());
         assert!(health.found(1, why()).is_some());
         assert_eq!(health.away(), ["m2"]);
+        let all = health.all();
+        assert_eq!(all, [("m1".to_owned(), None), ("m2".to_owned(), why())]);
         let back = health.found(1, None).unwrap();
         assert_eq!(back.tag.as_str(), "salt/netapi/master/back");
         assert!(!health.is_away(1) && health.away().is_empty());

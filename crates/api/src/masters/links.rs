@@ -19,7 +19,7 @@ use super::watchers::Watching;
 use super::{Masters, OWN, bit};
 use crate::events::{Events, Next, Stream, Text};
 use crate::limits::{
-    OTHER_STREAM_PAUSE, OTHER_STREAM_SILENT_MAX, OTHER_STREAMS_WITHIN, TOKEN_CHECKED_EVERY,
+    OTHER_REFUSES_AT_FIRST_FOR, OTHER_STREAM_PAUSE, OTHER_STREAM_SILENT_MAX, OTHER_STREAMS_WITHIN,
 };
 
 /// How far the event stream of another API is.
@@ -127,7 +127,7 @@ impl Masters {
                 let is_idle = !self.watchers.has_any();
                 tokio::select! {
                     changed = news.changed() => if changed.is_err() { return },
-                    () = sleep(TOKEN_CHECKED_EVERY), if !is_idle => {}
+                    () = sleep(OTHER_REFUSES_AT_FIRST_FOR), if !is_idle => {}
                 }
                 continue;
             };

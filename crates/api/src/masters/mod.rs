@@ -11,6 +11,7 @@ mod health;
 mod links;
 mod look;
 pub(crate) mod merged;
+pub(crate) mod minion_rows;
 mod names;
 mod other;
 mod refused;
@@ -160,6 +161,19 @@ impl Masters {
     /// How many are known to be away.
     pub(crate) fn away_count(&self) -> usize {
         self.health.away().len()
+    }
+
+    /// The masters that this API answers for, and why one cannot be reached, as far as is
+    /// known.
+    pub(crate) fn standing(&self) -> Vec<(String, Option<String>)> {
+        let is_self = |index: usize| {
+            let other = index.checked_sub(1).and_then(|at| self.others.get(at));
+            other.is_some_and(|other| other.is_self.load(Relaxed))
+        };
+        let all = self.health.all().into_iter().enumerate();
+        all.filter(|(index, _)| !is_self(*index))
+            .map(|(_, known)| known)
+            .collect()
     }
 
     fn found(&self, index: usize, away: Option<String>) {

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use super::{OWN, bit};
 use crate::events::Text;
-use crate::limits::{OTHER_ACCEPTS_FOR, OTHER_REFUSES_FOR};
+use crate::limits::{OTHER_ACCEPTS_FOR, OTHER_REFUSES_AT_FIRST_FOR, OTHER_REFUSES_FOR};
 
 /// The streams of all callers.
 #[derive(Default)]
@@ -44,6 +44,8 @@ struct Token {
 struct Said {
     is_good: bool,
     at: Instant,
+    /// How often it has refused it, one time after the other.
+    refusals: u32,
 }
 
 /// One stream of a caller's, until dropped.
@@ -104,7 +106,14 @@ impl Watchers {
     /// What a master has said of a token.
     pub(super) fn said(&self, master: usize, id: u64, is_good: bool, now: Instant) {
         if let Some(token) = self.lock().tokens.get_mut(&id) {
-            token.said.insert(master, Said { is_good, at: now });
+            let before = token.said.get(&master).map_or(0, |said| said.refusals);
+            let refusals = if is_good { 0 } else { before.saturating_add(1) };
+            let said = Said {
+                is_good,
+                at: now,
+                refusals,
+            };
+            token.said.insert(master, said);
             match is_good {
                 true => token.allowed.fetch_or(bit(master), Relaxed),
                 false => token.allowed.fetch_and(!bit(master), Relaxed),
@@ -154,7 +163,14 @@ impl Said {
     fn is_old(self, now: Instant) -> bool {
         let good_for = match self.is_good {
             true => OTHER_ACCEPTS_FOR,
-            false => OTHER_REFUSES_FOR,
+            // A token that was just made may not be there yet.
+            false => {
+                let doublings = self.refusals.saturating_sub(1);
+                let factor = 2_u32.saturating_pow(doublings);
+                OTHER_REFUSES_AT_FIRST_FOR
+                    .saturating_mul(factor)
+                    .min(OTHER_REFUSES_FOR)
+            }
         };
         now.saturating_duration_since(self.at) >= good_for
     }

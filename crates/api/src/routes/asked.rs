@@ -54,6 +54,7 @@ impl Asked {
             | Page::Jobs
             | Page::Keys
             | Page::History
+            | Page::Connections
             | Page::Events
             | Page::WebSocket => true,
             _ => false,

@@ -1,4 +1,5 @@
-//! Convenience pages over commands: `/minions`, `/jobs`, `/keys`, `/history`.
+//! Convenience pages over commands: `/minions`, `/jobs`, `/keys`, `/history`,
+//! `/connections`.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -9,7 +10,7 @@ use super::{App, Asked, NO_STORE};
 use crate::decode::{self, Body};
 use crate::encode::Format;
 use crate::fault::Fault;
-use crate::masters::{self, OfOthers, merged};
+use crate::masters::{self, OfOthers, merged, minion_rows};
 
 /// Changes of each minion where all are asked about.
 const HISTORY_OF_EACH: i64 = 10;
@@ -112,6 +113,41 @@ pub(super) async fn history(app: &App, asked: &Asked) -> Result<Response, Fault>
     let history = merged::history(all.answers);
     let mut response =
         format.answer(&Map::from([("return", Value::List(vec![history]))]).into())?;
+    name_left_out(&mut response, &all.left_out);
+    Ok(response)
+}
+
+/// What may be asked of `/connections`: a target, and whether highstates are read.
+const CONNECTION_PARAMETERS: [&str; 3] = ["tgt", "tgt_type", "highstates"];
+
+/// `GET /connections`: by which masters minions are connected, and what else the masters
+/// know of them.
+pub(super) async fn connections(app: &App, asked: &Asked) -> Result<Response, Fault> {
+    let format = format_of(asked)?;
+    if !asked.rest.is_empty() {
+        return Err(Fault::no_match());
+    }
+    let mut kwarg = Map::new();
+    for (name, value) in &asked.query {
+        let known = CONNECTION_PARAMETERS
+            .into_iter()
+            .find(|known| known == name);
+        let value = match (known, value.as_str()) {
+            (Some("highstates"), "true") => Value::from(true),
+            (Some("highstates"), "false") => Value::from(false),
+            (Some("tgt" | "tgt_type"), text) => Value::from(text),
+            _ => return Err(Fault::no_match()),
+        };
+        kwarg.insert(name.as_str(), value);
+    }
+    let chunk = Map::from([
+        ("client", Value::from("runner")),
+        ("fun", "minions.status".into()),
+        ("kwarg", kwarg.into()),
+    ]);
+    let all = of_all(app, asked, chunk).await?;
+    let rows = minion_rows::merge(all.answers);
+    let mut response = format.answer(&Map::from([("return", Value::List(vec![rows]))]).into())?;
     name_left_out(&mut response, &all.left_out);
     Ok(response)
 }

@@ -180,6 +180,7 @@ impl App {
             Page::Jobs => collections::jobs(self, asked).await,
             Page::Keys => collections::keys(self, asked).await,
             Page::History => collections::history(self, asked).await,
+            Page::Connections => collections::connections(self, asked).await,
             Page::Events => streams::events(self, asked).await,
             Page::WebSocket => websocket::websocket(self, asked, request).await,
             Page::Stats => stats::page(self, asked),
@@ -246,7 +247,7 @@ impl App {
     fn needs_session(&self, asked: &Asked) -> bool {
         match asked.page {
             Page::Root => asked.method == Method::POST,
-            Page::Minions | Page::Jobs | Page::History | Page::Logout => true,
+            Page::Minions | Page::Jobs | Page::History | Page::Connections | Page::Logout => true,
             Page::Hook => !self.settings.webhook_is_open,
             Page::Stats => !self.settings.stats_are_open,
             _ => false,

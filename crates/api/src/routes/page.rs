@@ -35,12 +35,13 @@ macro_rules! files {
 
 const INDEX: &str = "index.html";
 
-static FILES: [File; 20] = files! {
+static FILES: [File; 21] = files! {
     "index.html": HTML,
     "style.css": CSS,
     "icon.svg": SVG,
     "main.js": SCRIPT,
     "api.js": SCRIPT,
+    "away.js": SCRIPT,
     "rights.js": SCRIPT,
     "dom.js": SCRIPT,
     "texts.js": SCRIPT,

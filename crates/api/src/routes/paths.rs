@@ -17,6 +17,7 @@ pub(super) enum Page {
     Jobs,
     Keys,
     History,
+    Connections,
     Events,
     WebSocket,
     Hook,
@@ -42,6 +43,7 @@ impl Page {
             Self::Jobs => "jobs",
             Self::Keys => "keys",
             Self::History => "history",
+            Self::Connections => "connections",
             Self::Events => "events",
             Self::WebSocket => "ws",
             Self::Hook => "hook",
@@ -57,7 +59,7 @@ impl Page {
 }
 
 /// The pages with names that no option changes.
-pub(super) const FIXED: [(&str, Page); 14] = [
+pub(super) const FIXED: [(&str, Page); 15] = [
     ("index", Page::Root),
     ("login", Page::Login),
     ("logout", Page::Logout),
@@ -67,6 +69,7 @@ pub(super) const FIXED: [(&str, Page); 14] = [
     ("run", Page::Run),
     ("keys", Page::Keys),
     ("history", Page::History),
+    ("connections", Page::Connections),
     ("events", Page::Events),
     ("ws", Page::WebSocket),
     ("stats", Page::Stats),
@@ -121,7 +124,7 @@ fn named(settings: &ApiSettings, name: &str) -> Option<Page> {
 fn is_of_sessions(page: Page) -> bool {
     matches!(
         page,
-        Page::Login | Page::Logout | Page::Minions | Page::Jobs | Page::History
+        Page::Login | Page::Logout | Page::Minions | Page::Jobs | Page::History | Page::Connections
     )
 }
 
@@ -130,6 +133,7 @@ pub(super) fn allow(page: Page) -> &'static str {
     match page {
         Page::Hook | Page::Logout => "POST",
         Page::History
+        | Page::Connections
         | Page::Events
         | Page::WebSocket
         | Page::Stats

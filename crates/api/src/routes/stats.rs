@@ -87,7 +87,7 @@ pub(super) fn page(app: &App, asked: &Asked) -> Result<Response, Fault> {
         .skip(1)
         .map(|(digit, number)| (Value::from(format!("{digit}xx")), count(number)))
         .collect();
-    let words = Map::from([
+    let mut words = Map::from([
         ("uptime", Value::from(stats.since.elapsed().as_secs_f64())),
         ("requests_under_way", count(&stats.under_way)),
         ("answers", answers.into()),
@@ -101,6 +101,15 @@ pub(super) fn page(app: &App, asked: &Asked) -> Result<Response, Fault> {
         ("sessions", (app.sessions_now() as u64).into()),
         ("event_streams", (app.streams_now() as u64).into()),
     ]);
+    // The page may be open to strangers.
+    if asked.token.is_some() {
+        let masters = app.masters.standing().into_iter();
+        let masters = masters.map(|(name, away)| {
+            let standing = Map::from([("away", Value::from(away))]);
+            (Value::from(name), Value::from(standing))
+        });
+        words.insert("masters", masters.collect::<Map>());
+    }
     Format::accepted(asked.header(header::ACCEPT))?.answer(&words.into())
 }
 

@@ -87,12 +87,16 @@ impl Elsewhere {
     /// The master that a minion is connected to, and since when: of several the one that it
     /// came to last.
     pub fn master_of(&self, id: &MinionId) -> Option<(&Arc<str>, u64)> {
+        self.masters_of(id).max_by_key(|(_, since)| *since)
+    }
+
+    /// The masters that a minion is connected to, by name, and since when.
+    pub fn masters_of(&self, id: &MinionId) -> impl Iterator<Item = (&Arc<str>, u64)> {
         let heard = self
             .masters
             .iter()
             .filter(|(_, of)| of.away_since.is_none());
-        let with = heard.filter_map(|(master, of)| Some((master, *of.minions.get(id)?)));
-        with.max_by_key(|(_, since)| *since)
+        heard.filter_map(|(master, of)| Some((master, *of.minions.get(id)?)))
     }
 
     /// The masters that a minion was connected to when they were last heard, and since when
@@ -144,6 +148,9 @@ mod tests {
             assert!(tells(&mut elsewhere, "m3", &["a"], 3).is_empty());
         }
         assert_eq!(master_of(&elsewhere, "a"), Some(("m3".into(), 2)));
+        let known = id("a");
+        let masters = elsewhere.masters_of(&known).map(|(master, _)| &**master);
+        assert_eq!(masters.collect::<Vec<_>>(), ["m2", "m3"]);
         let gone = elsewhere.tells(&"m3".into(), false, vec![(id("a"), false)], 4);
         assert_eq!(gone, [(id("a"), Change::Disconnected)]);
         assert_eq!(master_of(&elsewhere, "a"), Some(("m2".into(), 1)));

@@ -177,6 +177,18 @@ impl Attendance {
         Some(master.to_string())
     }
 
+    /// All masters of the cluster that a minion is connected to; this one by the name
+    /// `own`, if the minion has shown itself here.
+    pub(crate) fn masters_of(&self, id: &MinionId, own: &str) -> Vec<String> {
+        let is_here = matches!(self.lock().of(id), Some(Presence::Here(_)));
+        let mut masters: Vec<String> = is_here.then(|| own.to_owned()).into_iter().collect();
+        let elsewhere = self.elsewhere();
+        let others = elsewhere.masters_of(id);
+        masters.extend(others.map(|(master, _)| master.to_string()));
+        masters.sort_unstable();
+        masters
+    }
+
     /// Says what is to be done when a minion comes here or leaves.
     pub(crate) fn on_change(&self, tell: OnChange) {
         let _ = self.on_change.set(tell);

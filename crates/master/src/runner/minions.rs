@@ -123,10 +123,7 @@ fn status(call: &Call<'_>) -> Ran {
     for id in &ids {
         let connection = fleet.connection(id, &mut addresses);
         let mut row = connection_row(connection);
-        let elsewhere = fleet.attendance.master_of(id);
-        let is_here = matches!(connection, Connection::Here(_) | Connection::PerhapsHere);
-        let own = is_here.then(|| master_id(&call.runners.general.id).to_owned());
-        row.insert("master", elsewhere.or(own));
+        insert_masters(&mut row, call, id, connection);
         let distrusts = fleet.attendance.distrusted_by(id);
         row.insert(
             "trusts_another_since",
@@ -160,6 +157,26 @@ fn connection_row(connection: Connection) -> Map {
         ("proven", is_proven.into()),
         ("since", since.map(|micros| stamp(micros, true)).into()),
     ])
+}
+
+/// By which masters of the cluster a minion is connected: all of them, and as `master`
+/// this one if it is among them, else the one that the minion came to last.
+fn insert_masters(row: &mut Map, call: &Call<'_>, id: &MinionId, connection: Connection) {
+    let attendance = &call.runners.fleet.attendance;
+    let own = master_id(&call.runners.general.id);
+    let mut masters = attendance.masters_of(id, own);
+    let is_here = matches!(connection, Connection::Here(_) | Connection::PerhapsHere);
+    if masters.is_empty() && is_here {
+        // Known by its address, as minions of Salt are.
+        masters.push(own.to_owned());
+    }
+    let elsewhere = attendance.master_of(id);
+    row.insert(
+        "master",
+        elsewhere.or_else(|| is_here.then(|| own.to_owned())),
+    );
+    let masters = masters.into_iter().map(Value::from);
+    row.insert("masters", Value::List(masters.collect()));
 }
 
 /// The last highstate of each of these minions, among the newest ones.

@@ -2,7 +2,7 @@
 //! wrongly: known data is used, wrong answers are not believed, and nothing is half
 //! changed.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may fail")]
 
 mod servers;
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use halite_key::{KeyState, KeyStore};
 use halite_proto::{Map, MinionId};
 use halite_store::{Bank, MinionData, StoreOptions};
-use halite_test_services::{Etcd, MariaDb, Mode, Postgres, Proxy, Redis, Wanted};
+use halite_test_services::{Etcd, MariaDb, Mode, Postgres, Proxy, Redis, SmallDisk, Wanted};
 use tempfile::TempDir;
 
 use crate::servers::Place;
@@ -138,6 +138,34 @@ fn check_refusing(place: &Place, refuse: impl FnOnce(), relent: impl FnOnce()) {
     subject.assert_changeable();
 }
 
+/// A server whose disk is full. Its tables may have room for some more, and it may end.
+fn check_full(place: &Place, fill: impl FnOnce(), make_room: impl FnOnce()) {
+    let subject = Subject::on(place);
+    fill();
+    let cache = place.options.cache().unwrap();
+    let store = |number: usize| {
+        let random = halite_crypto::random_bytes::<1500>();
+        cache.store("filler", &format!("key{number}"), random.to_vec())
+    };
+    let refused = (0..20_000).find_map(|number| store(number).err());
+    assert!(refused.expect("it is never full").is_of_server());
+    let status = place.options.status();
+    assert!(status.refuses.is_some() || status.away_since.is_some());
+    subject.assert_known();
+    let filed = subject.keys.put(&id("new"), KeyState::Pending, "key");
+    let found = subject.keys.lookup(&id("new")).unwrap();
+    assert_eq!(found.is_some(), filed.is_ok(), "{filed:?}");
+    make_room();
+    let begun = Instant::now();
+    while let Err(error) = cache.flush_bank("filler").and_then(|_| store(0)) {
+        assert!(begun.elapsed() < PATIENCE, "{error}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(place.options.status().refuses, None);
+    subject.keys.delete(&id("new")).unwrap();
+    subject.assert_changeable();
+}
+
 /// Each answer takes two seconds.
 fn check_slow(server: SocketAddr, place: impl Fn(SocketAddr) -> Place) {
     let proxy = Proxy::before(server);
@@ -238,6 +266,35 @@ fn a_postgres_that_is_read_only() {
         server.sql("postgres", &statement).unwrap();
     };
     check_refusing(&postgres(server.address), || set("on"), || set("off"));
+}
+
+#[test]
+fn a_postgres_whose_disk_is_full() {
+    let Some(disk) = SmallDisk::for_test(64) else {
+        return;
+    };
+    let Some(server) = Postgres::for_test(&Wanted::default()) else {
+        return;
+    };
+    let url = server.url(disk.database_on(&server).unwrap());
+    let make_room = || disk.make_room().unwrap();
+    check_full(&Place::postgres(&url), || disk.fill().unwrap(), make_room);
+}
+
+#[test]
+fn a_mariadb_whose_disk_is_full() {
+    let Some(disk) = SmallDisk::for_test(260) else {
+        return;
+    };
+    let Some(server) = MariaDb::for_test(&Wanted::default().below(&disk.path())) else {
+        return;
+    };
+    let make_room = || {
+        disk.make_room().unwrap();
+        server.server.kill();
+        server.server.start().unwrap();
+    };
+    check_full(&mariadb(server.address), || disk.fill().unwrap(), make_room);
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub use etcd::{
     Entry, EtcdConnection, EtcdDriver, EtcdServer, Node, Refusal, V2Answer, etcd_server,
     etcd_v2_server, prefix_of,
 };
-pub use health::Status;
+pub use health::{Refuses, Status};
 #[cfg(feature = "mysql")]
 pub use mysql::{MysqlConnection, MysqlDriver, MysqlServer, MysqlValue, mysql_server};
 pub use open::OpenServers;

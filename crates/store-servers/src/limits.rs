@@ -14,6 +14,10 @@ pub const THREAD_LATE: Duration = Duration::from_secs(2);
 /// away although it can be connected to.
 pub const UNANSWERED_MAX: usize = 3;
 
+/// How long a server counts as one that keeps nothing after it has refused something:
+/// it is asked for as long as something waits for it.
+pub const REFUSAL_KNOWN: Duration = Duration::from_secs(60);
+
 /// Connections to one server. Further operations wait for one, half as long as an
 /// operation may take.
 pub const CONNECTIONS_MAX: usize = 8;

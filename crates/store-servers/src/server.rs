@@ -62,7 +62,22 @@ impl<D: Driver> Server<D> {
 
     /// Whether it is there, as far as is known.
     pub fn status(&self) -> Status {
-        self.health.status()
+        self.health.status(Instant::now())
+    }
+
+    /// Takes note that it has kept something, or of why it has refused to.
+    pub fn note_write(&self, refused: Option<&Failure>) {
+        let reason = refused.map(|failure| with_causes(failure));
+        if self.health.note_write(reason.clone(), Instant::now()) {
+            match reason {
+                Some(reason) => {
+                    tracing::warn!(server = %self.address, reason, "the store refuses what is to be kept");
+                }
+                None => {
+                    tracing::warn!(server = %self.address, "the store keeps what it is given again")
+                }
+            }
+        }
     }
 
     /// Does an operation with a connection, and blocks until it is done.

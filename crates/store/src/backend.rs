@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use halite_crypto::HashType;
-use halite_store_servers::Status;
+use halite_store_servers::{Refuses, Status};
 
 use crate::cache::Cache;
 #[cfg(feature = "etcd")]
@@ -118,6 +118,9 @@ pub struct PlaceStatus {
     pub away_since: Option<SystemTime>,
     /// Why it is thought to be away.
     pub reason: Option<String>,
+    /// Since when it refuses what is to be kept, and why; `None` if it keeps it, as far
+    /// as is known.
+    pub refuses: Option<Refuses>,
 }
 
 impl BackendOptions {
@@ -155,11 +158,13 @@ impl BackendOptions {
                 place,
                 away_since: status.away_since,
                 reason: status.reason,
+                refuses: status.refuses,
             },
             None => PlaceStatus {
                 place: "localfs".to_owned(),
                 away_since: None,
                 reason: None,
+                refuses: None,
             },
         }
     }

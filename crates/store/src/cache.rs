@@ -40,6 +40,7 @@ use halite_proto::msgpack::{pack_modern, unpack_modern};
     feature = "redis"
 ))]
 use halite_store_servers::Address;
+use halite_store_servers::Failure;
 
 use crate::error::StoreError;
 use crate::limits::{FILE_BYTES_MAX, JOBS_LISTED_MAX};
@@ -202,7 +203,9 @@ impl Cache {
     /// # Errors
     /// When the server cannot be asked, or refuses.
     pub fn store(&self, bank: &str, key: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
-        drive!(self, store(bank, key, bytes))
+        let done = drive!(self, store(bank, key, bytes));
+        self.note_write(done.as_ref().map(|()| true));
+        done
     }
 
     /// Keeps a value if there is what is expected (`None`: nothing); false, and
@@ -217,7 +220,21 @@ impl Cache {
         expected: Option<Vec<u8>>,
         bytes: Vec<u8>,
     ) -> Result<bool, StoreError> {
-        drive!(self, replace(bank, key, expected, bytes))
+        let done = drive!(self, replace(bank, key, expected, bytes));
+        self.note_write(done.as_ref().copied());
+        done
+    }
+
+    /// Takes note of whether the server keeps what it is given. That a value was removed
+    /// says nothing of that: a full server does it.
+    fn note_write(&self, done: Result<bool, &StoreError>) {
+        match done {
+            Ok(true) => drive!(self, note_write(None)),
+            Err(StoreError::Server(error)) if matches!(error.failure, Failure::Refused(_)) => {
+                drive!(self, note_write(Some(&error.failure)));
+            }
+            _ => {}
+        }
     }
 
     /// Removes a key; false if there is none.

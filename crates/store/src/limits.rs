@@ -17,6 +17,10 @@ pub const JOBS_REMEMBERED_MAX: usize = 1024;
 /// the oldest is written before another begins.
 pub const GROWING_LISTS_MAX: usize = 64;
 
+/// Bytes of what was published as a job that are asked for in a page of many. What is more
+/// is read alone, one after the other, up to [`FILE_BYTES_MAX`].
+pub const LISTED_LOAD_BYTES_MAX: usize = 64 * 1024;
+
 /// Most jobs that are listed at once. Of more the oldest are left out.
 pub const JOBS_LISTED_MAX: usize = 1_000_000;
 

@@ -15,6 +15,7 @@ mod jobs;
 mod keys;
 mod lookup;
 mod returns;
+pub(crate) mod values;
 
 use std::time::Duration;
 

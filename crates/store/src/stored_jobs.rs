@@ -32,12 +32,16 @@ pub(crate) type Page = Vec<(String, Option<Vec<u8>>, Option<String>)>;
 /// A minion with its return: packed by us with its outputter, or as JSON.
 pub(crate) type Found = (String, Option<Vec<u8>>, Option<String>, Option<String>);
 
-/// The load of a job: ours if there is one, as Salt has it otherwise.
+/// The load of a job: ours if there is one, as Salt has it otherwise. Of a job with neither
+/// it is longer than what is read.
 pub(crate) fn load_of(jid: &Jid, packed: Option<Vec<u8>>, json: Option<String>) -> Option<Map> {
     match (packed, json) {
         (Some(packed), _) => map_of_packed(jid, &packed),
         (None, Some(json)) => map_of_json(jid, &json),
-        (None, None) => None,
+        (None, None) => {
+            tracing::warn!(%jid, "what was published is too large to be read, it is left out");
+            None
+        }
     }
 }
 
@@ -57,13 +61,17 @@ pub(crate) fn returns_of(jid: &Jid, found: Vec<Found>) -> Vec<(MinionId, StoredR
 }
 
 /// What `pick` makes of the newest jobs that fit. `page` gives so many of those after an
-/// id that the filter may find, the newest first; what fits is decided here, so that all
-/// databases find the same.
+/// id that the filter may find, the newest first, without the loads that are too long for a
+/// page: `alone` gives each of these. What fits is decided here, so that all databases find
+/// the same.
 pub(crate) fn search<T>(
     max: usize,
     filter: &JobFilter,
     mut pick: impl FnMut(Jid, Map) -> Option<T>,
-    page: impl Fn(&JobFilter, Option<String>, usize) -> Result<Page, StoreError>,
+    (page, alone): (
+        impl Fn(&JobFilter, Option<String>, usize) -> Result<Page, StoreError>,
+        impl Fn(&Jid) -> Result<Option<Map>, StoreError>,
+    ),
 ) -> Result<Vec<T>, StoreError> {
     let mut found = Vec::new();
     let mut before: Option<String> = None;
@@ -86,8 +94,14 @@ pub(crate) fn search<T>(
                 break;
             }
             let Ok(jid) = Jid::parse(jid) else { continue };
-            if filter.fits_time(&jid)
-                && let Some(load) = load_of(&jid, packed, json)
+            if !filter.fits_time(&jid) {
+                continue;
+            }
+            let load = match (&packed, &json) {
+                (None, None) => alone(&jid)?,
+                _ => load_of(&jid, packed, json),
+            };
+            if let Some(load) = load
                 && filter.fits_load(&load)
             {
                 found.extend(pick(jid, load));

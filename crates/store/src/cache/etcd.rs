@@ -37,6 +37,10 @@ impl EtcdCache {
         self.server.address()
     }
 
+    pub(super) fn note_write(&self, refused: Option<&Failure>) {
+        self.server.note_write(refused);
+    }
+
     fn place(&self, bank: &str, key: &str) -> Vec<u8> {
         format!("{}/{bank}/{key}", self.prefix).into_bytes()
     }

@@ -39,6 +39,10 @@ impl EtcdV2Cache {
         self.server.address()
     }
 
+    pub(super) fn note_write(&self, refused: Option<&Failure>) {
+        self.server.note_write(refused);
+    }
+
     fn place(&self, bank: &str, key: &str) -> String {
         format!("{}/{bank}/{key}", self.prefix)
     }

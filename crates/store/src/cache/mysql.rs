@@ -47,6 +47,10 @@ impl MysqlCache {
         self.tables.server.address()
     }
 
+    pub(super) fn note_write(&self, refused: Option<&Failure>) {
+        self.tables.server.note_write(refused);
+    }
+
     pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Found>, StoreError> {
         let ask = format!(
             "select bank, etcd_key, {SHORT_DATA}, octet_length(data) from {} \

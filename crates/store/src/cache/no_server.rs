@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use halite_store_servers::Address;
+use halite_store_servers::{Address, Failure};
 
 use super::Found;
 use crate::error::StoreError;
@@ -12,6 +12,10 @@ pub(super) struct NoServer(Infallible);
 
 impl NoServer {
     pub(super) fn server(&self) -> &Address {
+        match self.0 {}
+    }
+
+    pub(super) fn note_write(&self, _: Option<&Failure>) {
         match self.0 {}
     }
 

@@ -59,6 +59,10 @@ impl PostgresCache {
         self.server.address()
     }
 
+    pub(super) fn note_write(&self, refused: Option<&Failure>) {
+        self.server.note_write(refused);
+    }
+
     pub(super) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Found>, StoreError> {
         let (bank, key) = (bank.to_owned(), key.to_owned());
         Ok(self.server.run(async move |postgres| {

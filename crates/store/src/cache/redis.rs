@@ -9,11 +9,12 @@ use std::sync::{Arc, LazyLock};
 use halite_process::clock::unix_timestamp;
 use halite_proto::Value;
 use halite_proto::msgpack::{pack_modern, unpack_modern};
-use halite_store_servers::{Address, RedisServer, redis_server};
+use halite_store_servers::{Address, Failure, RedisServer, redis_server};
 use redis::Script;
 
 use super::Found;
 use crate::error::StoreError;
+use crate::redis::values;
 
 /// What the keys of the cache begin with, the separator included (Salt's
 /// `cache.redis.banks_prefix` and so on).
@@ -84,6 +85,10 @@ impl RedisCache {
         self.server.address()
     }
 
+    pub(crate) fn note_write(&self, refused: Option<&Failure>) {
+        self.server.note_write(refused);
+    }
+
     fn is_cluster(&self) -> bool {
         self.server().cluster.is_some()
     }
@@ -96,15 +101,11 @@ impl RedisCache {
         }
     }
 
-    /// To ask for its length first would cost a round trip, or a script that takes four
-    /// times as long for a hundred values.
     pub(crate) fn fetch(&self, bank: &str, key: &str) -> Result<Option<Found>, StoreError> {
         let (names, key) = (self.names(bank), key.to_owned());
-        Ok(self.server.run(async move |redis| {
-            let mut ask = redis::cmd("HGET");
-            let found: Option<Vec<u8>> = ask.arg(names.bank).arg(key).query_async(redis).await?;
-            Ok(found.map(Found::Bytes))
-        })?)
+        Ok(self
+            .server
+            .run(async move |redis| Ok(values::field(redis, &names.bank, key).await?))?)
     }
 
     pub(crate) fn fetch_many(
@@ -116,12 +117,9 @@ impl RedisCache {
             return Ok(Vec::new());
         }
         let (names, keys) = (self.names(bank), keys.to_vec());
-        Ok(self.server.run(async move |redis| {
-            let mut ask = redis::cmd("HMGET");
-            let found: Vec<Option<Vec<u8>>> =
-                ask.arg(names.bank).arg(keys).query_async(redis).await?;
-            Ok(found.into_iter().map(|it| it.map(Found::Bytes)).collect())
-        })?)
+        Ok(self
+            .server
+            .run(async move |redis| Ok(values::fields(redis, &names.bank, &keys).await?))?)
     }
 
     pub(crate) fn store(&self, bank: &str, key: &str, bytes: Vec<u8>) -> Result<(), StoreError> {

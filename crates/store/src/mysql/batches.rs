@@ -11,7 +11,8 @@ impl Jobs {
     pub(crate) fn batch(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
         let arguments = vec![jid.as_str().into()];
         let found: Option<(Option<Vec<u8>>,)> = self.run(async move |mysql| {
-            let ask = "select batch from halite_jobs where jid = ?";
+            let ask = "select if(octet_length(batch) <= 104857600, batch, null) \
+                       from halite_jobs where jid = ?";
             mysql.row(ask, arguments).await
         })?;
         let packed = found.and_then(|(packed,)| packed);

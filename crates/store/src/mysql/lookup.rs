@@ -15,12 +15,19 @@ const HAS_LOAD: &str = "
 select exists (select 1 from halite_jobs where jid = ? and `load` is not null)
     or exists (select 1 from jids where jid = ?)";
 
+/// A load that is longer than `FILE_BYTES_MAX` stays on the server, as does one of Salt's
+/// where we have ours.
 const LOAD: &str = "
-select job.`load`, jids.`load`, coalesce(job.from_returns, false)
+select if(octet_length(job.`load`) <= 104857600, job.`load`, null),
+    if(job.`load` is null and octet_length(jids.`load`) <= 104857600, jids.`load`, null),
+    coalesce(job.from_returns, false)
 from (select ? as jid) asked
     left join halite_jobs job on job.jid = asked.jid
     left join jids on jids.jid = asked.jid
 where job.`load` is not null or jids.jid is not null";
+
+/// Our load, Salt's, and whether the job is known by its returns alone.
+type Row = (Option<Vec<u8>>, Option<String>, bool);
 
 const MINIONS: &str = "
 select id from halite_minions where jid = ?
@@ -55,8 +62,15 @@ impl Jobs {
         Ok(found.unwrap_or(false))
     }
 
+    /// What was published, without its minions.
+    pub(super) fn load_alone(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
+        let asked = jid.to_string();
+        let found: Option<Row> =
+            self.run(async move |mysql| mysql.row(LOAD, vec![(&asked).into()]).await)?;
+        Ok(found.and_then(|(packed, json, _)| load_of(jid, packed, json)))
+    }
+
     pub(crate) fn load(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
-        type Row = (Option<Vec<u8>>, Option<String>, bool);
         let asked = jid.to_string();
         let found: Option<(Row, Vec<String>)> = self.run(async move |mysql| {
             let row: Option<Row> = mysql.row(LOAD, vec![(&asked).into()]).await?;
@@ -108,9 +122,25 @@ impl Jobs {
     pub(crate) fn endtime(&self, jid: &Jid) -> Result<Option<String>, StoreError> {
         let arguments = vec![jid.as_str().into()];
         let found: Option<(Option<String>,)> = self.run(async move |mysql| {
-            let ask = "select endtime from halite_jobs where jid = ?";
+            let ask = "select left(endtime, 64) from halite_jobs where jid = ?";
             mysql.row(ask, arguments).await
         })?;
         Ok(found.and_then(|(endtime,)| endtime))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::FILE_BYTES_MAX;
+
+    #[test]
+    fn the_statements_have_the_limit() {
+        for statement in [LOAD, RETURNS] {
+            assert_eq!(
+                statement.matches(&format!("<= {FILE_BYTES_MAX}")).count(),
+                2
+            );
+        }
     }
 }

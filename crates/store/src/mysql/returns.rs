@@ -43,13 +43,14 @@ impl Jobs {
 
     /// Whether a return says something else than the one that is stored.
     fn differs(&self, jid: &Jid, id: &MinionId, entry: &Entry) -> Result<bool, StoreError> {
-        let arguments = vec![jid.as_str().into(), id.as_str().into()];
-        let stored: Option<(Vec<u8>,)> = self.run(async move |mysql| {
-            let ask = "select packed from halite_returns where jid = ? and id = ?";
+        let ours = entry.packed.clone();
+        let arguments = vec![ours.into(), jid.as_str().into(), id.as_str().into()];
+        let is_same: Option<(bool,)> = self.run(async move |mysql| {
+            let ask = "select packed = ? from halite_returns where jid = ? and id = ?";
             mysql.row(ask, arguments).await
         })?;
-        if let Some((stored,)) = stored {
-            return Ok(stored != entry.packed);
+        if let Some((is_same,)) = is_same {
+            return Ok(!is_same);
         }
         // A Python master has stored it, as JSON.
         let ours = match unpack_modern(&entry.packed) {

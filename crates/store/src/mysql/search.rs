@@ -8,8 +8,10 @@ use crate::error::StoreError;
 use crate::job_filter::JobFilter;
 use crate::stored_jobs::{Page, like, search};
 
+/// What is longer than `LISTED_LOAD_BYTES_MAX` is not in a page.
 const SEARCH: &str = "
-select jids.jid, job.`load`, jids.`load`
+select jids.jid, if(octet_length(job.`load`) <= 65536, job.`load`, null),
+    if(job.`load` is null and octet_length(jids.`load`) <= 65536, jids.`load`, null)
 from jids left join halite_jobs job on job.jid = jids.jid
 where (? is null or jids.jid >= ?) and (? is null or jids.jid <= ?)
     and (? is null or jids.jid < ?)
@@ -25,9 +27,8 @@ impl Jobs {
         filter: &JobFilter,
         pick: impl FnMut(Jid, Map) -> Option<T>,
     ) -> Result<Vec<T>, StoreError> {
-        search(max, filter, pick, |filter, before, rows| {
-            self.page(filter, before, rows)
-        })
+        let page = |filter: &JobFilter, before, rows| self.page(filter, before, rows);
+        search(max, filter, pick, (page, |jid: &Jid| self.load_alone(jid)))
     }
 
     fn page(
@@ -58,4 +59,20 @@ fn any_like(field: &str, patterns: usize) -> String {
     let one = format!("json_value(jids.`load`, '$.{field}') like ?");
     let any = vec![one; patterns].join(" or ");
     format!("and ({any} or json_type(json_extract(jids.`load`, '$.{field}')) = 'ARRAY')")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::LISTED_LOAD_BYTES_MAX;
+
+    #[test]
+    fn the_statement_has_the_limit() {
+        assert_eq!(
+            SEARCH
+                .matches(&format!("<= {LISTED_LOAD_BYTES_MAX}"))
+                .count(),
+            2
+        );
+    }
 }

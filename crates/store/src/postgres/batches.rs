@@ -11,7 +11,8 @@ impl Jobs {
     pub(crate) fn batch(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
         let asked = jid.to_string();
         let packed: Option<Vec<u8>> = self.run(async move |postgres| {
-            let ask = "select batch from halite_jobs where jid = $1";
+            let ask = "select case when octet_length(batch) <= 104857600 then batch end \
+                       from halite_jobs where jid = $1";
             match postgres.row(ask, &[&asked]).await? {
                 Some(row) => Ok(row.try_get(0)?),
                 None => Ok(None),

@@ -14,9 +14,13 @@ const HAS_LOAD: &str = "
 select exists (select from halite_jobs where jid = $1 and load is not null)
     or exists (select from jids where jid = $1)";
 
-/// The minions of a job that is known by its returns are those that returned.
+/// The minions of a job that is known by its returns are those that returned. A load that
+/// is longer than `FILE_BYTES_MAX` stays on the server, as does one of Salt's where we have
+/// ours.
 const LOAD: &str = "
-select job.load, jids.load::text, case
+select case when octet_length(job.load) <= 104857600 then job.load end,
+    case when job.load is null and octet_length(jids.load::text) <= 104857600
+        then jids.load::text end, case
         when job.from_returns then array(
             select id from halite_returns where jid = $1
             union select unnest(job.minions))
@@ -58,17 +62,7 @@ impl Jobs {
     }
 
     pub(crate) fn load(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
-        type Row = (Option<Vec<u8>>, Option<String>, Vec<String>);
-        let asked = jid.to_string();
-        let found: Option<Row> = self.run(async move |postgres| {
-            let row = postgres.row(LOAD, &[&asked]).await?;
-            row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
-                .transpose()
-        })?;
-        let Some((packed, json, mut minions)) = found else {
-            return Ok(None);
-        };
-        let Some(mut load) = load_of(jid, packed, json) else {
+        let Some((mut load, mut minions)) = self.load_and_minions(jid)? else {
             return Ok(None);
         };
         minions.retain(|id| MinionId::parse(id).is_ok());
@@ -78,6 +72,20 @@ impl Jobs {
             load.insert("Minions", Value::List(minions.collect()));
         }
         Ok(Some(load))
+    }
+
+    pub(super) fn load_and_minions(
+        &self,
+        jid: &Jid,
+    ) -> Result<Option<(Map, Vec<String>)>, StoreError> {
+        type Row = (Option<Vec<u8>>, Option<String>, Vec<String>);
+        let asked = jid.to_string();
+        let found: Option<Row> = self.run(async move |postgres| {
+            let row = postgres.row(LOAD, &[&asked]).await?;
+            row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
+                .transpose()
+        })?;
+        Ok(found.and_then(|(packed, json, minions)| Some((load_of(jid, packed, json)?, minions))))
     }
 
     pub(crate) fn returns(&self, jid: &Jid) -> Result<Vec<(MinionId, StoredReturn)>, StoreError> {
@@ -111,11 +119,27 @@ impl Jobs {
     pub(crate) fn endtime(&self, jid: &Jid) -> Result<Option<String>, StoreError> {
         let jid = jid.to_string();
         self.run(async move |postgres| {
-            let ask = "select endtime from halite_jobs where jid = $1";
+            let ask = "select left(endtime, 64) from halite_jobs where jid = $1";
             match postgres.row(ask, &[&jid]).await? {
                 Some(row) => Ok(row.try_get(0)?),
                 None => Ok(None),
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::FILE_BYTES_MAX;
+
+    #[test]
+    fn the_statements_have_the_limit() {
+        for statement in [LOAD, RETURNS] {
+            assert_eq!(
+                statement.matches(&format!("<= {FILE_BYTES_MAX}")).count(),
+                2
+            );
+        }
     }
 }

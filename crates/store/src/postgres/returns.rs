@@ -60,8 +60,8 @@ from given
     left join kept on kept.jid = given.jid and kept.id = given.id
     left join new on new.jid = given.jid and new.id = given.id";
 
-const STORED: &str = "
-select packed from halite_returns where jid = $1 and id = $2";
+const IS_STORED: &str = "
+select packed = $3 from halite_returns where jid = $1 and id = $2";
 
 impl Jobs {
     pub(crate) fn save_return(
@@ -92,12 +92,15 @@ impl Jobs {
     fn differs(&self, entry: Entry) -> Result<bool, StoreError> {
         let jid = entry.jid.clone();
         let (asked_jid, asked_id) = (entry.jid, entry.id.clone());
-        let stored: Option<Vec<u8>> = self.run(async move |postgres| {
-            let row = postgres.row(STORED, &[&asked_jid, &asked_id]).await?;
+        let ours = entry.packed.clone();
+        let is_same: Option<bool> = self.run(async move |postgres| {
+            let row = postgres
+                .row(IS_STORED, &[&asked_jid, &asked_id, &ours])
+                .await?;
             Ok(row.map(|row| row.try_get(0)).transpose()?)
         })?;
-        if let Some(stored) = stored {
-            return Ok(stored != entry.packed);
+        if let Some(is_same) = is_same {
+            return Ok(!is_same);
         }
         // A Python master has stored it, as JSON.
         let (Ok(jid), Ok(id)) = (Jid::parse(jid), MinionId::parse(entry.id)) else {

@@ -11,9 +11,11 @@ use crate::stored_jobs::{Page, like, search};
 /// `$1` and `$2` are the ids from when to when, `$3` the id that the page comes
 /// after, `$4` a user, `$5` and `$6` patterns of functions and targets, `$7` a
 /// function that it is not, `$8` how many. A list of functions or targets is
-/// looked at on this side.
+/// looked at on this side. What is longer than `LISTED_LOAD_BYTES_MAX` is not in a page.
 const SEARCH: &str = "
-select jids.jid, job.load, jids.load::text
+select jids.jid, case when octet_length(job.load) <= 65536 then job.load end,
+    case when job.load is null and octet_length(jids.load::text) <= 65536
+        then jids.load::text end
 from jids left join halite_jobs job on job.jid = jids.jid
 where ($1::text is null or jids.jid >= $1)
     and ($2::text is null or jids.jid <= $2)
@@ -35,9 +37,15 @@ impl Jobs {
         filter: &JobFilter,
         pick: impl FnMut(Jid, Map) -> Option<T>,
     ) -> Result<Vec<T>, StoreError> {
-        search(max, filter, pick, |filter, before, rows| {
-            self.page(filter, before, rows)
-        })
+        let page = |filter: &JobFilter, before, rows| self.page(filter, before, rows);
+        search(
+            max,
+            filter,
+            pick,
+            (page, |jid: &Jid| {
+                Ok(self.load_and_minions(jid)?.map(|(load, _)| load))
+            }),
+        )
     }
 
     fn page(
@@ -73,4 +81,20 @@ fn columns(row: &PostgresRow) -> Result<Columns, Failure> {
 /// The patterns of LIKE that find at least what the globs find.
 fn likes(globs: &[String]) -> Option<Vec<String>> {
     (!globs.is_empty()).then(|| globs.iter().map(|glob| like(glob)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::LISTED_LOAD_BYTES_MAX;
+
+    #[test]
+    fn the_statement_has_the_limit() {
+        assert_eq!(
+            SEARCH
+                .matches(&format!("<= {LISTED_LOAD_BYTES_MAX}"))
+                .count(),
+            2
+        );
+    }
 }

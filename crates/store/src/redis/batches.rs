@@ -5,7 +5,7 @@ use halite_proto::{Jid, Map, MinionId, Value};
 
 use super::jobs::{Jobs, expire};
 use super::keys::PUBLISHERS;
-use super::now_s;
+use super::{now_s, values};
 use crate::cache::pack;
 use crate::error::StoreError;
 
@@ -78,9 +78,9 @@ impl Jobs {
 
     pub(crate) fn publisher(&self, jid: &Jid) -> Result<Option<MinionId>, StoreError> {
         let key = self.keys.publisher(jid);
-        let found: Option<String> = self
+        let found: String = self
             .server
-            .run(async move |redis| Ok(redis::cmd("GET").arg(key).query_async(redis).await?))?;
-        Ok(found.and_then(|id| MinionId::parse(id).ok()))
+            .run(async move |redis| Ok(values::beginning(&key).query_async(redis).await?))?;
+        Ok(MinionId::parse(found).ok())
     }
 }

@@ -14,6 +14,7 @@ use redis::{RedisResult, Script};
 use super::keys::{INDEX, JobKeys, MINIONS, PREPARED};
 use super::now_s;
 use super::returns::NewReturn;
+use crate::limits::FILE_BYTES_MAX;
 
 /// Takes an id that has no load; the owner it has if it is taken.
 static TAKE: LazyLock<Script> = LazyLock::new(|| {
@@ -43,6 +44,7 @@ static SAVE_RETURN: LazyLock<Script> = LazyLock::new(|| {
              redis.call('SADD', KEYS[3], ARGV[1]) keep(KEYS[3]) end \
            redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) keep(KEYS[1]) end \
          local returned = redis.call('HGET', KEYS[2], 'returned') or '0' \
+         if known and #known > tonumber(ARGV[5]) then known = '' end \
          if known then return {returned, 'known', known} end \
          return {returned, 'stored'}",
     )
@@ -84,7 +86,7 @@ pub(super) async fn save_return(
         .key(keys.notes(&new.jid))
         .key(keys.minions(&new.jid));
     script.arg(&new.id).arg(&new.json).arg(new.ttl);
-    script.arg(u8::from(has_load));
+    script.arg(u8::from(has_load)).arg(FILE_BYTES_MAX);
     let mut answer: Vec<Vec<u8>> = script.invoke_async(redis).await?;
     if answer.len() < 2 {
         return Ok(answer);

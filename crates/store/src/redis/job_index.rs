@@ -12,9 +12,11 @@ use halite_store_servers::{Failure, RedisConnection, ServerError};
 
 use super::jobs::Jobs;
 use super::keys::INDEX;
+use super::values;
+use crate::cache::Found;
 use crate::error::StoreError;
 use crate::job_filter::JobFilter;
-use crate::limits::{FETCHED_AT_ONCE_MAX, JOBS_LISTED_MAX};
+use crate::limits::{FETCHED_AT_ONCE_MAX, JOBS_LISTED_MAX, LISTED_LOAD_BYTES_MAX};
 
 /// Keys that one question of a search looks at.
 const SCANNED_AT_ONCE: usize = 5000;
@@ -83,20 +85,31 @@ impl Jobs {
 
     fn loads(&self, jids: &[Jid]) -> Result<Vec<(Jid, Map)>, StoreError> {
         let keys: Vec<String> = jids.iter().map(|jid| self.keys.load(jid)).collect();
-        let found: Vec<Option<Vec<u8>>> = self.server.run(async move |redis| {
+        let found: Vec<Vec<u8>> = self.server.run(async move |redis| {
             let mut all = redis::pipe();
             for key in keys {
-                all.cmd("GET").arg(key);
+                all.add_command(values::beginning(&key));
             }
             Ok(all.query_async(redis).await?)
         })?;
-        let load = |(jid, bytes): (&Jid, Option<Vec<u8>>)| {
-            let mut load = self.map(jid, &bytes?)?;
+        let mut whole = Vec::with_capacity(found.len());
+        for (jid, beginning) in jids.iter().zip(found) {
+            let key = self.keys.load(jid);
+            let found = match beginning.len() > LISTED_LOAD_BYTES_MAX {
+                false => (!beginning.is_empty()).then_some(Found::Bytes(beginning)),
+                true => self
+                    .server
+                    .run(async move |redis| Ok(values::whole(redis, &key, beginning).await?))?,
+            };
+            whole.push(found.and_then(|found| self.map(jid, found)));
+        }
+        let load = |(jid, load): (&Jid, Option<Map>)| {
+            let mut load = load?;
             // It is in the load for Salt's readers alone.
             load.remove("jid");
             Some((jid.clone(), load))
         };
-        Ok(jids.iter().zip(found).filter_map(load).collect())
+        Ok(jids.iter().zip(whole).filter_map(load).collect())
     }
 
     /// Puts jobs into the index that others have stored, takes those out that are

@@ -4,6 +4,8 @@ use halite_proto::json;
 use halite_proto::{Jid, Map, MinionId, Value};
 
 use super::jobs::Jobs;
+use super::values;
+use crate::cache::Found;
 use crate::error::StoreError;
 use crate::kept::StoredReturn;
 use crate::limits::FILE_BYTES_MAX;
@@ -11,14 +13,15 @@ use crate::limits::FILE_BYTES_MAX;
 impl Jobs {
     pub(crate) fn load(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
         let (load, minions) = (self.keys.load(jid), self.keys.minions(jid));
-        let (load, mut minions): (Option<Vec<u8>>, Vec<String>) =
+        let (load, mut minions): (Option<Found>, Vec<String>) =
             self.server.run(async move |redis| {
                 let mut all = redis::pipe();
-                all.cmd("GET").arg(load);
+                all.add_command(values::beginning(&load));
                 all.cmd("SMEMBERS").arg(minions);
-                Ok(all.query_async(redis).await?)
+                let (beginning, minions) = all.query_async(redis).await?;
+                Ok((values::whole(redis, &load, beginning).await?, minions))
             })?;
-        let Some(mut map) = load.and_then(|bytes| self.map(jid, &bytes)) else {
+        let Some(mut map) = load.and_then(|found| self.map(jid, found)) else {
             return Ok(None);
         };
         minions.sort_unstable();
@@ -32,16 +35,16 @@ impl Jobs {
 
     pub(crate) fn returns(&self, jid: &Jid) -> Result<Vec<(MinionId, StoredReturn)>, StoreError> {
         let key = self.keys.returns(jid);
-        let found: Vec<(Vec<u8>, Vec<u8>)> = self.server.run(async move |redis| {
-            Ok(redis::cmd("HGETALL").arg(key).query_async(redis).await?)
-        })?;
+        let found = self
+            .server
+            .run(async move |redis| Ok(values::hash(redis, &key).await?))?;
         let mut returns = Vec::with_capacity(found.len());
-        for (id, bytes) in found {
+        for (id, found) in found {
             let id = String::from_utf8(id)
                 .ok()
                 .and_then(|id| MinionId::parse(id).ok());
             if let Some(id) = id
-                && let Some(map) = self.map(jid, &bytes)
+                && let Some(map) = self.map(jid, found)
             {
                 returns.push((id, StoredReturn::from_all(map)));
             }
@@ -56,14 +59,10 @@ impl Jobs {
         id: &MinionId,
     ) -> Result<Option<StoredReturn>, StoreError> {
         let (key, id) = (self.keys.returns(jid), id.to_string());
-        let found: Option<Vec<u8>> = self.server.run(async move |redis| {
-            Ok(redis::cmd("HGET")
-                .arg(key)
-                .arg(id)
-                .query_async(redis)
-                .await?)
-        })?;
-        let map = found.and_then(|bytes| self.map(jid, &bytes));
+        let found = self
+            .server
+            .run(async move |redis| Ok(values::field(redis, &key, id).await?))?;
+        let map = found.and_then(|found| self.map(jid, found));
         Ok(map.map(StoredReturn::from_all))
     }
 
@@ -79,23 +78,29 @@ impl Jobs {
         name: &'static str,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let key = self.keys.notes(jid);
-        Ok(self.server.run(async move |redis| {
-            Ok(redis::cmd("HGET")
-                .arg(key)
-                .arg(name)
-                .query_async(redis)
-                .await?)
-        })?)
+        let found = self
+            .server
+            .run(async move |redis| Ok(values::field(redis, &key, name.to_owned()).await?))?;
+        Ok(found.and_then(|found| self.bytes(jid, found)))
+    }
+
+    /// What is too large is left out with a warning.
+    fn bytes(&self, jid: &Jid, found: Found) -> Option<Vec<u8>> {
+        let bytes = match found {
+            Found::Bytes(bytes) if bytes.len() as u64 <= FILE_BYTES_MAX => return Some(bytes),
+            Found::Bytes(bytes) => bytes.len(),
+            Found::TooLarge(bytes) => bytes,
+        };
+        let place = self.server.address();
+        tracing::warn!(%place, %jid, bytes, "too large, it is left out");
+        None
     }
 
     /// What is damaged or too large is left out with a warning.
-    pub(super) fn map(&self, jid: &Jid, bytes: &[u8]) -> Option<Map> {
+    pub(super) fn map(&self, jid: &Jid, found: Found) -> Option<Map> {
         let place = self.server.address();
-        if bytes.len() as u64 > FILE_BYTES_MAX {
-            tracing::warn!(%place, %jid, bytes = bytes.len(), "too large, it is left out");
-            return None;
-        }
-        let read = std::str::from_utf8(bytes).ok().map(json::read);
+        let bytes = self.bytes(jid, found)?;
+        let read = std::str::from_utf8(&bytes).ok().map(json::read);
         match read {
             Some(Ok(Value::Map(map))) => Some(map),
             _ => {

@@ -14,13 +14,16 @@ use super::keys::{INDEX, JobKeys, MINIONS, PREPARED};
 use super::{by_slot, now_s};
 use crate::error::StoreError;
 use crate::kept::Saved;
+use crate::limits::FILE_BYTES_MAX;
 use crate::packing::load_of_return;
 
-/// Stores a return; what is stored already is given back.
+/// Stores a return; what is stored already is given back, unless it is longer than what is
+/// read.
 static SAVE_RETURN: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "if redis.call('HGET', KEYS[3], 'nocache') == '1' then return {'nocache'} end \
          local known = redis.call('HGET', KEYS[2], ARGV[1]) \
+         if known and #known > tonumber(ARGV[8]) then known = '' end \
          if known then return {'known', known} end \
          local ttl = ARGV[3] \
          local function keep(key) \
@@ -71,7 +74,7 @@ impl NewReturn {
         }
         script.arg(&self.id).arg(&self.json).arg(self.ttl);
         script.arg(&self.load).arg(&self.entry);
-        script.arg(now_s()).arg(jid);
+        script.arg(now_s()).arg(jid).arg(FILE_BYTES_MAX);
         script.invoke_async(redis).await
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use halite_proto::{Map, Value};
 use halite_store::{Bank, Saved, Waits};
-use halite_test_services::{MariaDb, Postgres, Redis, Wanted};
+use halite_test_services::{MariaDb, Postgres, Redis, SmallDisk, Wanted};
 
 use crate::subject::{
     Subject, assert_stored, drain, id, jid, job_with_returns, ret, wait_for, waits,
@@ -50,62 +50,6 @@ fn a_full_redis_is_waited_for() {
     check(&redis.url(), || set("1"), || set("0"));
 }
 
-/// A disk of its own, which can be filled.
-struct SmallDisk {
-    above: tempfile::TempDir,
-}
-
-impl SmallDisk {
-    /// One of so many MiB that the servers of tests may write to; `None`, and reported,
-    /// where none can be mounted.
-    fn mount(megabytes: u32) -> Option<Self> {
-        if !halite_test_support::have_root() {
-            return None;
-        }
-        let above = tempfile::tempdir().unwrap();
-        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(above.path(), open).unwrap();
-        let disk = Self { above };
-        std::fs::create_dir(disk.path()).unwrap();
-        let options = format!("size={megabytes}m,mode=0700");
-        let path = disk.path().display().to_string();
-        let is_mounted = run("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", &path]);
-        if !is_mounted {
-            halite_test_support::not_run("a file system that can be mounted");
-            return None;
-        }
-        assert!(run("chown", &["nobody", &path]));
-        Some(disk)
-    }
-
-    fn path(&self) -> std::path::PathBuf {
-        self.above.path().join("disk")
-    }
-
-    fn fill(&self) {
-        let path = self.path().join("filler");
-        let mut filler = std::fs::File::create(path).unwrap();
-        let zeros = vec![0; 64 * 1024];
-        while std::io::Write::write_all(&mut filler, &zeros).is_ok() {}
-        while std::io::Write::write_all(&mut filler, &[0]).is_ok() {}
-    }
-
-    fn make_room(&self) {
-        std::fs::remove_file(self.path().join("filler")).unwrap();
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        run("umount", &["-l", &self.path().display().to_string()]);
-    }
-}
-
-fn run(program: &str, args: &[&str]) -> bool {
-    let mut command = std::process::Command::new(program);
-    command.args(args).status().is_ok_and(|it| it.success())
-}
-
 /// Stores large returns on a server that is full until they wait, and makes room.
 fn check_full(url: &str, fill: impl FnOnce(), make_room: impl FnOnce()) {
     let subject = Subject::on(url);
@@ -145,29 +89,21 @@ fn check_full(url: &str, fill: impl FnOnce(), make_room: impl FnOnce()) {
 
 #[test]
 fn a_postgres_whose_disk_is_full_is_waited_for() {
-    let Some(disk) = SmallDisk::mount(64) else {
+    let Some(disk) = SmallDisk::for_test(64) else {
         return;
     };
     let Some(postgres) = Postgres::for_test(&Wanted::default()) else {
         return;
     };
-    let place = disk.path().join("space");
-    std::fs::create_dir(&place).unwrap();
-    assert!(run("chown", &["nobody", &place.display().to_string()]));
-    let statements = format!(
-        "create tablespace small location '{}';\ncreate database small tablespace small;\n",
-        place.display()
-    );
-    postgres.sql("postgres", &statements).unwrap();
-    let url = postgres.url("small");
-    check_full(&url, || disk.fill(), || disk.make_room());
+    let url = postgres.url(disk.database_on(&postgres).unwrap());
+    check_full(&url, || disk.fill().unwrap(), || disk.make_room().unwrap());
 }
 
 /// It refuses at first, and ends itself when it cannot undo either. Whoever runs it makes
 /// room and starts it again.
 #[test]
 fn a_mariadb_whose_disk_is_full_is_waited_for() {
-    let Some(disk) = SmallDisk::mount(260) else {
+    let Some(disk) = SmallDisk::for_test(260) else {
         return;
     };
     let wanted = Wanted::default().below(&disk.path());
@@ -178,7 +114,7 @@ fn a_mariadb_whose_disk_is_full_is_waited_for() {
     let ids = [id("web1"), id("web2")];
     let store = subject.open();
     job_with_returns(&store, &jid(1), &ids);
-    disk.fill();
+    disk.fill().unwrap();
     let text = "x".repeat(256 * 1024);
     let mut number = 1;
     while waits(&store).count == 0 {
@@ -191,7 +127,7 @@ fn a_mariadb_whose_disk_is_full_is_waited_for() {
             .save_return(&job, &ids[0], &ret(&job, text.as_str()));
         assert_eq!(saved.unwrap(), Saved::Stored);
     }
-    disk.make_room();
+    disk.make_room().unwrap();
     mariadb.server.kill();
     mariadb.server.start().unwrap();
     drain(&store);

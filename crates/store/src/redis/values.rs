@@ -1,0 +1,124 @@
+//! Values of a Redis that are no longer than what is read: what is longer stays on the
+//! server.
+
+use std::sync::LazyLock;
+
+use halite_store_servers::RedisConnection;
+use redis::{ErrorKind, RedisResult, Script, Value};
+
+use crate::cache::Found;
+use crate::limits::{FILE_BYTES_MAX, LISTED_LOAD_BYTES_MAX};
+
+/// Fields of a hash, in order: each is nothing, its value, or the length of one that is too
+/// long.
+static FIELDS: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "local max = tonumber(ARGV[1]) \
+         local all = {} \
+         for i = 2, #ARGV do \
+           local length = redis.call('HSTRLEN', KEYS[1], ARGV[i]) \
+           if length > max then all[i - 1] = length \
+           else all[i - 1] = redis.call('HGET', KEYS[1], ARGV[i]) end end \
+         return all",
+    )
+});
+
+/// All fields of a hash, each before its value.
+static HASH: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "local max = tonumber(ARGV[1]) \
+         local all = {} \
+         for i, name in ipairs(redis.call('HKEYS', KEYS[1])) do \
+           local length = redis.call('HSTRLEN', KEYS[1], name) \
+           all[2 * i - 1] = name \
+           if length > max then all[2 * i] = length \
+           else all[2 * i] = redis.call('HGET', KEYS[1], name) end end \
+         return all",
+    )
+});
+
+pub(crate) async fn fields(
+    redis: &mut RedisConnection,
+    hash: &str,
+    names: &[String],
+) -> RedisResult<Vec<Option<Found>>> {
+    let mut ask = FIELDS.prepare_invoke();
+    ask.key(hash).arg(FILE_BYTES_MAX).arg(names);
+    let found: Vec<Value> = ask.invoke_async(redis).await?;
+    if found.len() != names.len() {
+        return Err(wrong("a hash has other fields than were asked for"));
+    }
+    found.into_iter().map(value).collect()
+}
+
+pub(crate) async fn field(
+    redis: &mut RedisConnection,
+    hash: &str,
+    name: String,
+) -> RedisResult<Option<Found>> {
+    let found = fields(redis, hash, &[name]).await?;
+    Ok(found.into_iter().next().flatten())
+}
+
+pub(super) async fn hash(
+    redis: &mut RedisConnection,
+    hash: &str,
+) -> RedisResult<Vec<(Vec<u8>, Found)>> {
+    let mut ask = HASH.prepare_invoke();
+    ask.key(hash).arg(FILE_BYTES_MAX);
+    let found: Vec<Value> = ask.invoke_async(redis).await?;
+    let mut all = Vec::with_capacity(found.len() / 2);
+    let mut found = found.into_iter();
+    while let (Some(name), Some(of_name)) = (found.next(), found.next()) {
+        let Value::BulkString(name) = name else {
+            return Err(wrong("the name of a field is no text"));
+        };
+        if let Some(found) = value(of_name)? {
+            all.push((name, found));
+        }
+    }
+    Ok(all)
+}
+
+/// Asks for a text as it is in a page of many: of one that is longer for the beginning.
+pub(super) fn beginning(key: &str) -> redis::Cmd {
+    let mut ask = redis::cmd("GETRANGE");
+    ask.arg(key).arg(0).arg(LISTED_LOAD_BYTES_MAX);
+    ask
+}
+
+/// The whole text, of which this is the beginning.
+pub(super) async fn whole(
+    redis: &mut RedisConnection,
+    key: &str,
+    beginning: Vec<u8>,
+) -> RedisResult<Option<Found>> {
+    if beginning.len() <= LISTED_LOAD_BYTES_MAX {
+        return Ok((!beginning.is_empty()).then_some(Found::Bytes(beginning)));
+    }
+    let length: u64 = redis::cmd("STRLEN").arg(key).query_async(redis).await?;
+    if length > FILE_BYTES_MAX {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        return Ok(Some(Found::TooLarge(length)));
+    }
+    // It may have grown since.
+    let mut ask = redis::cmd("GETRANGE");
+    ask.arg(key).arg(0).arg(FILE_BYTES_MAX);
+    let bytes: Vec<u8> = ask.query_async(redis).await?;
+    Ok((!bytes.is_empty()).then_some(Found::Bytes(bytes)))
+}
+
+fn value(found: Value) -> RedisResult<Option<Found>> {
+    match found {
+        Value::Nil => Ok(None),
+        Value::Int(length) => Ok(Some(Found::TooLarge(
+            usize::try_from(length).unwrap_or(usize::MAX),
+        ))),
+        Value::BulkString(bytes) => Ok(Some(Found::Bytes(bytes))),
+        _ => Err(wrong("a value is no text")),
+    }
+}
+
+fn wrong(what: &'static str) -> redis::RedisError {
+    (ErrorKind::UnexpectedReturnType, what).into()
+}

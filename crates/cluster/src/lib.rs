@@ -6,7 +6,8 @@
 //! states merge to the same third one in whatever order, and however often, they
 //! meet. [`Sync`] says what two masters send each other so that they do meet,
 //! [`join`] is how a master becomes a member, [`data`] how masters come to know
-//! the same about minions, and [`roots`] how one gives its files to the others.
+//! the same about minions, [`roots`] how one gives its files to the others, and
+//! [`under_way`] how they know what is lost with one of them.
 //!
 //! Invariant: a master that has heard that a key was rejected or deleted does
 //! not take it for accepted again until somebody who had heard of it too accepts
@@ -27,6 +28,7 @@ mod registers;
 pub mod roots;
 mod sync;
 mod table;
+pub mod under_way;
 
 pub use clock::{ClockAhead, HybridClock, Stamp};
 pub use delta::{Delta, Digest};

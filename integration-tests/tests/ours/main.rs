@@ -20,6 +20,7 @@ mod git_pillar;
 mod git_shared_cache;
 mod git_status;
 mod grains;
+mod killed_runner;
 mod limited_users;
 mod logins;
 mod long_day;

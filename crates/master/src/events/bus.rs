@@ -67,6 +67,19 @@ impl Bus {
         self.fire_tagged(Tag::parse(tag), data, None);
     }
 
+    /// Fires an event of which the other masters of the cluster are not told: in the name
+    /// of `peer`, as one that it has told of.
+    pub(crate) fn fire_here(&self, tag: &str, data: Map, peer: &str) {
+        match Tag::parse(tag) {
+            Ok(tag) => {
+                let mut event = Event::new(tag, data);
+                event.stamp(now_micros(), self.style.offset);
+                self.relay(event, peer);
+            }
+            Err(error) => tracing::error!("could not fire an event: {error}"),
+        }
+    }
+
     /// Fires an event under `salt/<prefix>/<parts>`.
     pub(crate) fn fire_under<'a>(
         &self,

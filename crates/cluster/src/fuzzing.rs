@@ -36,6 +36,16 @@ pub fn roots(bytes: &[u8]) {
     });
 }
 
+/// What a master that has proven itself says of what it does.
+///
+/// # Panics
+/// When what was read is not what is written of it.
+pub fn under_way(bytes: &[u8]) {
+    round(bytes, |value| {
+        Ok(crate::under_way::Message::from_value(value)?.to_value())
+    });
+}
+
 /// What a master says that wants to join, or is asked by.
 ///
 /// # Panics

@@ -5,8 +5,9 @@
 //! [`Registers`]: each decision is stamped by a hybrid clock, and two states merge
 //! to the same third one in whatever order, and however often, they meet. [`Sync`]
 //! says what two masters send each other to merge them, [`join`] is how a master
-//! becomes a member, [`data`] how masters share what they know about minions, and
-//! [`roots`] how one sends its files to the others.
+//! becomes a member, [`data`] how masters share what they know about minions,
+//! [`roots`] how one sends its files to the others, and [`under_way`] how they know
+//! what is lost with one of them.
 //!
 //! Invariant: a master that knows that a key was rejected or deleted does not
 //! accept it again until somebody who also knows of it accepts it. This holds
@@ -27,6 +28,7 @@ mod registers;
 pub mod roots;
 mod sync;
 mod table;
+pub mod under_way;
 
 pub use clock::{ClockAhead, HybridClock, Stamp};
 pub use delta::{Delta, Digest};

@@ -79,3 +79,16 @@ pub const ROOT_PIECE_BYTES_MAX: usize = 256 * 1024;
 
 /// Bytes of the reason why a file is not taken.
 pub const ROOTS_REFUSAL_BYTES_MAX: usize = 2048;
+
+/// Runners and jobs in batches of one master that the others know of. Of further ones they
+/// do not hear, which the log says.
+pub const WORKS_PER_MASTER_MAX: usize = 256;
+
+/// Bytes of what is known of them, all of one master together.
+pub const WORK_BYTES_PER_MASTER_MAX: usize = 32 * 1024 * 1024;
+
+/// How many of those that are over are remembered; the oldest are forgotten.
+pub const WORKS_OVER_KEPT_MAX: usize = 1024;
+
+/// How long a master may be away before what it did is lost: it may be connecting again.
+pub const WORK_AWAY_AFTER: Duration = Duration::from_secs(1);

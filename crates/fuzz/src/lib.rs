@@ -53,6 +53,7 @@ const OTHERS: &[(&str, Run)] = &[
     ("cluster_messages", halite_master::fuzzing::cluster_message),
     ("cluster_registers", halite_cluster::fuzzing::registers),
     ("cluster_roots", halite_cluster::fuzzing::roots),
+    ("cluster_under_way", halite_cluster::fuzzing::under_way),
     ("crontab", halite_services::fuzzing::crontab),
     ("crypticle", keys::crypticle),
     ("json", grammars::json),

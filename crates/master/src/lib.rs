@@ -28,6 +28,7 @@
 //! - `shared_data`: what these masters know of minions and tokens, where no place is
 //!   shared.
 //! - `shared_roots`: the files of roots that a master of a cluster gives to the others.
+//! - `under_way`: what each master of a cluster does that somebody waits for.
 //! - `files`: the files for minions, and those that they push.
 //! - `pillar`: pillars and master tops.
 //! - `comparison`: what masters are compared by.
@@ -81,6 +82,7 @@ mod shared_roots;
 mod store_health;
 mod telemetry;
 mod tokens;
+mod under_way;
 mod wheel;
 mod workers;
 

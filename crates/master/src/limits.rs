@@ -367,5 +367,8 @@ pub(crate) const ROOT_FILES_MAX: usize = 200_000;
 /// Directories in each other that are looked for them.
 pub(crate) const ROOT_DEPTH_MAX: usize = 64;
 
+/// Masters that are given files at a time. Further ones wait for one of them.
+pub(crate) const ROOTS_TAKERS_AT_ONCE_MAX: usize = 8;
+
 /// Names of files that another master has not taken, of which each is shown.
 pub(crate) const ROOTS_FAILED_SHOWN_MAX: usize = 100;

@@ -22,6 +22,7 @@ use crate::settings::General;
 use crate::shared_data::SharedData;
 use crate::shared_roots::SharedRoots;
 use crate::telemetry::Telemetry;
+use crate::under_way::UnderWay;
 use crate::wheel::Wheel;
 
 /// The parts behind the ports; each guards itself. What handles a request or an
@@ -40,6 +41,8 @@ pub(crate) struct Master {
     pub(crate) shared_data: Option<Arc<SharedData>>,
     /// Of any cluster.
     pub(crate) shared_roots: Option<Arc<SharedRoots>>,
+    /// Of any cluster.
+    pub(crate) under_way: Option<Arc<UnderWay>>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) access: Arc<Access>,

@@ -4,8 +4,9 @@
 mod bus;
 
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use halite_proto::chain;
 use tokio::io::{BufReader, split};
@@ -356,6 +357,17 @@ async fn handle_all(
     }
 }
 
+/// Hands one message on. One at which the receiver fails would have it fail again and
+/// again, and hold up all that stands behind it: it counts as missed.
+fn tell(peer: &PeerId, receiver: &dyn Receiver, age: Duration, message: &[u8]) {
+    let told = catch_unwind(AssertUnwindSafe(|| receiver.told(peer, age, message)));
+    if told.is_err() {
+        let bytes = message.len();
+        tracing::error!(%peer, "a message of {bytes} bytes cannot be handled, and is left out");
+        receiver.has_missed(peer);
+    }
+}
+
 fn handle(
     mesh: &Arc<Shared>,
     (peer, life): (&PeerId, Incarnation),
@@ -365,7 +377,7 @@ fn handle(
     let number = match work {
         Work::Message(number, age, message) => {
             if mesh.is_new(peer, life, number) {
-                receiver.told(peer, age, &message);
+                tell(peer, receiver, age, &message);
             }
             number
         }

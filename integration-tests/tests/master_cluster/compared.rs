@@ -10,9 +10,27 @@ use crate::isolated_cluster::IsolatedCluster;
 
 #[test]
 fn members_are_compared_by_what_makes_them_a_cluster() -> Result<()> {
-    let mut isolated = IsolatedCluster::lay(3)?;
-    let third = isolated.masters[2].dir().join("master.d/copies.conf");
-    fs::write(third, "cluster_return_copies: 1\n")?;
+    compare_members(IsolatedCluster::lay(3)?)
+}
+
+#[test]
+fn members_of_a_cluster_on_a_bus_are_compared() -> Result<()> {
+    IsolatedCluster::lay_on_bus(3)?.map_or(Ok(()), compare_members)
+}
+
+fn compare_members(mut isolated: IsolatedCluster) -> Result<()> {
+    let third = isolated.masters[2].dir();
+    fs::write(
+        third.join("master.d/copies.conf"),
+        "cluster_return_copies: 1\n",
+    )?;
+    // What minions are not served of files counts in pillars.
+    for master in &isolated.masters {
+        let text = "file_ignore_glob: ['*.sls']\n";
+        fs::write(master.dir().join("master.d/ignored.conf"), text)?;
+    }
+    fs::create_dir_all(third.join("pillar"))?;
+    fs::write(third.join("pillar/site.sls"), "site: basle\n")?;
     isolated.start(3)?;
     let compare = || -> Result<Vec<(String, String, String)>> {
         let tools = isolated.masters[0].tools(Kind::Ours);
@@ -51,7 +69,10 @@ fn members_are_compared_by_what_makes_them_a_cluster() -> Result<()> {
         of(1).iter().all(|(topic, _)| *topic == "everything"),
         "{rows:?}"
     );
-    let third = ("options", "cluster_return_copies: 2 here, 1 there");
-    ensure!(of(2) == [third], "{rows:?}");
+    let third = [
+        ("pillar_roots", "base: other files"),
+        ("options", "cluster_return_copies: 2 here, 1 there"),
+    ];
+    ensure!(of(2) == third, "{rows:?}");
     Ok(())
 }

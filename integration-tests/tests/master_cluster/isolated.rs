@@ -71,7 +71,15 @@ fn decide_at_one(mut isolated: IsolatedCluster) -> Result<()> {
 
 #[test]
 fn an_old_publish_key_in_a_file_does_not_become_that_of_the_cluster() -> Result<()> {
-    let mut isolated = IsolatedCluster::lay(2)?;
+    keep_new_key(IsolatedCluster::lay(2)?)
+}
+
+#[test]
+fn an_old_publish_key_in_a_file_does_not_become_that_of_a_cluster_on_a_bus() -> Result<()> {
+    IsolatedCluster::lay_on_bus(2)?.map_or(Ok(()), keep_new_key)
+}
+
+fn keep_new_key(mut isolated: IsolatedCluster) -> Result<()> {
     isolated.start(2)?;
     let old = fs::read(isolated.pki(0).join(".aes"))?;
     let tools = isolated.masters[1].tools(Kind::Ours);
@@ -191,7 +199,15 @@ fn refuse_and_remove(mut isolated: IsolatedCluster) -> Result<()> {
 
 #[test]
 fn a_new_secret_reaches_all_members_and_those_with_the_old_one_are_refused() -> Result<()> {
-    let mut isolated = IsolatedCluster::lay(3)?;
+    rotate_secret(IsolatedCluster::lay(3)?)
+}
+
+#[test]
+fn a_new_secret_reaches_all_members_over_a_bus() -> Result<()> {
+    IsolatedCluster::lay_on_bus(3)?.map_or(Ok(()), rotate_secret)
+}
+
+fn rotate_secret(mut isolated: IsolatedCluster) -> Result<()> {
     isolated.start(2)?;
     // One is away when it is made.
     isolated.masters[1].kill9()?;

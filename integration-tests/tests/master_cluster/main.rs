@@ -18,6 +18,7 @@ mod hot_list;
 mod isolated;
 mod isolated_cluster;
 mod lease;
+mod lost_work;
 mod members;
 mod minion_data;
 mod monitored;

@@ -70,7 +70,15 @@ fn targets_and_mines(mut isolated: IsolatedCluster) -> Result<()> {
 
 #[test]
 fn a_token_of_one_master_is_known_to_all_until_one_takes_it_back() -> Result<()> {
-    let mut isolated = IsolatedCluster::lay(3)?;
+    share_token(IsolatedCluster::lay(3)?)
+}
+
+#[test]
+fn a_token_of_one_master_is_known_to_all_over_a_bus() -> Result<()> {
+    IsolatedCluster::lay_on_bus(3)?.map_or(Ok(()), share_token)
+}
+
+fn share_token(mut isolated: IsolatedCluster) -> Result<()> {
     for master in &isolated.masters {
         fs::write(
             master.dir().join("master.d/logins.conf"),

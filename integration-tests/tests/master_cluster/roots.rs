@@ -3,15 +3,19 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use halite_integration_tests::{Kind, START, until};
+use halite_integration_tests::{Kind, START, Signal, until};
 use serde_json::{Value, json};
 
 use crate::isolated_cluster::IsolatedCluster;
 
 /// More than one piece, and not a whole number of them.
 const LARGE_BYTES: usize = 1_500_001;
+
+/// A member that hangs is taken for away after 3 s; nobody else is to wait for that.
+const AT_ONCE: Duration = Duration::from_millis(500);
 
 #[test]
 fn a_master_gives_the_others_its_files() -> Result<()> {
@@ -136,5 +140,54 @@ fn give(mut isolated: IsolatedCluster) -> Result<()> {
     let why = third["failed"]["base: web/init.sls"].as_str();
     ensure!(why.is_some_and(|why| why.contains("no file")), "{said}");
     ensure!(code == 1 && at(&isolated, 2, "srv/web/new.sls").exists());
+    Ok(())
+}
+
+#[test]
+fn a_member_that_hangs_holds_up_no_other_and_what_cannot_be_given_is_named() -> Result<()> {
+    let mut isolated = IsolatedCluster::lay(3)?;
+    let long = "x".repeat(300);
+    for n in 0..3 {
+        fs::create_dir_all(at(&isolated, n, "srv"))?;
+        fs::create_dir_all(at(&isolated, n, "master.d"))?;
+    }
+    let srv = at(&isolated, 0, "srv");
+    fs::write(srv.join("top.sls"), "{}\n")?;
+    let roots = json!({ "file_roots": { "base": [srv], &long: [srv] } });
+    let conf = at(&isolated, 0, "master.d/roots.conf");
+    fs::write(conf, roots.to_string())?;
+    isolated.start(3)?;
+    // The one that comes first by name hangs.
+    let mut others = [1, 2];
+    others.sort_by_key(|n| isolated.ip(*n));
+    let [hangs, waits] = others;
+    until("all to be connected", START, || {
+        let members = isolated.members(0)?;
+        let is_linked = |n: usize| members[isolated.ip(n)]["connected"] == true;
+        Ok((is_linked(1) && is_linked(2)).then_some(()))
+    })?;
+    isolated.masters[hangs].daemon().signal(Signal::SIGSTOP)?;
+    let given = at(&isolated, waits, "srv/top.sls");
+    let begun = Instant::now();
+    let watching = std::thread::spawn(move || {
+        until("the other one to have the file", START, || {
+            Ok(given.exists().then(|| begun.elapsed()))
+        })
+    });
+    let said = sync(&isolated, &["roots=file"]);
+    let ended = begun.elapsed();
+    isolated.masters[hangs].daemon().signal(Signal::SIGCONT)?;
+    let served = watching.join().map_err(|_| anyhow::anyhow!("a panic"))??;
+    let (said, code) = said?;
+    ensure!(
+        ended > served + AT_ONCE,
+        "it was given the file after {served:?}, and all was over after {ended:?}"
+    );
+    let hung = said[isolated.ip(hangs)].to_string();
+    ensure!(hung.contains("away") && code == 1, "{said}");
+    let here = &said[isolated.ip(0)]["file_roots"];
+    let why = here["failed"][&long].as_str().unwrap_or_default();
+    ensure!(why.contains("more than 255 bytes"), "{said}");
+    ensure!(here["files"] == 1, "{said}");
     Ok(())
 }

@@ -8,7 +8,15 @@ use crate::isolated_cluster::IsolatedCluster;
 
 #[test]
 fn what_a_runner_returned_at_one_master_is_found_at_all() -> Result<()> {
-    let mut isolated = IsolatedCluster::lay(2)?;
+    find_at_all(IsolatedCluster::lay(2)?)
+}
+
+#[test]
+fn what_a_runner_returned_at_one_master_is_found_at_all_over_a_bus() -> Result<()> {
+    IsolatedCluster::lay_on_bus(2)?.map_or(Ok(()), find_at_all)
+}
+
+fn find_at_all(mut isolated: IsolatedCluster) -> Result<()> {
     isolated.start(2)?;
     let run = |n: usize, args: &[&str]| -> Result<Value> {
         let args = [args, &["--out=json"]].concat();

@@ -20,6 +20,7 @@ mod git_pillar;
 mod git_shared_cache;
 mod git_status;
 mod grains;
+mod killed_runner;
 mod ldap_logins;
 mod limited_users;
 mod logins;

@@ -5,6 +5,8 @@
 //! Invariant: an event alone starts nothing. A local program must have written the
 //! announced batch a moment ago.
 
+mod lost;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +17,10 @@ use halite_store::StoreError;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
-use super::record::MASTER;
 use super::{Batches, Begun, Plan, seconds_now, start};
 use crate::core::owner::PROVEN_BY;
 use crate::error::chain;
+use crate::under_way::MASTER;
 
 /// A state older than this is history.
 const AGE_S_MAX: f64 = 60.0;
@@ -35,6 +37,14 @@ const RETURN_TIME_MAX: Duration = Duration::from_secs(25);
 /// dropped.
 pub(crate) async fn adopt(batches: Arc<Batches>) {
     tokio::spawn(go_on(Arc::clone(&batches)));
+    tokio::join!(
+        adopt_announced(Arc::clone(&batches)),
+        lost::take_over_lost(batches)
+    );
+}
+
+/// Takes over what programs of Salt's announce.
+async fn adopt_announced(batches: Arc<Batches>) {
     let mut events = batches.bus.subscribe("salt/batch/".to_owned());
     while let Some(event) = events.recv().await {
         let jid = event.tag().strip_prefix("salt/batch/");
@@ -56,6 +66,12 @@ async fn go_on(batches: Arc<Batches>) {
     if left.is_empty() {
         return;
     }
+    let leave = |left: Vec<Jid>| {
+        if let Some(under_way) = &batches.under_way {
+            under_way.leaves_for_now(left);
+        }
+    };
+    leave(left.clone());
     let began = Instant::now();
     loop {
         sleep(RETURN_TIME).await;
@@ -68,6 +84,7 @@ async fn go_on(batches: Arc<Batches>) {
             break;
         }
     }
+    leave(Vec::new());
     let goes_on = move || {
         for jid in left {
             let age_s_max = match batches.driven.has(&jid) {
@@ -125,6 +142,14 @@ fn are_back(batches: &Batches, left: &[Jid]) -> bool {
 }
 
 fn take_over(batches: &Arc<Batches>, jid: &Jid, age_s_max: f64) {
+    let under_way = batches.under_way.as_ref();
+    if under_way.is_some_and(|under_way| under_way.is_elsewhere(jid)) {
+        if batches.driven.has(jid) {
+            tracing::info!(%jid, "a batch is not gone on with: another master does so, or has");
+            batches.driven.forget(jid);
+        }
+        return;
+    }
     let taken = match batches.jobs.cache.batch(jid) {
         Ok(Some(state)) if is_of_another(&state, &batches.general.id) => {
             return tracing::debug!(%jid, "a batch is not taken over: another master drives it");
@@ -137,6 +162,9 @@ fn take_over(batches: &Arc<Batches>, jid: &Jid, age_s_max: f64) {
         let _one = batches.listing();
         if let Err(error) = batches.jobs.cache.end_batch(jid) {
             tracing::warn!(%jid, "could not note the end of a batch: {}", chain(&error));
+        }
+        if let Some(under_way) = under_way.filter(|_| batches.driven.has(jid)) {
+            under_way.left_is_over(jid);
         }
         batches.driven.forget(jid);
         return;

@@ -1,13 +1,15 @@
 //! The course of one job in batches: a ping finds the minions that are there, and
 //! each free place goes to the next minion.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use halite_gather::batch::Batch;
-use halite_proto::Map;
 use halite_proto::clear::{Credentials, PublishRequest};
 use halite_proto::publish::FunSpec;
+use halite_proto::{Map, MinionId, Value};
+use halite_store::StoredReturn;
 use tokio::runtime::Handle;
 
 use super::parts::{Ended, Parts};
@@ -26,10 +28,13 @@ pub(super) fn drive(batches: &Arc<Batches>, runtime: &Handle, job: &Arc<Job>, pl
         began: Instant::now(),
         active: Vec::new(),
         left: Vec::new(),
+        has_failed: false,
     };
     if drive.run(plan) == Went::Paused {
         job.course().is_over = true;
-        tracing::info!(jid = %job.jid, "a job in batches goes on when the master starts again");
+        if job.stop.why() == Some(Why::Closing) {
+            tracing::info!(jid = %job.jid, "a job in batches goes on when the master starts again");
+        }
     }
 }
 
@@ -51,6 +56,8 @@ struct Drive<'a> {
     active: Vec<String>,
     /// Who is still to get it.
     left: Vec<String>,
+    /// Somebody has failed before this master went on with it.
+    has_failed: bool,
 }
 
 impl Drive<'_> {
@@ -66,14 +73,12 @@ impl Drive<'_> {
         let size = self.job.course().batch_size;
         let (active, left) = (self.active.clone(), self.left.clone());
         let mut batch = Batch::under_way(active, left, size, plan.wait, plan.failhard);
+        if plan.failhard && self.has_failed {
+            return self.halted(Halt::Failhard, &record);
+        }
         loop {
-            let next = batch.dispatch(Instant::now());
-            if !next.is_empty() {
-                if let Err(why) = self.parts.send(&plan.request, &next) {
-                    return self.broken(&why, &record);
-                }
-                self.left.retain(|id| !next.contains(id));
-                self.active.extend(next);
+            if let Err(why) = self.send_next(&plan.request, &mut batch) {
+                return self.broken(&why, &record);
             }
             self.record(&record);
             match std::mem::take(&mut is_new) {
@@ -86,11 +91,12 @@ impl Drive<'_> {
             if batch.is_done() {
                 self.end();
                 self.job.tell_complete(self.batches, self.began.elapsed());
+                self.tell_masters();
                 return Went::Over;
             }
             let ended = match self.until_ended(&batch) {
                 Ok(ended) => ended,
-                Err(Why::Closing) => return Went::Paused,
+                Err(Why::Closing | Why::Elsewhere) => return Went::Paused,
                 Err(_) => return self.halted(Halt::Stop, &record),
             };
             for ended in ended {
@@ -99,16 +105,56 @@ impl Drive<'_> {
         }
     }
 
+    /// Gives the places that are free to those whose turn it is.
+    fn send_next(&mut self, request: &PublishRequest, batch: &mut Batch) -> Result<(), String> {
+        loop {
+            let mut next = batch.dispatch(Instant::now());
+            if next.is_empty() {
+                return Ok(());
+            }
+            self.left.retain(|id| !next.contains(id));
+            // While the link to it was cut, another master may have driven the job too.
+            next.retain(|id| match self.has_returned(id) {
+                None => true,
+                Some(has_failed) => {
+                    batch.ended(id, has_failed, Instant::now());
+                    self.job.course().completed += 1;
+                    false
+                }
+            });
+            if !next.is_empty() {
+                self.active.extend(next.iter().cloned());
+                return self.parts.send(request, &next);
+            }
+        }
+    }
+
+    /// Whether a minion of a job that other masters may have sent it has failed; `None` if
+    /// it has not returned.
+    fn has_returned(&self, id: &str) -> Option<bool> {
+        self.batches.under_way.as_ref()?;
+        let id = MinionId::parse(id).ok()?;
+        let jobs = &self.batches.jobs;
+        let stored = jobs.cache.return_of(&self.job.jid, &id).ok()??;
+        Some(is_failure(&stored))
+    }
+
     /// Takes up a job that others have begun.
     fn go_on(&mut self, begun: Begun) -> Record {
         let Begun {
             mut active,
-            pending,
+            mut pending,
             state,
         } = begun;
         // Returns that came before anybody listened are in the cache.
-        let returned = self.returned_before(&active);
-        active.retain(|id| !returned.contains(id));
+        let returned = self.returned_before();
+        let has_returned = |id: &String| returned.contains_key(id);
+        self.has_failed = active
+            .iter()
+            .chain(&pending)
+            .any(|id| returned.get(id) == Some(&true));
+        active.retain(|id| !has_returned(id));
+        pending.retain(|id| !has_returned(id));
         if !active.is_empty() {
             self.parts.collect(self.job.jid.clone(), &active);
         }
@@ -126,7 +172,7 @@ impl Drive<'_> {
         record.save(self.batches, self.job, &[], &all);
         match self.ping(&all) {
             Ok(alive) => self.left = alive,
-            Err(_) if self.job.stop.why() == Some(Why::Closing) => return Err(Went::Paused),
+            Err(_) if self.job.is_left() => return Err(Went::Paused),
             Err(why) => {
                 self.left = all;
                 return Err(self.broken(&why, &record));
@@ -169,19 +215,13 @@ impl Drive<'_> {
         Ok(alive)
     }
 
-    /// Who of these has returned, as the job cache knows.
-    fn returned_before(&self, active: &[String]) -> Vec<String> {
-        if active.is_empty() {
-            return Vec::new();
-        }
-        let returns = self
-            .batches
-            .jobs
-            .cache
-            .returns(&self.job.jid)
-            .unwrap_or_default();
-        let ids = returns.into_iter().map(|(id, _)| id.to_string());
-        ids.filter(|id| active.contains(id)).collect()
+    /// Who has returned, as the job cache knows, and whether that was a failure.
+    fn returned_before(&self) -> BTreeMap<String, bool> {
+        let returns = self.batches.jobs.cache.returns(&self.job.jid);
+        let returns = returns.unwrap_or_default().into_iter();
+        returns
+            .map(|(id, stored)| (id.to_string(), is_failure(&stored)))
+            .collect()
     }
 
     /// Waits until somebody has ended, or a place has become free.
@@ -234,6 +274,13 @@ impl Drive<'_> {
         batches.driven.forget(jid);
     }
 
+    /// The other masters need not go on with it any more.
+    fn tell_masters(&self) {
+        if let Some(under_way) = &self.batches.under_way {
+            under_way.ended(&self.job.jid);
+        }
+    }
+
     /// It was stopped, or cannot go on.
     fn broken(&mut self, why: &str, record: &Record) -> Went {
         if why == STOPPED {
@@ -253,8 +300,14 @@ impl Drive<'_> {
         self.end();
         let took = self.began.elapsed();
         self.job.tell_halted(self.batches, halt, active, left, took);
+        self.tell_masters();
         Went::Over
     }
+}
+
+fn is_failure(stored: &StoredReturn) -> bool {
+    let retcode = stored.data.get("retcode").and_then(Value::as_i64);
+    retcode.unwrap_or(0) != 0
 }
 
 /// Why a ping is not waited for any longer.

@@ -3,6 +3,8 @@
 //! The progress of each is kept beside the job in Salt's form, so that Salt's
 //! programs can read it and a restarted master continues.
 //!
+//! In a cluster another master continues what one that is away has begun.
+//!
 //! Invariant: a job that was accepted ends with one event, `complete` or `halted`,
 //! under `salt/batch/<jid>`.
 
@@ -17,6 +19,7 @@ pub(crate) use adopt::adopt;
 
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -36,6 +39,7 @@ use crate::jobs::stop::{Stop, Why};
 use crate::limits::{BATCHES_KEPT_MAX, BATCHES_MAX};
 use crate::publishing::Publishing;
 use crate::settings::General;
+use crate::under_way::UnderWay;
 
 /// What is to be done.
 pub(crate) struct Plan {
@@ -121,7 +125,7 @@ pub(crate) struct Job {
     course: Mutex<Course>,
 }
 
-/// The jobs in batches, and the parts of the master that they need.
+/// The jobs in batches.
 pub(crate) struct Batches {
     known: Mutex<VecDeque<Arc<Job>>>,
     /// One change at a time to the list on disk.
@@ -129,11 +133,26 @@ pub(crate) struct Batches {
     driven: Driven,
     /// The runtime whose timers jobs wait with, once the master runs.
     runtime: OnceLock<Handle>,
-    general: Arc<General>,
-    bus: Arc<Bus>,
-    jobs: Arc<Jobs>,
-    fleet: Arc<Fleet>,
-    publishing: Arc<Publishing>,
+    parts: BatchesParts,
+}
+
+/// The parts of the master that jobs in batches need.
+pub(crate) struct BatchesParts {
+    pub(crate) general: Arc<General>,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) publishing: Arc<Publishing>,
+    /// Of any cluster.
+    pub(crate) under_way: Option<Arc<UnderWay>>,
+}
+
+impl Deref for Batches {
+    type Target = BatchesParts;
+
+    fn deref(&self) -> &BatchesParts {
+        &self.parts
+    }
 }
 
 fn seconds_now() -> f64 {
@@ -149,23 +168,13 @@ fn count(number: usize) -> i64 {
 
 impl Batches {
     /// No jobs yet.
-    pub(crate) fn new(
-        general: Arc<General>,
-        bus: Arc<Bus>,
-        jobs: Arc<Jobs>,
-        fleet: Arc<Fleet>,
-        publishing: Arc<Publishing>,
-    ) -> Self {
+    pub(crate) fn new(parts: BatchesParts) -> Self {
         Self {
             known: Mutex::default(),
             listing: Mutex::default(),
-            driven: Driven::below(general.own_cachedir.clone()),
+            driven: Driven::below(parts.general.own_cachedir.clone()),
             runtime: OnceLock::new(),
-            general,
-            bus,
-            jobs,
-            fleet,
-            publishing,
+            parts,
         }
     }
 
@@ -190,16 +199,23 @@ impl Batches {
 
     /// A job, also after its end for a while.
     pub(crate) fn find(&self, jid: &Jid) -> Option<Arc<Job>> {
-        self.lock()
-            .iter()
-            .find(|job| job.jid == *jid)
-            .map(Arc::clone)
+        let known = self.lock();
+        // One that another master has given back is there twice.
+        known.iter().rfind(|job| job.jid == *jid).map(Arc::clone)
     }
 
     /// Those that run are told to stop.
     pub(crate) fn close(&self) {
         for job in self.active() {
             job.stop.stop(Why::Closing);
+        }
+    }
+
+    /// Another master goes on with a job from now on.
+    fn leave(&self, jid: &Jid) {
+        self.driven.forget(jid);
+        if let Some(job) = self.find(jid) {
+            job.stop.stop(Why::Elsewhere);
         }
     }
 
@@ -238,6 +254,11 @@ impl Job {
         let is_over = self.is_over();
         self.stop.stop(Why::Asked);
         !is_over
+    }
+
+    /// Whether it goes on elsewhere, or later.
+    fn is_left(&self) -> bool {
+        matches!(self.stop.why(), Some(Why::Closing | Why::Elsewhere))
     }
 
     /// Whom the job is for, as all that is told of it begins.

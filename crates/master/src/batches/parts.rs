@@ -73,7 +73,7 @@ impl<'a> Parts<'a> {
             minions,
             ..Resolved::default()
         };
-        let jid = self.batches.publishing.send(&request, &resolved, false)?;
+        let jid = self.batches.publishing.send_known(&request, &resolved)?;
         self.collect(jid, ids);
         Ok(())
     }

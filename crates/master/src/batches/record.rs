@@ -1,19 +1,21 @@
 //! The record beside a job in batches, in Salt's form: Salt's programs read the
 //! progress from it, and a restarted master continues with it.
 
+use std::cell::Cell;
+
 use halite_proto::{Jid, Map, Value};
 
 use super::{Batches, Job, Plan, count};
 use crate::core::owner::PROVEN_BY;
 use crate::error::chain;
-
-/// Which master drives a job: several may share a store.
-pub(super) const MASTER: &str = "halite_master";
+use crate::under_way::MASTER;
 
 /// How far a job is, on disk.
 pub(super) struct Record {
     /// What does not change while it goes on, and what others have written.
     state: Map,
+    /// The other masters know of the job.
+    is_told: Cell<bool>,
 }
 
 impl Record {
@@ -46,26 +48,21 @@ impl Record {
         ] {
             state.insert(name, value);
         }
-        let _one = batches.listing();
-        let no_more = |why: String| {
-            tracing::warn!(jid = %job.jid, "a batch would not outlive the master: {why}");
-        };
-        if let Err(error) = batches.jobs.cache.begin_batch(&job.jid) {
-            no_more(chain(&error));
+        list_as_driven(batches, &job.jid);
+        Self {
+            state,
+            is_told: Cell::new(false),
         }
-        if let Err(error) = batches.driven.note(&job.jid) {
-            no_more(chain(&error));
-        }
-        Self { state }
     }
 
     /// Goes on with what lies there, which is this master's from now on.
     pub(super) fn of(mut state: Map, batches: &Batches, jid: &Jid) -> Self {
         state.insert(MASTER, batches.general.id.as_str());
-        if let Err(error) = batches.driven.note(jid) {
-            tracing::warn!(%jid, "a batch would not outlive the master: {}", chain(&error));
+        list_as_driven(batches, jid);
+        Self {
+            state,
+            is_told: Cell::new(false),
         }
-        Self { state }
     }
 
     /// Notes how far the job is: who has it, and who is still to get it.
@@ -95,6 +92,27 @@ impl Record {
         if let Err(error) = batches.jobs.cache.put_batch(&job.jid, &state) {
             tracing::warn!(jid = %job.jid, "could not note how far a batch is: {}", chain(&error));
         }
+        match &batches.under_way {
+            Some(under_way) if self.is_told.replace(true) => {
+                under_way.batch_is_at(&job.jid, &state);
+            }
+            Some(under_way) => under_way.batch_begins(&job.jid, &state),
+            None => {}
+        }
+    }
+}
+
+/// Puts a job on the lists of those that run, and that this master drives.
+fn list_as_driven(batches: &Batches, jid: &Jid) {
+    let _one = batches.listing();
+    let no_more = |why: String| {
+        tracing::warn!(%jid, "a batch would not outlive the master: {why}");
+    };
+    if let Err(error) = batches.jobs.cache.begin_batch(jid) {
+        no_more(chain(&error));
+    }
+    if let Err(error) = batches.driven.note(jid) {
+        no_more(chain(&error));
     }
 }
 

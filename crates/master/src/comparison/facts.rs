@@ -1,5 +1,6 @@
 //! The facts about one master that should be the same on its companions.
 
+use halite_cluster::roots::Which;
 use halite_crypto::{HashType, Hasher, hash_hex};
 use halite_fileserver::{Backends, FileServer, RootsOptions};
 use halite_key::KeyState;
@@ -15,6 +16,7 @@ use crate::keys::Keys;
 use crate::publishing::Publishing;
 use crate::registers::KeyRegisters;
 use crate::settings::General;
+use crate::shared_roots::tree::envs;
 
 /// Options that say who may do what, and those that have to fit together.
 const OPTIONS: [&str; 25] = [
@@ -99,22 +101,12 @@ fn keys(keys: &Keys) -> Map {
 }
 
 fn pillar_hashes(known: Known<'_>) -> Map {
-    let configured = known
-        .general
-        .opts
-        .get("pillar_roots")
-        .and_then(Value::as_map);
-    let file_roots = configured
-        .into_iter()
-        .flatten()
-        .filter_map(|(env, dirs)| {
-            let dirs = dirs.as_list()?.iter().filter_map(Value::as_str);
-            Some((env.as_str()?.to_owned(), dirs.map(Into::into).collect()))
-        })
-        .collect();
+    let roots = envs(known.general, Which::Pillar).into_iter();
     let options = RootsOptions {
-        file_roots,
-        ..known.files.settings.server.roots.clone()
+        file_roots: roots.map(|(env, dirs)| (env.saltenv, dirs)).collect(),
+        hash_type: known.files.settings.server.roots.hash_type,
+        // What minions are not served of `file_roots` counts in pillars all the same.
+        ..RootsOptions::default()
     };
     match FileServer::from_roots(options) {
         Ok(files) => content_hashes(&files),

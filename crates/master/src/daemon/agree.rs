@@ -15,6 +15,7 @@ use crate::publishing::{Publishing, PublishingGroups};
 use crate::registers::{JoinAcceptor, KeyRegisters, RegisterParts};
 use crate::shared_data::{SharedData, SharedPlaces};
 use crate::shared_roots::SharedRoots;
+use crate::under_way::UnderWay;
 
 /// The registers of a cluster whose masters share no directory.
 pub(super) fn registers(
@@ -57,6 +58,13 @@ pub(super) fn shared_roots(parts: &PublishingGroups) -> Option<Arc<SharedRoots>>
     Some(SharedRoots::new(Arc::clone(cluster), general))
 }
 
+/// What each master of a cluster does that somebody waits for.
+pub(super) fn under_way(parts: &PublishingGroups) -> Option<Arc<UnderWay>> {
+    let cluster = parts.cluster.clone()?;
+    let (bus, jobs) = (Arc::clone(&parts.bus), Arc::clone(&parts.jobs));
+    Some(Arc::new(UnderWay::new(cluster, bus, jobs)))
+}
+
 /// What the masters of a cluster talk about beside their minions.
 pub(super) fn channels(master: &Master) -> Vec<Arc<dyn Channel>> {
     let mut channels: Vec<Arc<dyn Channel>> = Vec::new();
@@ -69,6 +77,9 @@ pub(super) fn channels(master: &Master) -> Vec<Arc<dyn Channel>> {
     }
     if let Some(roots) = &master.shared_roots {
         channels.push(Arc::clone(roots) as Arc<dyn Channel>);
+    }
+    if let Some(under_way) = &master.under_way {
+        channels.push(Arc::clone(under_way) as Arc<dyn Channel>);
     }
     channels
 }

@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use halite_crypto::files;
+use halite_metrics::Count;
 use halite_pillar::GitPillars;
 use halite_proto::Value;
 use halite_store::{Places, Store, StoreOptions, open_with_spool, returner_place};
 use halite_transport::fleet::PublishPort;
 use halite_transport::ipc::EventBus;
 
-use super::agree::{registers, shared_data, shared_roots};
+use super::agree::{registers, shared_data, shared_roots, under_way};
 use super::settings::{Settings, TaskSettings};
 use crate::access::Access;
 use crate::access::local_keys::{Holders, LocalKeys, let_others_enter, system_users};
 use crate::access::settings::AccessSettings;
-use crate::batches::Batches;
+use crate::batches::{Batches, BatchesParts};
 use crate::cluster::Cluster;
 use crate::error::StartError;
 use crate::events::bus::{Bus, Style};
@@ -40,6 +41,7 @@ use crate::serving::Serving;
 use crate::settings::General;
 use crate::telemetry::Telemetry;
 use crate::telemetry::meters::Meters;
+use crate::under_way::UnderWay;
 use crate::wheel::Wheel;
 
 /// Directories below `cachedir` that programs of Salt expect to be there.
@@ -155,11 +157,7 @@ pub(super) fn assemble(
     let general = Arc::new(settings.general);
     let fired = opened.meters.as_ref().map(|meters| meters.fired.clone());
     let telemetry = Arc::new(Telemetry::new(settings.stats_every, opened.meters));
-    let style = Style {
-        offset: true,
-        event_bytes_max: settings.event_bytes_max,
-    };
-    let bus = Arc::new(Bus::new(opened.bus, style, fired));
+    let bus = event_bus(opened.bus, settings.event_bytes_max, fired);
     let own_keys = settings.keys.master_keys(&general.id);
     let shared = opened.places.shared_cache();
     let open = |cluster| Cluster::open(&general, cluster, &own_keys, shared);
@@ -220,6 +218,7 @@ pub(super) fn assemble(
     };
     let publishing = Publishing::new(publisher, settings.publishing, parts.clone());
     let publishing = Arc::new(publishing);
+    let under_way = under_way(&parts);
     let groups = RunnerGroups {
         registers: registers(&parts, &publishing)?,
         shared_data: shared_data(&parts, &opened.places),
@@ -227,7 +226,8 @@ pub(super) fn assemble(
         functions,
         files,
         pillars: Arc::new(pillars),
-        batches: Arc::new(batches(&parts, &publishing)),
+        batches: Arc::new(batches(&parts, &publishing, under_way.clone())),
+        under_way,
         reactor_rules: Arc::new(ReactorRules::new(settings.reactor_rules)),
         wheel: Arc::new(wheel(&parts, &publishing)),
         publishing,
@@ -247,6 +247,14 @@ pub(super) fn assemble(
         settings: settings.serving,
     };
     Ok((serving, settings.tasks))
+}
+
+fn event_bus(bus: EventBus, event_bytes_max: usize, fired: Option<Count>) -> Arc<Bus> {
+    let style = Style {
+        offset: true,
+        event_bytes_max,
+    };
+    Arc::new(Bus::new(bus, style, fired))
 }
 
 /// The runners, which functions run as well.
@@ -300,14 +308,19 @@ fn let_publishers_enter(general: &General, access: &AccessSettings) -> Result<()
     })
 }
 
-fn batches(parts: &PublishingGroups, publishing: &Arc<Publishing>) -> Batches {
-    Batches::new(
-        Arc::clone(&parts.general),
-        Arc::clone(&parts.bus),
-        Arc::clone(&parts.jobs),
-        Arc::clone(&parts.fleet),
-        Arc::clone(publishing),
-    )
+fn batches(
+    parts: &PublishingGroups,
+    publishing: &Arc<Publishing>,
+    under_way: Option<Arc<UnderWay>>,
+) -> Batches {
+    Batches::new(BatchesParts {
+        general: Arc::clone(&parts.general),
+        bus: Arc::clone(&parts.bus),
+        jobs: Arc::clone(&parts.jobs),
+        fleet: Arc::clone(&parts.fleet),
+        publishing: Arc::clone(publishing),
+        under_way,
+    })
 }
 
 fn wheel(parts: &PublishingGroups, publishing: &Arc<Publishing>) -> Wheel {
@@ -352,6 +365,7 @@ fn master(
         registers: groups.registers,
         shared_data: groups.shared_data,
         shared_roots: groups.shared_roots,
+        under_way: groups.under_way,
         general: groups.general,
         functions: groups.functions,
         bus: groups.bus,

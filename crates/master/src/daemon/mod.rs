@@ -45,6 +45,7 @@ use crate::fleet::attendance::Attendance;
 use crate::limits::{DRAIN_MAX, HAND_OVER_LOOK, TURN_AWAY_MAX};
 use crate::master::Master;
 use crate::publishing::pushed::publish_pushed;
+use crate::runner::{end_left_runners, left_runners};
 use crate::serving::server::Server;
 use crate::serving::sockets::{Bound, Marks, listen_at};
 use crate::telemetry::meters::Meters;
@@ -214,7 +215,10 @@ impl Daemon {
         } = self;
         let upkeep = Upkeep::new(marks.up().to_owned());
         let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone(), upkeep));
+        let left = left_runners(&master.runners);
         master.runners.registry.open(Handle::current());
+        let ended = Arc::clone(&master.runners);
+        spawn_blocking(move || end_left_runners(&ended, left));
         master.batches.open(Handle::current());
         let pages: Vec<_> = pages
             .into_iter()

@@ -67,6 +67,19 @@ impl Bus {
         self.fire_tagged(Tag::parse(tag), data, None);
     }
 
+    /// Fires an event of which the other masters of the cluster are not told: in the name
+    /// of `peer`, as one that it has told of.
+    pub(crate) fn fire_here(&self, tag: &str, data: Map, peer: &str) {
+        match Tag::parse(tag) {
+            Ok(tag) => {
+                let mut event = Event::new(tag, data);
+                event.stamp(now_micros(), self.style.offset);
+                self.relay(event, peer);
+            }
+            Err(error) => tracing::error!("could not fire an event: {error}"),
+        }
+    }
+
     /// Fires an event under `salt/<prefix>/<parts>`.
     pub(crate) fn fire_under<'a>(
         &self,
@@ -96,7 +109,10 @@ impl Bus {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fire_tagged(&self, tag: Result<Tag, IdError>, data: Map, why: Option<ForLate<'_>>) {
+    fn fire_tagged(&self, tag: Result<Tag, IdError>, mut data: Map, why: Option<ForLate<'_>>) {
+        // What another master has fired is reacted to and stored there: whoever says so of
+        // an event of this one would hide it.
+        data.remove(PEER);
         let tag = match tag {
             Ok(tag) => tag,
             Err(error) => return tracing::error!("could not fire an event: {error}"),
@@ -153,5 +169,36 @@ impl Bus {
     /// The events from now on whose tag begins with `prefix`.
     pub(crate) fn subscribe(&self, prefix: String) -> LocalEvents {
         self.bus.subscribe_to(vec![prefix])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_proto::stream::Framing;
+    use halite_transport::ipc::BusOptions;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_event_of_this_master_passes_for_one_of_a_peer() {
+        let bus = EventBus::in_process(BusOptions::master(Framing::Prefixed));
+        let style = Style {
+            offset: true,
+            event_bytes_max: 1024,
+        };
+        let bus = Bus::new(bus, style, None);
+        let mut events = bus.subscribe(String::new());
+        let data = || Map::from([("id", "web1"), (PEER, "m2")]);
+        let id = MinionId::parse("web1").unwrap();
+        bus.fire("web/says", data());
+        bus.fire_under("job", ["1", "new"], data());
+        bus.tell_return("1", None, &id, data());
+        bus.fire_here("salt/run/1/ret", data(), "m3");
+        for by in [None, None, None, Some("m3")] {
+            let event = events.recv().await.unwrap();
+            assert_eq!(is_of_a_peer(event.bytes()), by.is_some());
+            let said = event.unpack().unwrap().data.remove(PEER);
+            assert_eq!(said, by.map(Into::into));
+        }
     }
 }

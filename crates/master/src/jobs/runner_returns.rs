@@ -6,7 +6,7 @@ use halite_proto::{Jid, Map, MinionId, Value};
 
 use super::Jobs;
 use crate::cluster::message::Message;
-use crate::core::owner::{ProvenBy, note_proof};
+use crate::core::owner::{PROVEN_BY, ProvenBy, note_proof};
 use crate::error::chain;
 
 impl Jobs {
@@ -20,28 +20,8 @@ impl Jobs {
         let Ok(id) = MinionId::parse(self.general.id.as_str()) else {
             return data;
         };
-        let args = data.get("fun_args").and_then(Value::as_list);
-        let args = args.unwrap_or_default().to_vec();
-        let fun = data.get("fun").and_then(Value::as_str).unwrap_or_default();
-        let fun = fun.to_owned();
-        let retcode = data.get("retcode").and_then(Value::as_i64).unwrap_or(0);
-        let mut load = Map::from([
-            ("fun", Value::from(fun.as_str())),
-            ("arg", Value::List(Vec::new())),
-            ("tgt", (&id).into()),
-            ("tgt_type", "list".into()),
-            ("jid", jid.into()),
-            ("user", data.get("user").cloned().unwrap_or_default()),
-            ("id", (&id).into()),
-        ]);
+        let (mut load, ret) = stored_form(jid, &id, data);
         note_proof(&mut load, by);
-        let ret = JobReturn::new(
-            ReturnJid::Jid(jid.clone()),
-            FunSpec::One(fun),
-            args,
-            data.into(),
-            retcode,
-        );
         self.mirror
             .load(jid, &load, Some(std::slice::from_ref(&id)));
         self.mirror.returned(jid, &id, &ret);
@@ -63,6 +43,23 @@ impl Jobs {
         }
     }
 
+    /// Keeps how a runner of another master has ended that cannot say so any more. `by` is
+    /// how the name of its user was proven.
+    pub(crate) fn keep_lost_runner(&self, jid: &Jid, id: &MinionId, by: Option<Value>, data: &Map) {
+        let settings = &self.settings;
+        if !(settings.stores_runner_returns && settings.stores_returns) {
+            return;
+        }
+        if let Err(error) = self.cache.prepare(jid, false) {
+            tracing::error!(%jid, "could not begin the job of a runner: {}", chain(&error));
+        }
+        let (mut load, ret) = stored_form(jid, id, data.clone());
+        if let Some(by) = by {
+            load.insert(PROVEN_BY, by);
+        }
+        self.keep_runner_return(jid, id, &load, &ret);
+    }
+
     /// Keeps what a runner of this master or of a peer has returned.
     pub(crate) fn keep_runner_return(&self, jid: &Jid, id: &MinionId, load: &Map, ret: &JobReturn) {
         let stored = self
@@ -73,4 +70,30 @@ impl Jobs {
             tracing::error!(%jid, "could not keep what a runner returned: {}", chain(&error));
         }
     }
+}
+
+/// What a runner has returned, as a job of the minion `id` and its return.
+fn stored_form(jid: &Jid, id: &MinionId, data: Map) -> (Map, JobReturn) {
+    let args = data.get("fun_args").and_then(Value::as_list);
+    let args = args.unwrap_or_default().to_vec();
+    let fun = data.get("fun").and_then(Value::as_str).unwrap_or_default();
+    let fun = fun.to_owned();
+    let retcode = data.get("retcode").and_then(Value::as_i64).unwrap_or(0);
+    let load = Map::from([
+        ("fun", Value::from(fun.as_str())),
+        ("arg", Value::List(Vec::new())),
+        ("tgt", id.into()),
+        ("tgt_type", "list".into()),
+        ("jid", jid.into()),
+        ("user", data.get("user").cloned().unwrap_or_default()),
+        ("id", id.into()),
+    ]);
+    let ret = JobReturn::new(
+        ReturnJid::Jid(jid.clone()),
+        FunSpec::One(fun),
+        args,
+        data.into(),
+        retcode,
+    );
+    (load, ret)
 }

@@ -28,6 +28,8 @@ pub(crate) enum Why {
     Time,
     /// The master stops.
     Closing,
+    /// Another master of the cluster goes on with it.
+    Elsewhere,
 }
 
 impl fmt::Display for Why {
@@ -36,6 +38,7 @@ impl fmt::Display for Why {
             Self::Asked => "it was stopped by jobs.kill",
             Self::Time => "it has taken longer than runner_timeout allows",
             Self::Closing => "the master stops",
+            Self::Elsewhere => "another master goes on with it",
         })
     }
 }

@@ -115,6 +115,17 @@ pub const JOIN_PAUSE_REFUSED: Duration = Duration::from_secs(10);
 /// How often it is logged why a master is not taken in.
 pub const JOIN_SAID_EVERY: Duration = Duration::from_secs(30);
 
+/// How long a part of a job in batches waits until the other masters have heard of it. It
+/// is sent then all the same.
+pub const BATCH_PART_TOLD_MAX: Duration = Duration::from_secs(1);
+
+/// How often it is looked for work of masters that are away.
+pub const LOST_WORK_EVERY: Duration = Duration::from_millis(250);
+
+/// Bytes of what the other masters know of a runner. Of one with more they do not know the
+/// arguments.
+pub const RUNNER_TOLD_BYTES_MAX: usize = 64 * 1024;
+
 /// How often the registers look for decisions in the key store, and for what is
 /// due.
 pub const REGISTERS_EVERY: Duration = Duration::from_millis(200);

@@ -13,6 +13,14 @@ use crate::core::jobs;
 use crate::core::meant::is_by_ids;
 use crate::core::targets::Resolved;
 use crate::error::chain;
+use crate::limits::BATCH_PART_TOLD_MAX;
+
+/// Whether the other masters of a cluster know of a job before its minions do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Awaited,
+    Meanwhile,
+}
 
 impl Publishing {
     /// Stores, announces and sends a job that was judged.
@@ -28,6 +36,20 @@ impl Publishing {
         self.send_after(request, resolved, restricted, |_| {})
     }
 
+    /// As `send`, but the minions get it only when the other masters know of it, or do not
+    /// say so in time: one that goes on with the job knows who has it. Not for threads of
+    /// the runtime.
+    ///
+    /// # Errors
+    /// As those of `send`.
+    pub(crate) fn send_known(
+        &self,
+        request: &PublishRequest,
+        resolved: &Resolved,
+    ) -> Result<Jid, String> {
+        self.send_as(request, resolved, false, |_| {}, Told::Awaited)
+    }
+
     /// As `send`, after something that is done with the job's id.
     pub(crate) fn send_after(
         &self,
@@ -35,6 +57,17 @@ impl Publishing {
         resolved: &Resolved,
         restricted: bool,
         before: impl FnOnce(&Jid),
+    ) -> Result<Jid, String> {
+        self.send_as(request, resolved, restricted, before, Told::Meanwhile)
+    }
+
+    fn send_as(
+        &self,
+        request: &PublishRequest,
+        resolved: &Resolved,
+        restricted: bool,
+        before: impl FnOnce(&Jid),
+        told: Told,
     ) -> Result<Jid, String> {
         let nocache = request.kwargs.get("nocache").is_some_and(Value::is_true);
         if let Some(jid) = &request.jid {
@@ -58,13 +91,16 @@ impl Publishing {
         bus.fire_under("job", [job, "publish"], load.to_map());
         self.groups.jobs.missed.record(&load, &resolved.minions);
         if let Some(cluster) = &self.groups.cluster {
-            cluster.tell(&Message::Publish(Box::new(ToPeers {
+            let number = cluster.tell(&Message::Publish(Box::new(ToPeers {
                 load: load.clone(),
                 minions: resolved.minions.clone(),
                 by_ids,
                 kept: kept.filter(|_| !nocache),
                 age: Duration::ZERO,
             })));
+            if let Some(number) = number.filter(|_| told == Told::Awaited) {
+                cluster.wait_for(number, BATCH_PART_TOLD_MAX);
+            }
         }
         if let Err(error) = self.publisher.publish(&load, &resolved.minions) {
             tracing::error!(jid = job, "{}", chain(&error));

@@ -68,6 +68,9 @@ impl PeerReceiver {
         let age = age.saturating_add(on_its_way);
         let is_late = age >= JOB_LATE_AFTER;
         let jid = &load.jid.clone();
+        if let Some(under_way) = &self.under_way {
+            under_way.sent(peer, jid, &minions);
+        }
         let missed = &self.jobs.missed;
         let has_returned = |id: &MinionId| missed.has_returned(jid, id);
         let (mut returned, mut open): (Vec<_>, Vec<_>) =

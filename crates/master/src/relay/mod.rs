@@ -33,6 +33,7 @@ use crate::keys::Keys;
 use crate::limits::PEERS_HANDLE_MAX;
 use crate::master::Master;
 use crate::publishing::Publishing;
+use crate::under_way::UnderWay;
 
 /// The tag of decisions about keys.
 const KEY_TAG: &str = "salt/key";
@@ -78,6 +79,7 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
         fleet: Arc::clone(&master.fleet),
         publishing: Arc::clone(&master.publishing),
         cluster: Arc::clone(&cluster),
+        under_way: master.under_way.clone(),
         channels,
     };
     let peers = Arc::downgrade(&cluster);
@@ -126,6 +128,7 @@ struct PeerReceiver {
     fleet: Arc<Fleet>,
     publishing: Arc<Publishing>,
     cluster: Arc<Cluster>,
+    under_way: Option<Arc<UnderWay>>,
     channels: Vec<Arc<dyn Channel>>,
 }
 

@@ -1,21 +1,22 @@
 //! `cluster.sync_roots`: this master's files for the other masters of its cluster.
 
+mod give;
+
 use std::collections::BTreeMap;
-use std::io::{self, Read};
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant};
+use std::io;
+use std::time::Duration;
 
 use halite_cluster::PeerId;
-use halite_cluster::limits::{ROOT_PIECE_BYTES_MAX, ROOTS_ASKED_AT_ONCE_MAX};
-use halite_cluster::roots::{Answer, Question, RootEnv, RootFile, Which};
+use halite_cluster::limits::ROOT_ENV_BYTES_MAX;
+use halite_cluster::roots::{RootEnv, RootFile, Which};
 use halite_proto::{Map, Value};
 
+use self::give::Gift;
 use super::Call;
 use super::cluster::{known_peers, of};
 use super::error::{Ran, RunnerError};
 use super::table::Function;
 use crate::limits::ROOTS_FAILED_SHOWN_MAX;
-use crate::shared_roots::SharedRoots;
 use crate::shared_roots::tree::{OwnFile, envs, list, stands_for_many};
 
 pub(super) const FUNCTIONS: &[Function] = &[Function::new(
@@ -34,9 +35,6 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
      not taken; for this master how many files it has, and how many links and the like it\n\
      has left out. The return code is 1 if a member is away or has not taken all.",
 )];
-
-/// How long it is waited before it is looked whether the runner is to end.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The files of one environment here.
 struct Env {
@@ -87,29 +85,6 @@ impl Outcome {
     }
 }
 
-/// A member that files are given to.
-struct Taker<'a, 'c> {
-    call: &'a Call<'c>,
-    roots: &'a SharedRoots,
-    peer: &'a PeerId,
-    answer_max: Duration,
-    is_test: bool,
-}
-
-/// Why a member is given no more.
-enum Lost {
-    /// It does not answer.
-    Silent(String),
-    /// The runner is to end.
-    Stopped(RunnerError),
-}
-
-impl From<RunnerError> for Lost {
-    fn from(error: RunnerError) -> Self {
-        Self::Stopped(error)
-    }
-}
-
 fn run(call: &Call<'_>) -> Ran {
     let cluster = of(call)?;
     let roots = call.runners.shared_roots.as_deref();
@@ -120,7 +95,10 @@ fn run(call: &Call<'_>) -> Ran {
         Some("both") => &[Which::Files, Which::Pillar],
         _ => return Err(failed("roots is file, pillar or both".to_owned())),
     };
-    let peers = meant(call, known_peers(call))?;
+    let mut peers = meant(call, known_peers(call))?;
+    // A member is asked one thing at a time.
+    peers.sort_unstable();
+    peers.dedup();
     let own = options.iter().map(|which| Own::read(call, *which));
     let own: Vec<Own> = own.collect::<Result<_, _>>()?;
     if own.iter().any(|own| own.unreadable.failed_count > 0) {
@@ -131,22 +109,20 @@ fn run(call: &Call<'_>) -> Ran {
         here.insert(own.which.option(), own.shown());
     }
     let mut all = Map::from([(cluster.own.as_str(), here)]);
-    for peer in &peers {
-        let mut members = cluster.mesh.peers().into_iter();
-        let said: Value = if members.any(|of| of.peer == *peer && of.is_connected()) {
-            let taker = Taker {
-                call,
-                roots,
-                peer,
-                answer_max: call.seconds("timeout", Duration::from_secs(60)),
-                is_test: call.flag("test"),
-            };
-            taker.give(&own)?
-        } else {
+    let gift = Gift {
+        cluster,
+        roots,
+        stop: call.stop,
+        own: &own,
+        answer_max: call.seconds("timeout", Duration::from_secs(60)),
+        is_test: call.flag("test"),
+    };
+    let given = gift.give_all(&peers).map_err(RunnerError::Stopped)?;
+    for (peer, said) in given {
+        if said.has_failed {
             call.retcode.set(1);
-            "it is away: nothing was given".into()
-        };
-        all.insert(peer.as_str(), said);
+        }
+        all.insert(peer.as_str(), said.shown);
     }
     Ok(all.into())
 }
@@ -195,6 +171,11 @@ impl Own {
             unreadable: Outcome::default(),
         };
         for (env, roots) in envs(&call.runners.general, which) {
+            if env.saltenv.len() > ROOT_ENV_BYTES_MAX {
+                let why = format!("its name has more than {ROOT_ENV_BYTES_MAX} bytes");
+                own.unreadable.fail(&env, "", why);
+                continue;
+            }
             if roots.iter().any(|root| stands_for_many(root)) {
                 let why = "__env__ in a root stands for many environments".to_owned();
                 own.unreadable.fail(&env, "", why);
@@ -225,124 +206,5 @@ impl Own {
         let mut shown = Map::from([("files", files), ("left_out", self.left_out)]);
         self.unreadable.show_failed(&mut shown);
         shown
-    }
-}
-
-impl Taker<'_, '_> {
-    fn give(&self, own: &[Own]) -> Ran {
-        let mut options = Map::new();
-        for own in own {
-            let mut outcome = Outcome::default();
-            let given = own
-                .envs
-                .iter()
-                .try_for_each(|env| self.give_env(env, &mut outcome));
-            let shown = outcome.shown(self.is_test);
-            if outcome.failed_count > 0 {
-                self.call.retcode.set(1);
-            }
-            options.insert(own.which.option(), shown);
-            match given {
-                Ok(()) => {}
-                Err(Lost::Stopped(error)) => return Err(error),
-                Err(Lost::Silent(why)) => {
-                    self.call.retcode.set(1);
-                    options.insert("stopped", why);
-                    break;
-                }
-            }
-        }
-        Ok(options.into())
-    }
-
-    fn give_env(&self, all: &Env, outcome: &mut Outcome) -> Result<(), Lost> {
-        for files in all.files.chunks(ROOTS_ASKED_AT_ONCE_MAX) {
-            let described = files.iter().map(|(_, file)| file.clone()).collect();
-            let places = match self.ask(Question::Compare(all.env.clone(), described))? {
-                Answer::Differ(places) => places,
-                Answer::Refused(why) => {
-                    outcome.fail(&all.env, "", why);
-                    return Ok(());
-                }
-                Answer::Taken => return Err(Lost::Silent("its answer makes no sense".to_owned())),
-            };
-            outcome.same += files.len().saturating_sub(places.len());
-            for (own, file) in places.into_iter().filter_map(|place| files.get(place)) {
-                if self.is_test {
-                    outcome.written += 1;
-                    continue;
-                }
-                match self.give_file(&all.env, own, file)? {
-                    Ok(()) => outcome.written += 1,
-                    Err(why) => outcome.fail(&all.env, file.path.as_str(), why),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives a file; why the other one has not taken it.
-    fn give_file(
-        &self,
-        env: &RootEnv,
-        own: &OwnFile,
-        file: &RootFile,
-    ) -> Result<Result<(), String>, Lost> {
-        let (mut from, mode) = match own.open() {
-            Ok(opened) => opened,
-            Err(error) => return Ok(Err(error.to_string())),
-        };
-        let mut offset = 0;
-        loop {
-            let mut data = Vec::new();
-            let piece = from.by_ref().take(ROOT_PIECE_BYTES_MAX as u64);
-            // What has been put behind since is not of the file that was compared.
-            let left = file.size - offset;
-            if let Err(error) = piece.take(left).read_to_end(&mut data) {
-                return Ok(Err(error.to_string()));
-            }
-            let sent = data.len() as u64;
-            if sent == 0 && left > 0 {
-                return Ok(Err("it has become shorter meanwhile".to_owned()));
-            }
-            let question = Question::Take {
-                env: env.clone(),
-                file: file.clone(),
-                mode,
-                offset,
-                data,
-            };
-            match self.ask(question)? {
-                Answer::Taken => offset += sent,
-                Answer::Refused(why) => return Ok(Err(why)),
-                Answer::Differ(_) => {
-                    return Err(Lost::Silent("its answer makes no sense".to_owned()));
-                }
-            }
-            if offset >= file.size {
-                return Ok(Ok(()));
-            }
-        }
-    }
-
-    fn ask(&self, question: Question) -> Result<Answer, Lost> {
-        let pending = self.roots.ask(self.peer, question);
-        let until = Instant::now() + self.answer_max;
-        loop {
-            match pending.answer.recv_timeout(LOOK_EVERY) {
-                Ok(answer) => return Ok(answer),
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Lost::Silent(
-                        "it is away: the rest was not given".to_owned(),
-                    ));
-                }
-                Err(RecvTimeoutError::Timeout) if Instant::now() >= until => {
-                    let seconds = self.answer_max.as_secs();
-                    let why = format!("it has not answered for {seconds} s");
-                    return Err(Lost::Silent(why));
-                }
-                Err(RecvTimeoutError::Timeout) => self.call.wait(Duration::ZERO)?,
-            }
-        }
     }
 }

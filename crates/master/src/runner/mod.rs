@@ -23,6 +23,7 @@ mod git_pillar;
 mod http;
 mod job_source;
 mod jobs;
+mod left;
 #[cfg(test)]
 mod listed;
 mod manage;
@@ -65,6 +66,7 @@ use halite_store::Banks;
 pub(crate) use asked::{Asked, NotStarted};
 pub(crate) use call::Call;
 pub(crate) use error::RunnerError;
+pub(crate) use left::{end_left_runners, left_runners};
 pub(crate) use run::Run;
 pub(crate) use settings::RunnerSettings;
 pub(crate) use within::run_within_functions;
@@ -88,6 +90,7 @@ use crate::registers::KeyRegisters;
 use crate::settings::General;
 use crate::shared_data::SharedData;
 use crate::shared_roots::SharedRoots;
+use crate::under_way::UnderWay;
 use crate::wheel::Wheel;
 use registry::Registry;
 
@@ -126,6 +129,8 @@ pub(crate) struct RunnerGroups {
     pub(crate) shared_data: Option<Arc<SharedData>>,
     /// Of any cluster.
     pub(crate) shared_roots: Option<Arc<SharedRoots>>,
+    /// Of any cluster.
+    pub(crate) under_way: Option<Arc<UnderWay>>,
 }
 
 impl Runners {

@@ -96,6 +96,10 @@ impl Run {
             Err(why) => return self.not_available(runners, why),
         };
         let mut data = self.data();
+        if let Some(under_way) = &runners.under_way {
+            let by = asked.proven_by.as_ref();
+            under_way.runner_begins(&self.jid, &data, asked.is_kept, by);
+        }
         runners.bus.fire(&format!("{}/new", self.tag), data.clone());
         let running = proc_files::Running::write(&runners.general.cachedir, &self.jid, &data);
         let (value, success) = match self.called(runners, runtime, &found) {
@@ -143,6 +147,9 @@ impl Run {
             data = runners.jobs.store_runner_return(&self.jid, by, data);
         }
         runners.bus.fire(&format!("{}/ret", self.tag), data.clone());
+        if let Some(under_way) = &runners.under_way {
+            under_way.ended(&self.jid);
+        }
         data
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use halite_mesh::PeerId;
 
-use self::place::{Carrier, Heard, LONG, Place, name};
+use self::place::{Carrier, Heard, LONG, POISON, Place, name};
 
 /// A scenario on both carriers.
 macro_rules! on_each {
@@ -39,6 +39,7 @@ on_each! {
     a_copy_is_what_a_peer_has_handled
     who_is_removed_hears_nothing_more
     another_cluster_is_none_of_ours
+    a_message_that_cannot_be_handled_holds_up_no_other
 }
 
 async fn all_hear_all_in_order_and_once(carrier: Carrier) {
@@ -143,4 +144,28 @@ async fn another_cluster_is_none_of_ours(carrier: Carrier) {
     for master in [&mut one, &mut other] {
         assert!(master.heard.try_recv().is_err());
     }
+}
+
+async fn a_message_that_cannot_be_handled_holds_up_no_other(carrier: Carrier) {
+    let place = Place::new(carrier, 2);
+    let mut masters = place.begin_all("c").await;
+    for message in [&b"before"[..], POISON, b"behind"] {
+        masters[0].mesh.tell(message);
+    }
+    let number = masters[0].mesh.tell(b"last").unwrap();
+    assert!(masters[0].mesh.acknowledged(number, LONG).await);
+    let mut heard = Vec::new();
+    while let Ok(next) = masters[1].heard.try_recv() {
+        heard.push(next);
+    }
+    let told = |message: &[u8]| Heard::Told(name(0), message.to_vec());
+    assert_eq!(
+        heard,
+        [
+            told(b"before"),
+            Heard::Missed(name(0)),
+            told(b"behind"),
+            told(b"last")
+        ]
+    );
 }

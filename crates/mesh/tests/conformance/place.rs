@@ -82,6 +82,9 @@ impl Carrier {
     }
 }
 
+/// The receiver fails at this message.
+pub(crate) const POISON: &[u8] = b"poison";
+
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     Up(String),
@@ -114,6 +117,7 @@ impl Receiver for RecordingReceiver {
         while *self.gate.lock().unwrap() {
             std::thread::sleep(Duration::from_millis(5));
         }
+        assert!(message != POISON, "as the receiver may fail");
         self.record(Heard::Told(peer.to_string(), message.to_vec()), age);
     }
 

@@ -7,8 +7,10 @@ use halite_crypto::{HashType, hash_hex};
 use halite_proto::publish::PublishLoad;
 use halite_proto::{Jid, PublisherId, Value, msgpack};
 
-/// Digits of a digest that are kept: 128 bits.
-const DIGEST_DIGITS: usize = 32;
+/// Digits of a digest that are kept: 160 bits. The digests of older versions were of 32
+/// digits, and also over the target: what they have written is not read, and stands for
+/// whatever has the id.
+const DIGEST_DIGITS: usize = 40;
 
 /// What was published: a digest over the command, and who has drawn the job's id
 /// if that is known.
@@ -69,17 +71,15 @@ impl fmt::Display for JobKey {
     }
 }
 
-/// What is to be run, for whom, and what becomes of the result: nothing that one
-/// master may say otherwise than another about the same job.
+/// What is to be run, and what becomes of the result: nothing that one master may say
+/// otherwise than another about the same job. For whom it is is such a thing: a master that
+/// goes on with the job of another one names those who are left.
 fn command(load: &PublishLoad) -> Value {
     let text = |text: &Option<String>| Value::from(text.clone());
     let value = |value: &Option<Value>| value.clone().unwrap_or_default();
     Value::List(vec![
         load.fun.to_value(),
         load.arg.clone().into(),
-        load.tgt.clone(),
-        load.tgt_type.as_str().into(),
-        text(&load.delimiter),
         load.ret.as_str().into(),
         value(&load.ret_config),
         value(&load.ret_kwargs),
@@ -181,6 +181,18 @@ mod tests {
         replayed.serial = Some(7);
         replayed.extra.insert("progress", true);
         assert!(JobKey::new(&replayed, one).is(&key("a", one)));
+    }
+
+    #[test]
+    fn a_job_that_another_master_narrows_to_some_minions_is_the_same() {
+        let all = load("a", DRAWN_BY_42);
+        let mut left = all.clone();
+        left.tgt = vec![Value::from("web1")].into();
+        left.tgt_type = "list".to_owned();
+        let key = |load: &PublishLoad| JobKey::new(load, None);
+        assert!(key(&all).is(&key(&left)));
+        let of = |name: &str, load: &PublishLoad| Origin::master(name, Some(key(load)));
+        assert!(of("m1", &all).is(&of("m2", &left)));
     }
 
     #[test]

@@ -184,7 +184,7 @@ mod tests {
             0,
         );
         let load = request(&id, result);
-        let key = JobKey::parse(&"0".repeat(32));
+        let key = JobKey::parse(&"0".repeat(40));
         for (no_other, key) in [(false, None), (true, None), (false, key)] {
             let kept = SpooledReturn {
                 master: "m1".to_owned(),
@@ -220,10 +220,10 @@ mod tests {
         let id = MinionId::parse("web1").unwrap();
         let returned = ReturnJid::Jid(jid.clone());
         let result = JobReturn::new(returned, "test.ping".into(), Vec::new(), true.into(), 0);
-        let of_a_publisher = format!("{}-{}", "0".repeat(32), "1".repeat(16));
+        let of_a_publisher = format!("{}-{}", "0".repeat(40), "1".repeat(16));
         for key in [
             None,
-            JobKey::parse(&"0".repeat(32)),
+            JobKey::parse(&"0".repeat(40)),
             JobKey::parse(&of_a_publisher),
         ] {
             let kept = SpooledReturn {

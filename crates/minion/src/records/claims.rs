@@ -192,7 +192,7 @@ mod tests {
     }
 
     fn key() -> JobKey {
-        JobKey::parse("0123456789abcdef0123456789abcdef-0123456789abcdef").unwrap()
+        JobKey::parse("0123456789abcdef0123456789abcdef01234567-0123456789abcdef").unwrap()
     }
 
     #[test]

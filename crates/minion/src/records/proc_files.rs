@@ -313,7 +313,7 @@ mod tests {
         let proc = ProcDir::open(dir.path());
         let jid = Jid::parse("20261120141841939742").unwrap();
         let load = Map::from([("pid", Value::from(std::process::id()))]);
-        let keys = ["0", "1"].map(|digit| JobKey::parse(&digit.repeat(32)).unwrap());
+        let keys = ["0", "1"].map(|digit| JobKey::parse(&digit.repeat(40)).unwrap());
         let files = keys
             .each_ref()
             .map(|key| proc.enter(&jid, &load, Some(key)));

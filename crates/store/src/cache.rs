@@ -26,7 +26,7 @@ mod parts;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
-mod redis;
+pub(crate) mod redis;
 mod tokens;
 
 use std::fmt::Display;

@@ -15,7 +15,6 @@ mod jobs;
 mod keys;
 mod lookup;
 mod returns;
-pub(crate) mod values;
 
 use std::time::Duration;
 

@@ -215,11 +215,7 @@ impl Daemon {
         } = self;
         let upkeep = Upkeep::new(marks.up().to_owned());
         let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone(), upkeep));
-        let left = left_runners(&master.runners);
-        master.runners.registry.open(Handle::current());
-        let ended = Arc::clone(&master.runners);
-        spawn_blocking(move || end_left_runners(&ended, left));
-        master.batches.open(Handle::current());
+        open(&master);
         let pages: Vec<_> = pages
             .into_iter()
             .map(|page| tokio::spawn(page.serve()))
@@ -276,6 +272,16 @@ impl Daemon {
         }
         drop(marks);
     }
+}
+
+/// Lets runners and batches begin, and reports the end of runners that the last process of
+/// this master has left.
+fn open(master: &Master) {
+    let left = left_runners(&master.runners);
+    master.runners.registry.open(Handle::current());
+    let ended = Arc::clone(&master.runners);
+    spawn_blocking(move || end_left_runners(&ended, left));
+    master.batches.open(Handle::current());
 }
 
 /// Answers what minions ask, and has each look for another master then: what is asked

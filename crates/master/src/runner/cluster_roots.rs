@@ -1,7 +1,5 @@
 //! `cluster.sync_roots`: this master's files for the other masters of its cluster.
 
-mod give;
-
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
@@ -11,10 +9,10 @@ use halite_cluster::limits::ROOT_ENV_BYTES_MAX;
 use halite_cluster::roots::{RootEnv, RootFile, Which};
 use halite_proto::{Map, Value};
 
-use self::give::Gift;
 use super::Call;
 use super::cluster::{known_peers, of};
 use super::error::{Ran, RunnerError};
+use super::root_gifts::Gift;
 use super::table::Function;
 use crate::limits::ROOTS_FAILED_SHOWN_MAX;
 use crate::shared_roots::tree::{OwnFile, envs, list, stands_for_many};
@@ -37,18 +35,18 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
 )];
 
 /// The files of one environment here.
-struct Env {
+pub(super) struct Env {
     env: RootEnv,
-    files: Vec<(OwnFile, RootFile)>,
+    pub(super) files: Vec<(OwnFile, RootFile)>,
 }
 
 /// What has become of the files of one option at one member.
 #[derive(Default)]
-struct Outcome {
+pub(super) struct Outcome {
     written: usize,
-    same: usize,
-    failed: BTreeMap<String, String>,
-    failed_count: usize,
+    pub(super) same: usize,
+    pub(super) failed: BTreeMap<String, String>,
+    pub(super) failed_count: usize,
 }
 
 impl Outcome {
@@ -154,11 +152,11 @@ fn meant(call: &Call<'_>, known: Vec<PeerId>) -> Result<Vec<PeerId>, RunnerError
 }
 
 /// The files of an option here, with their hashes.
-struct Own {
+pub(super) struct Own {
     which: Which,
-    envs: Vec<Env>,
-    left_out: usize,
-    unreadable: Outcome,
+    pub(super) envs: Vec<Env>,
+    pub(super) left_out: usize,
+    pub(super) unreadable: Outcome,
 }
 
 impl Own {

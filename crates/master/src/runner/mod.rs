@@ -41,6 +41,7 @@ mod python;
 mod queue;
 mod reactor;
 mod registry;
+mod root_gifts;
 mod run;
 mod running;
 mod salt;

@@ -3,6 +3,7 @@
 //! times.
 
 mod by_slot;
+pub(crate) mod values;
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,7 +15,6 @@ use redis::Script;
 
 use super::Found;
 use crate::error::StoreError;
-use crate::redis::values;
 
 /// What the keys of the cache begin with, the separator included (Salt's
 /// `cache.redis.banks_prefix` and so on).

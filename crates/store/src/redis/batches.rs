@@ -5,8 +5,9 @@ use halite_proto::{Jid, Map, MinionId, Value};
 
 use super::jobs::{Jobs, expire};
 use super::keys::PUBLISHERS;
-use super::{now_s, values};
+use super::now_s;
 use crate::cache::pack;
+use crate::cache::redis::values;
 use crate::error::StoreError;
 
 /// The jobs in batches that are not over, in the order of their beginning.

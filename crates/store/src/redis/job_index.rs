@@ -12,8 +12,8 @@ use halite_store_servers::{Failure, RedisConnection, ServerError};
 
 use super::jobs::Jobs;
 use super::keys::INDEX;
-use super::values;
 use crate::cache::Found;
+use crate::cache::redis::values;
 use crate::error::StoreError;
 use crate::job_filter::JobFilter;
 use crate::limits::{FETCHED_AT_ONCE_MAX, JOBS_LISTED_MAX, LISTED_LOAD_BYTES_MAX};

@@ -4,8 +4,8 @@ use halite_proto::json;
 use halite_proto::{Jid, Map, MinionId, Value};
 
 use super::jobs::Jobs;
-use super::values;
 use crate::cache::Found;
+use crate::cache::redis::values;
 use crate::error::StoreError;
 use crate::kept::StoredReturn;
 use crate::limits::FILE_BYTES_MAX;

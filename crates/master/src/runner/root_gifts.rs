@@ -14,7 +14,7 @@ use halite_cluster::limits::{ROOT_PIECE_BYTES_MAX, ROOTS_ASKED_AT_ONCE_MAX};
 use halite_cluster::roots::{Answer, Question, RootEnv, RootFile};
 use halite_proto::{Map, Value};
 
-use super::{Env, Outcome, Own};
+use super::cluster_roots::{Env, Outcome, Own};
 use crate::cluster::Cluster;
 use crate::jobs::stop::{Stop, Why};
 use crate::limits::ROOTS_TAKERS_AT_ONCE_MAX;

@@ -60,7 +60,7 @@ pub(crate) async fn field(
     Ok(found.into_iter().next().flatten())
 }
 
-pub(super) async fn hash(
+pub(crate) async fn hash(
     redis: &mut RedisConnection,
     hash: &str,
 ) -> RedisResult<Vec<(Vec<u8>, Found)>> {
@@ -81,14 +81,14 @@ pub(super) async fn hash(
 }
 
 /// Asks for a text as it is in a page of many: of one that is longer for the beginning.
-pub(super) fn beginning(key: &str) -> redis::Cmd {
+pub(crate) fn beginning(key: &str) -> redis::Cmd {
     let mut ask = redis::cmd("GETRANGE");
     ask.arg(key).arg(0).arg(LISTED_LOAD_BYTES_MAX);
     ask
 }
 
 /// The whole text, of which this is the beginning.
-pub(super) async fn whole(
+pub(crate) async fn whole(
     redis: &mut RedisConnection,
     key: &str,
     beginning: Vec<u8>,

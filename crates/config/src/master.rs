@@ -226,8 +226,7 @@ options! {
         keep_jobs_seconds: Count = 86_400,
         /// The same in hours, as up to 3006; seconds win.
         keep_jobs: Count = 24,
-        /// Seconds within which a minion that comes back is told of the jobs it
-        /// has missed; 0 for never.
+        /// Seconds within which a minion that comes back is told of missed jobs; 0 for never.
         job_replay_window: Count = 30,
         /// MiB that one minion may make this master keep of jobs that it has not
         /// begun (schedules, `salt-call`), while jobs are kept; 0 for no bound.
@@ -247,9 +246,10 @@ options! {
         unique_jid: bool = false,
         /// Keep minions' grains and pillar.
         minion_data_cache: bool = true,
-        /// Commands for grains, pillar and addresses mean minions of whom none
-        /// are kept (as in 3006), or do not (as in 3008).
+        /// Commands by grains, pillar and addresses mean minions of whom none are kept, as in 3006.
         target_uncached_minions: bool = false,
+        /// `3006`: copies lie where programs of Salt 3006 and 3007 look. Not an option of Salt's.
+        minion_data_layout: crate::setting::DataLayout = crate::setting::DataLayout::Salt3008,
         /// Fire an event when they are kept.
         minion_data_cache_events: bool = true,
         /// Largest event.

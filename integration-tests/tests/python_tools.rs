@@ -1,6 +1,8 @@
 //! Real Salt's own programs and its Python interface against our running
 //! master, and our programs against a master of real Salt.
 
+#[path = "python_tools/caches.rs"]
+mod caches;
 #[path = "python_tools/git_cases.rs"]
 mod git_cases;
 #[path = "python_tools/git_masterless.rs"]

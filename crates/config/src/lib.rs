@@ -51,7 +51,7 @@ pub use logging::{LineForm, Logging};
 pub use master::MasterConfig;
 pub use minion::MinionConfig;
 pub use setting::{
-    AnyValue, ApiHost, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode,
-    JobCacheName, LevelName, LoginWays, MasterTops, MasterType, Masters, OneOrMany, Port,
+    AnyValue, ApiHost, BusFraming, Count, DataLayout, EventReturners, ExternalPillars, HashName,
+    IpcMode, JobCacheName, LevelName, LoginWays, MasterTops, MasterType, Masters, OneOrMany, Port,
     PortSetting, Reactions, Rule, Schedule, Seconds, UriFormat,
 };

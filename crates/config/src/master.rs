@@ -226,8 +226,7 @@ options! {
         keep_jobs_seconds: Count = 86_400,
         /// Hours for which jobs are kept; `keep_jobs_seconds` takes precedence.
         keep_jobs: Count = 24,
-        /// Seconds within which a returning minion gets the jobs that it has
-        /// missed; 0 for never.
+        /// Seconds within which a returning minion gets its missed jobs; 0 for never.
         job_replay_window: Count = 30,
         /// MiB that one minion may make this master store for jobs that the master
         /// did not start (schedules, `salt-call`); 0 for no limit.
@@ -247,9 +246,10 @@ options! {
         unique_jid: bool = false,
         /// Keep minions' grains and pillar.
         minion_data_cache: bool = true,
-        /// Whether targets by grains, pillar and address match minions without cached
-        /// data (as in 3006), or not (as in 3008).
+        /// Whether targets by grains, pillar and address match minions without cached data.
         target_uncached_minions: bool = false,
+        /// `3006`: also write copies for programs of Salt 3006 and 3007. Not an option of Salt's.
+        minion_data_layout: crate::setting::DataLayout = crate::setting::DataLayout::Salt3008,
         /// Fire an event when minion data is stored.
         minion_data_cache_events: bool = true,
         /// The largest size of an event, in bytes.

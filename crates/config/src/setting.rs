@@ -14,7 +14,7 @@ use halite_yaml::{Node, NodeKind};
 
 pub use by_itself::{Reactions, Rule, Schedule};
 pub use partial::{EventReturners, ExternalPillars, JobCacheName, LoginWays, MasterTops};
-pub use words::{ApiHost, BusFraming, HashName, IpcMode, LevelName, MasterType, UriFormat};
+pub use words::*;
 
 /// The type of an option.
 pub(crate) trait Setting: Sized {

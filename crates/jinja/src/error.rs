@@ -126,6 +126,8 @@ pub struct TrailStep {
 #[derive(Debug)]
 struct Data {
     kind: ErrorKind,
+    /// The class of a foreign exception, where it is known.
+    class: Option<String>,
     message: String,
     location: Option<Location>,
     statement: Option<Location>,
@@ -139,6 +141,7 @@ impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Data {
             kind,
+            class: None,
             message: message.into(),
             location: None,
             statement: None,
@@ -155,6 +158,13 @@ impl Error {
     /// would raise some other exception.
     pub fn foreign(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Foreign, message)
+    }
+
+    /// The same, of a class that the caller knows.
+    pub fn of_class(class: impl Into<String>, message: impl Into<String>) -> Self {
+        let mut error = Self::foreign(message);
+        error.0.class = Some(class.into());
+        error
     }
 
     /// A template error in the caller's words, such as text that is no YAML.
@@ -186,6 +196,12 @@ impl Error {
     /// What kind of error this is.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
+    }
+
+    /// The name of the exception that Python would raise here.
+    pub fn class_name(&self) -> &str {
+        let of_kind = || self.0.kind.class_name();
+        self.0.class.as_deref().unwrap_or_else(of_kind)
     }
 
     /// What is wrong, without the place.

@@ -31,7 +31,7 @@ impl RenderContextError {
     pub(crate) fn in_template(self) -> halite_jinja::Error {
         match self {
             Self::Command(message) => halite_jinja::Error::host(message),
-            Self::Exception { message, .. } => halite_jinja::Error::foreign(message),
+            Self::Exception { kind, message } => halite_jinja::Error::of_class(kind, message),
         }
     }
 
@@ -155,5 +155,18 @@ impl RenderContext for FixedContext {
 
     fn file(&self, _path: &str, _saltenv: &str) -> Result<Option<ContextFile>, RenderContextError> {
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RenderContextError;
+
+    #[test]
+    fn an_exception_keeps_its_class_in_a_template() {
+        let error = RenderContextError::exception("FileNotFoundError", "[Errno 2] No such file");
+        let error = error.in_template();
+        assert_eq!(error.class_name(), "FileNotFoundError");
+        assert_eq!(error.message(), "[Errno 2] No such file");
     }
 }

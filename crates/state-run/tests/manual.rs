@@ -272,3 +272,52 @@ const WRONG: [&str; 4] = [
 fn module(name: &str) -> &str {
     name.split('.').next().unwrap_or_default()
 }
+
+/// Sections of the page of differences that are not about functions and states as
+/// minions call them.
+const OF_OTHER_THINGS: [&str; 4] = [
+    "What will stop you",
+    "`salt`",
+    "`salt-run`",
+    "Between Salt's releases",
+];
+
+/// The functions and states that the rows of the page of differences are about.
+fn named_in_differences() -> HashSet<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/differences.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let mut names = HashSet::new();
+    let mut is_about_functions = false;
+    for line in page.lines() {
+        if let Some(section) = line.strip_prefix("## ") {
+            is_about_functions = !OF_OTHER_THINGS.contains(&section);
+        }
+        let Some((about, _)) = line
+            .strip_prefix("| ")
+            .and_then(|row| row.split_once(" | "))
+        else {
+            continue;
+        };
+        // What stands between two backticks; words behind the name are arguments.
+        let quoted = about.split('`').skip(1).step_by(2);
+        let first_words = quoted.filter_map(|text| text.split_whitespace().next());
+        if is_about_functions {
+            names.extend(first_words.map(str::to_owned));
+        }
+    }
+    names
+}
+
+#[test]
+fn what_the_page_of_differences_says_is_said_by_sys_doc() {
+    let mut count = 0;
+    for name in named_in_differences() {
+        let pages = [manual::function(&name), manual::state(&name)];
+        let mut pages = pages.into_iter().flatten().peekable();
+        if pages.peek().is_some() {
+            count += 1;
+            assert!(pages.any(|page| !page.differs.is_empty()), "{name}");
+        }
+    }
+    assert!(count > 100, "{count}");
+}

@@ -171,3 +171,49 @@ fn test_mode_reads_the_crontab_of_users() {
     );
     assert!(!dir.path().join("calls").exists());
 }
+
+/// A minion with two environments, each with a module of its own.
+fn of_environments(root: &Path) -> LocalMinion {
+    for env in ["base", "dev"] {
+        let modules = root.join(env).join("_modules");
+        std::fs::create_dir_all(&modules).unwrap();
+        std::fs::write(
+            modules.join(format!("of_{env}.py")),
+            "def f():\n    return 1\n",
+        )
+        .unwrap();
+    }
+    let place = root.display();
+    let config = format!(
+        "id: here\nroot_dir: {place}/root\nfile_roots:\n  base: [{place}/base]\n  \
+         dev: [{place}/dev]\npillar_roots: {{base: [{place}/pillar]}}\nlog_level: quiet\n"
+    );
+    std::fs::write(root.join("minion"), config).unwrap();
+    LocalMinion::new(root, Map::from([("id", "here")]))
+}
+
+/// As with Salt, the environments are those of the top file for this minion.
+#[test]
+fn modules_come_from_the_environments_of_the_top_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let minion = of_environments(dir.path());
+    let synced = |words: &[&str]| as_json(&minion.call("saltutil.sync_modules", words).ret);
+    assert_eq!(synced(&[]), json!(["modules.of_base"]));
+    let top = |text: &str| std::fs::write(dir.path().join("base/top.sls"), text).unwrap();
+    top("dev: {here: [x]}\nprod: {other: [x]}\n");
+    assert_eq!(synced(&[]), json!(["modules.of_dev"]));
+    assert_eq!(synced(&["saltenv=base"]), json!(["modules.of_base"]));
+    // Nobody is meant: as without a top file.
+    top("dev: {other: [x]}\n");
+    assert_eq!(synced(&[]), json!([]));
+    top("dev: {here: [x]}\n");
+    std::fs::create_dir_all(dir.path().join("pillar")).unwrap();
+    std::fs::write(dir.path().join("pillar/top.sls"), "base: {'*': [none]}\n").unwrap();
+    let all = minion.call("saltutil.sync_all", &["refresh=False"]).ret;
+    assert_eq!(
+        as_json(all.get("modules").unwrap()),
+        json!(["modules.of_dev"])
+    );
+    top("{{ nothing.at.all }}\n");
+    assert_eq!(synced(&[]), json!(["modules.of_base"]));
+}

@@ -52,6 +52,7 @@ impl StoreOptions {
         Self::all(BackendOptions::LocalFs {
             cachedir: cachedir.into(),
             hash_type,
+            copies_for_3006: false,
         })
     }
 }
@@ -66,6 +67,8 @@ pub enum BackendOptions {
         /// Names the directories of jobs. Jobs that were stored under another
         /// one are not found.
         hash_type: HashType,
+        /// Whether minions' data lies in the layout of Salt 3006 and 3007 as well.
+        copies_for_3006: bool,
     },
     /// An etcd, which keeps everything but jobs.
     #[cfg(feature = "etcd")]
@@ -245,7 +248,8 @@ impl Backend {
             BackendOptions::LocalFs {
                 cachedir,
                 hash_type,
-            } => Self::LocalFs(LocalFs::new(cachedir, *hash_type)),
+                copies_for_3006,
+            } => Self::LocalFs(LocalFs::new(cachedir, *hash_type, *copies_for_3006)),
             #[cfg(feature = "etcd")]
             BackendOptions::Etcd(options) => Self::Etcd(Etcd::new(options)),
             #[cfg(feature = "mysql")]
@@ -256,7 +260,7 @@ impl Backend {
             BackendOptions::Redis(options) => Self::Redis(Redis::new(options)),
             #[cfg(feature = "test-backends")]
             BackendOptions::Faulty { cachedir, faults } => {
-                let files = LocalFs::new(cachedir, HashType::Sha256);
+                let files = LocalFs::new(cachedir, HashType::Sha256, false);
                 Self::Faulty(Faulty::new(files, faults.clone()))
             }
             #[cfg(feature = "test-backends")]

@@ -15,6 +15,7 @@ mod job_index;
 mod jobs;
 mod lookup;
 mod minion_data;
+mod old_layout;
 mod publishers;
 mod recent;
 mod rewrites;
@@ -39,10 +40,10 @@ pub(crate) struct LocalFs {
 }
 
 impl LocalFs {
-    pub(crate) fn new(cachedir: &Path, hash_type: HashType) -> Self {
+    pub(crate) fn new(cachedir: &Path, hash_type: HashType, copies_for_3006: bool) -> Self {
         Self {
             jobs: Jobs::new(cachedir, hash_type),
-            data: minion_data::MinionData::new(cachedir),
+            data: minion_data::MinionData::new(cachedir, copies_for_3006),
             banks: banks::Banks::new(cachedir),
             tokens: tokens::Tokens::new(cachedir),
         }

@@ -6,9 +6,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use halite_crypto::HashType;
-use halite_proto::msgpack::pack_modern;
+use halite_proto::msgpack::{pack_modern, unpack_modern};
 use halite_proto::{Map, MinionId, Value};
-use halite_store::{Bank, MinionData, StoreOptions};
+use halite_store::{BackendOptions, Bank, MinionData, StoreOptions};
 use tempfile::TempDir;
 
 fn id(name: &str) -> MinionId {
@@ -64,6 +64,69 @@ fn data_of_a_3006_master_is_read_until_there_is_newer() {
     assert_eq!(cache.get(Bank::Mine, &web).unwrap().unwrap().len(), 2);
     assert!(cache.forget(Bank::Mine, &web).unwrap());
     assert_eq!(cache.get(Bank::Mine, &web).unwrap(), None);
+}
+
+/// Programs of 3006 on this machine see what the master knows, and no more.
+#[test]
+fn copies_lie_where_programs_of_3006_look() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = BackendOptions::LocalFs {
+        cachedir: dir.path().to_owned(),
+        hash_type: HashType::Sha256,
+        copies_for_3006: true,
+    };
+    let cache = halite_store::open(&StoreOptions::all(place)).data;
+    let web = id("web1");
+    let copy = |name: &str| {
+        let bytes = fs::read(dir.path().join("minions/web1").join(name)).ok()?;
+        Some(unpack_modern(&bytes).unwrap())
+    };
+    let both = |grains: &Map, pillar: &Map| {
+        let all = Map::from([("grains", grains.clone()), ("pillar", pillar.clone())]);
+        Some(Value::from(all))
+    };
+    cache.put(Bank::Grains, &web, &map("g", 1)).unwrap();
+    // A minion whose pillar is of an environment has that one, until there is another.
+    cache.put_pillar(&web, Some("dev"), &map("p", 1)).unwrap();
+    assert_eq!(copy("data.p"), both(&map("g", 1), &map("p", 1)));
+    cache.put_pillar(&web, None, &map("p", 2)).unwrap();
+    cache.put_pillar(&web, Some("dev"), &map("p", 3)).unwrap();
+    cache.put(Bank::Grains, &web, &map("g", 2)).unwrap();
+    assert_eq!(copy("data.p"), both(&map("g", 2), &map("p", 2)));
+    let mode = fs::metadata(dir.path().join("minions/web1/data.p")).unwrap();
+    assert_eq!(mode.mode() & 0o777, 0o600);
+
+    cache.update_mine(&web, map("a", 1), false).unwrap();
+    cache.update_mine(&web, map("b", 2), false).unwrap();
+    assert!(cache.delete_from_mine(&web, "a").unwrap());
+    assert_eq!(copy("mine.p"), Some(map("b", 2).into()));
+
+    assert!(cache.forget(Bank::Grains, &web).unwrap());
+    assert_eq!(
+        copy("data.p"),
+        Some(Map::from([("pillar", map("p", 2))]).into())
+    );
+    assert!(cache.forget(Bank::Pillar, &web).unwrap());
+    assert_eq!(copy("data.p"), None);
+    assert!(cache.forget(Bank::Mine, &web).unwrap());
+    assert!(!dir.path().join("minions/web1").exists());
+}
+
+/// What was forgotten is not found again in what a 3006 master has left.
+#[test]
+fn data_of_a_3006_master_is_forgotten_too() {
+    let (dir, cache) = cache();
+    let web = id("web1");
+    let old = dir.path().join("minions/web1");
+    fs::create_dir_all(&old).unwrap();
+    let data = Map::from([("grains", map("g", 1)), ("pillar", map("p", 1))]);
+    fs::write(old.join("data.p"), pack_modern(&Value::from(data)).unwrap()).unwrap();
+    cache.put(Bank::Grains, &web, &map("g", 2)).unwrap();
+    assert!(cache.forget(Bank::Grains, &web).unwrap());
+    assert_eq!(cache.get(Bank::Grains, &web).unwrap(), None);
+    assert_eq!(cache.get(Bank::Pillar, &web).unwrap(), Some(map("p", 1)));
+    assert!(cache.forget(Bank::Pillar, &web).unwrap());
+    assert!(!cache.forget(Bank::Pillar, &web).unwrap());
 }
 
 #[test]

@@ -95,6 +95,39 @@ words! {
     "auto, bare (Salt 3007 and later) or prefixed (Salt 3006)"
 }
 
+/// `minion_data_layout`, an option of our own: the release of Salt whose programs find
+/// minions' grains, pillar and mine in the master's cache directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataLayout {
+    /// 3008 alone.
+    Salt3008,
+    /// 3006 and 3007 as well.
+    Salt3006,
+}
+
+impl Setting for DataLayout {
+    const ALLOWED: &'static str = "3008, or 3006 (which serves 3007 too)";
+
+    fn read(node: &Node) -> Option<Self> {
+        let release = match node.as_scalar()? {
+            Value::Int(number) => number.to_string(),
+            text => text.as_str()?.to_owned(),
+        };
+        match release.as_str() {
+            "3008" => Some(Self::Salt3008),
+            "3006" => Some(Self::Salt3006),
+            _ => None,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::from(match self {
+            Self::Salt3008 => 3008,
+            Self::Salt3006 => 3006,
+        })
+    }
+}
+
 impl Setting for Transport {
     const ALLOWED: &'static str = "zeromq (the tcp and ws transports are not honoured here)";
 

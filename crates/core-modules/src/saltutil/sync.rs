@@ -42,7 +42,7 @@ fn warn_of_unused(form: &str, names: &[String]) {
 /// Fetches the modules of one kind: the names of those that are new or
 /// changed.
 pub(super) fn sync(call: &Call<'_>, form: &str) -> Result<Value, CallError> {
-    let envs = envs(call);
+    let envs = envs_of_top(call);
     let mut lists = Lists::new(call, &format!("_{form}"));
     let names = fetch(call, &mut lists, form, &envs);
     after(call, form, &names)?;
@@ -61,7 +61,7 @@ pub(super) fn masterless(call: &Call<'_>, form: &str, what: &str) -> Result<Valu
 
 /// Fetches the modules of several kinds.
 pub(super) fn sync_all(call: &Call<'_>, forms: &[&'static str]) -> Result<Value, CallError> {
-    let envs = envs(call);
+    let envs = envs_of_top(call);
     // One look at the files for all kinds.
     let mut lists = Lists::new(call, "_");
     let mut found = Map::new();
@@ -107,7 +107,10 @@ pub fn sync_extensions(
         .map_err(CallError::Arguments)?;
     let retcode = Cell::new(0);
     let call = Call::new(ctx, job, bound, &retcode, 1);
-    let envs = envs(&call);
+    let envs = named_envs(&call).unwrap_or_else(|| {
+        let env = call.opt_text("saltenv");
+        vec![env.unwrap_or_else(|| BASE.to_owned())]
+    });
     let mut lists = Lists::new(&call, "_");
     let (mut found, mut is_changed) = (Map::new(), false);
     for kind in kinds {
@@ -184,14 +187,40 @@ fn after(call: &Call<'_>, form: &str, names: &[String]) -> Result<(), CallError>
     Ok(())
 }
 
-fn envs(call: &Call<'_>) -> Vec<String> {
-    match call.get("saltenv").filter(|saltenv| saltenv.is_true()) {
-        Some(saltenv) => python::texts(saltenv),
-        None => vec![
-            call.opt_text("saltenv")
-                .unwrap_or_else(|| "base".to_owned()),
-        ],
+/// The environment of who names none, and has no top file.
+const BASE: &str = "base";
+
+/// The function that reads the top file, and how it is asked for environments alone.
+const TOP: (&str, &str) = ("state.show_top", "__of_environments");
+
+fn named_envs(call: &Call<'_>) -> Option<Vec<String>> {
+    let saltenv = call.get("saltenv").filter(|saltenv| saltenv.is_true())?;
+    Some(python::texts(saltenv))
+}
+
+/// The environments that are named, else those out of which the top file gives states
+/// to this minion.
+fn envs_of_top(call: &Call<'_>) -> Vec<String> {
+    if let Some(named) = named_envs(call) {
+        return named;
     }
+    let (function, of_environments) = TOP;
+    let mut envs = Vec::new();
+    if call.has_function(function) {
+        let asked = Map::from([(of_environments, true)]);
+        match call.salt(function, &[], asked) {
+            Ok(top) => {
+                let given = top.as_map().into_iter().flat_map(Map::keys);
+                envs.extend(given.map(python::str));
+            }
+            // As Salt, which goes on as without a top file.
+            Err(error) => tracing::error!("Unable to render top file: {error}"),
+        }
+    }
+    if envs.is_empty() {
+        envs.push(BASE.to_owned());
+    }
+    envs
 }
 
 fn fetch(call: &Call<'_>, lists: &mut Lists<'_>, form: &str, envs: &[String]) -> Vec<String> {

@@ -95,11 +95,7 @@ fn trace(error: &Error) -> String {
         out.push_str(&line);
         out.push('\n');
     }
-    out.push_str(&format!(
-        "{}: {}\n",
-        error.kind().class_name(),
-        error.message()
-    ));
+    out.push_str(&format!("{}: {}\n", error.class_name(), error.message()));
     out
 }
 

@@ -91,7 +91,10 @@ pub(super) const SHOW_STATE_USAGE: Function = Function::new(
 pub(super) const SHOW_TOP: Function = Function::new(
     "state.show_top",
     ALL,
-    |call| in_turn(call, show_top),
+    |call| match call.kwargs().get(OF_ENVIRONMENTS).is_some() {
+        true => environments(call),
+        false => in_turn(call, show_top),
+    },
     "The SLS that the top file gives to this minion, by environment.",
 );
 
@@ -101,6 +104,10 @@ pub(super) const SLS_EXISTS: Function = Function::new(
     |call| in_turn(call, sls_exists),
     "Whether the SLS (a list, or comma separated) exist and render.",
 );
+
+/// By this argument a function that fetches users' modules asks for the environments
+/// alone: also within a run of states, and whatever is wrong with the pillar.
+const OF_ENVIRONMENTS: &str = "__of_environments";
 
 /// Does it when no other run has the turn, or says who has it.
 fn in_turn(call: &Call<'_>, run: impl FnOnce(&Call<'_>) -> CallResult) -> CallResult {
@@ -196,6 +203,18 @@ fn show_top(call: &Call<'_>) -> CallResult {
     Ok(match matches {
         Ok(matches) => matches.into(),
         Err(errors) => failed(call, errors),
+    })
+}
+
+/// What the top file gives to this minion, unchecked: its keys are of use.
+fn environments(call: &Call<'_>) -> CallResult {
+    let ctx = prepare_plain(call)?;
+    within_call(&ctx, call.job, |inner| {
+        with_source(inner, |source| {
+            let compiler = Compiler::new(source);
+            let top = compiler.top().map_err(top_error)?;
+            Ok(compiler.matches(&top).into())
+        })
     })
 }
 

@@ -51,9 +51,11 @@ impl Index {
         state.make_room(keys);
         let dir = Stamp::of(files.dir);
         let settled = dir.filter(|dir| dir.is_settled());
-        let is_same = dir.is_some() && state.dir == dir && !files.has_old;
+        let is_same = dir.is_some() && state.dir == dir;
         for id in ids {
-            if is_same && state.stamps.contains_key(id) {
+            // What lies elsewhere counts where there is no file, and changes unnoticed.
+            let is_counted = |stamp: &Option<Stamp>| stamp.is_some() || !files.has_old;
+            if is_same && state.stamps.get(id).is_some_and(is_counted) {
                 continue;
             }
             state.renew(files, id);

@@ -1,7 +1,7 @@
 //! The minion data that the master received last, in files.
 //!
-//! The layout is that of 3008 (`<bank>/<id>.p`); what a 3006 master left in
-//! `minions/<id>/` is read where the new file is missing.
+//! The layout is that of 3008 (`<bank>/<id>.p`); what lies in that of 3006
+//! (`old_layout`) is read where the new file is missing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use halite_proto::{Map, MinionId, Value};
 
 use super::atomic::{entries, load, put_making_dir, remove};
 use super::index::{Files, Index};
+use super::old_layout::OldLayout;
 use crate::error::StoreError;
 use crate::kept::{Bank, Parts};
 use crate::limits::{FILE_NAME_BYTES_MAX, MINION_DATA_BYTES_MAX, PILLAR_ENVS_MAX};
@@ -20,6 +21,7 @@ use crate::limits::{FILE_NAME_BYTES_MAX, MINION_DATA_BYTES_MAX, PILLAR_ENVS_MAX}
 #[derive(Debug)]
 pub(crate) struct MinionData {
     dir: PathBuf,
+    old: OldLayout,
     /// One change to a mine at a time: it is read and written back.
     mine: Mutex<()>,
     /// What targets have asked for.
@@ -29,9 +31,10 @@ pub(crate) struct MinionData {
 
 impl MinionData {
     /// The cache in the master's `cachedir`.
-    pub(crate) fn new(cachedir: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(cachedir: &Path, copies_for_3006: bool) -> Self {
         Self {
-            dir: cachedir.into(),
+            dir: cachedir.to_owned(),
+            old: OldLayout::new(cachedir, copies_for_3006),
             mine: Mutex::new(()),
             grains_index: Index::default(),
             pillar_index: Index::default(),
@@ -49,8 +52,8 @@ impl MinionData {
         let dir = self.dir.join(bank.name());
         let files = Files {
             dir: &dir,
-            old: &|id| self.get_old(bank, id).ok().flatten(),
-            has_old: self.dir.join(OLD_DIR).is_dir(),
+            old: &|id| self.old.get(bank, id).ok().flatten(),
+            has_old: self.old.is_there(),
         };
         let index = match bank {
             Bank::Grains => &self.grains_index,
@@ -64,7 +67,7 @@ impl MinionData {
     pub(crate) fn get(&self, bank: Bank, id: &MinionId) -> Result<Option<Map>, StoreError> {
         match read(&self.path(bank, id.as_str()))? {
             Some(map) => Ok(Some(map)),
-            None => self.get_old(bank, id),
+            None => self.old.get(bank, id),
         }
     }
 
@@ -74,7 +77,8 @@ impl MinionData {
             // That is the master's own.
             Bank::Pillar => usize::MAX,
         };
-        write(&self.path(bank, id.as_str()), data, max)
+        write(&self.path(bank, id.as_str()), data, max)?;
+        self.old.copy(bank, id, data)
     }
 
     pub(crate) fn put_pillar(
@@ -89,6 +93,10 @@ impl MinionData {
             && (path.exists() || self.pillar_envs(id)? < PILLAR_ENVS_MAX);
         if is_room {
             write(&path, pillar, usize::MAX)?;
+            // The older layout has room for one pillar.
+            if !self.path(Bank::Pillar, id.as_str()).exists() {
+                self.old.copy(Bank::Pillar, id, pillar)?;
+            }
         }
         Ok(is_room)
     }
@@ -112,15 +120,7 @@ impl MinionData {
             .iter()
             .filter_map(|entry| bank_id(bank, entry.file_name().to_str()?))
             .collect();
-        let old_name = old_file(bank);
-        for entry in entries(&self.dir.join(OLD_DIR))? {
-            if let Some(id) = entry.file_name().to_str().map(MinionId::parse)
-                && let Ok(id) = id
-                && entry.path().join(old_name).is_file()
-            {
-                ids.push(id);
-            }
-        }
+        ids.extend(self.old.ids(bank)?);
         ids.sort_unstable();
         ids.dedup();
         Ok(ids)
@@ -151,21 +151,16 @@ impl MinionData {
         }
         // Less than there was, however much that is.
         write(&self.path(Bank::Mine, id.as_str()), &mine, usize::MAX)?;
+        self.old.copy(Bank::Mine, id, &mine)?;
         Ok(true)
     }
 
-    fn flush_mine(&self, id: &MinionId) -> Result<bool, StoreError> {
-        let _one = self.mine.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = remove(&self.path(Bank::Mine, id.as_str()))?;
-        let old = remove(&self.old_path(Bank::Mine, id))?;
-        Ok(new || old)
-    }
-
     pub(crate) fn forget(&self, bank: Bank, id: &MinionId) -> Result<bool, StoreError> {
-        if matches!(bank, Bank::Mine) {
-            return self.flush_mine(id);
-        }
-        remove(&self.path(bank, id.as_str()))
+        let _one =
+            (bank == Bank::Mine).then(|| self.mine.lock().unwrap_or_else(PoisonError::into_inner));
+        let new = remove(&self.path(bank, id.as_str()))?;
+        let old = self.old.forget(bank, id)?;
+        Ok(new || old)
     }
 
     pub(crate) fn retain(&self, is_known: impl Fn(&MinionId) -> bool) -> Result<usize, StoreError> {
@@ -184,43 +179,16 @@ impl MinionData {
                 }
             }
         }
-        for entry in entries(&self.dir.join(OLD_DIR))? {
-            if let Some(Ok(id)) = entry.file_name().to_str().map(MinionId::parse)
-                && !is_known(&id)
-                && remove(&self.old_path(Bank::Grains, &id))?
-            {
-                removed += 1;
-            }
-        }
-        Ok(removed)
-    }
-
-    fn get_old(&self, bank: Bank, id: &MinionId) -> Result<Option<Map>, StoreError> {
-        let Some(mut map) = read(&self.old_path(bank, id))? else {
-            return Ok(None);
-        };
-        match bank {
-            Bank::Mine => Ok(Some(map)),
-            Bank::Grains | Bank::Pillar => match map.remove(bank.name()) {
-                Some(Value::Map(part)) => Ok(Some(part)),
-                _ => Ok(None),
-            },
-        }
+        Ok(removed + self.old.retain(is_known)?)
     }
 
     fn path(&self, bank: Bank, key: &str) -> PathBuf {
         self.dir.join(bank.name()).join(format!("{key}.p"))
     }
-
-    fn old_path(&self, bank: Bank, id: &MinionId) -> PathBuf {
-        self.dir
-            .join(OLD_DIR)
-            .join(id.as_str())
-            .join(old_file(bank))
-    }
 }
 
-fn read(path: &Path) -> Result<Option<Map>, StoreError> {
+/// What a file says; nothing where it is damaged.
+pub(super) fn read(path: &Path) -> Result<Option<Map>, StoreError> {
     match load(path) {
         Ok(Some(Value::Map(map))) => Ok(Some(map)),
         Ok(None | Some(Value::Nil)) => Ok(None),
@@ -237,7 +205,8 @@ fn read(path: &Path) -> Result<Option<Map>, StoreError> {
     }
 }
 
-fn write(path: &Path, data: &Map, max: usize) -> Result<(), StoreError> {
+/// Puts it into a file, unless it is larger than `max`.
+pub(super) fn write(path: &Path, data: &Map, max: usize) -> Result<(), StoreError> {
     let packed = pack_map(data, Packing::Modern)
         .map_err(|source| StoreError::pack(path.display(), source))?;
     if packed.len() > max {
@@ -248,16 +217,6 @@ fn write(path: &Path, data: &Map, max: usize) -> Result<(), StoreError> {
         });
     }
     put_making_dir(path, &packed)
-}
-
-/// Where 3006 keeps a minion's data.
-const OLD_DIR: &str = "minions";
-
-fn old_file(bank: Bank) -> &'static str {
-    match bank {
-        Bank::Grains | Bank::Pillar => "data.p",
-        Bank::Mine => "mine.p",
-    }
 }
 
 /// The minion of a bank's file; none for temporary files, and for a pillar of

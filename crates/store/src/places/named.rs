@@ -69,7 +69,8 @@ pub fn job_place(
 ) -> Result<BackendOptions, PlaceError> {
     const WHAT: &str = "place of jobs";
     if name == "local_cache" {
-        return Ok(files(cachedir, hash_type));
+        // Of minions nothing is kept there.
+        return Ok(files(cachedir, hash_type, false));
     }
     let reader = Reader { opts };
     match reader.shown_url(WHAT, name)? {
@@ -105,7 +106,10 @@ pub fn cache_place(
         return Ok(place);
     }
     let driver = reader.driver(WHAT, name)?;
-    Ok(driver.unwrap_or_else(|| files(cachedir, hash_type)))
+    Ok(match driver {
+        Some(place) => place,
+        None => files(cachedir, hash_type, reader.copies_for_3006(None)?),
+    })
 }
 
 impl Reader<'_> {

@@ -36,21 +36,21 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
 
 /// The files of one environment here.
 pub(super) struct Env {
-    env: RootEnv,
+    pub(super) env: RootEnv,
     pub(super) files: Vec<(OwnFile, RootFile)>,
 }
 
 /// What has become of the files of one option at one member.
 #[derive(Default)]
 pub(super) struct Outcome {
-    written: usize,
+    pub(super) written: usize,
     pub(super) same: usize,
     pub(super) failed: BTreeMap<String, String>,
     pub(super) failed_count: usize,
 }
 
 impl Outcome {
-    fn fail(&mut self, env: &RootEnv, path: &str, why: String) {
+    pub(super) fn fail(&mut self, env: &RootEnv, path: &str, why: String) {
         self.failed_count += 1;
         if self.failed.len() < ROOTS_FAILED_SHOWN_MAX {
             let name = match path {
@@ -61,7 +61,7 @@ impl Outcome {
         }
     }
 
-    fn shown(&self, is_test: bool) -> Map {
+    pub(super) fn shown(&self, is_test: bool) -> Map {
         let mut shown = Map::from([
             (if is_test { "differ" } else { "written" }, self.written),
             ("same", self.same),
@@ -153,7 +153,7 @@ fn meant(call: &Call<'_>, known: Vec<PeerId>) -> Result<Vec<PeerId>, RunnerError
 
 /// The files of an option here, with their hashes.
 pub(super) struct Own {
-    which: Which,
+    pub(super) which: Which,
     pub(super) envs: Vec<Env>,
     pub(super) left_out: usize,
     pub(super) unreadable: Outcome,

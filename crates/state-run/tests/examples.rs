@@ -34,10 +34,13 @@ const NAMESPACES: [&str; 9] = [
 ];
 
 /// Functions whose examples are not called, or `module.`, and why.
-const NOT_CALLED: &[(&str, &str)] = &[(
-    "http.wait_for_successful_query",
-    "it waits for minutes, and there is no network",
-)];
+const NOT_CALLED: &[(&str, &str)] = &[
+    (
+        "http.wait_for_successful_query",
+        "it waits for minutes, and there is no network",
+    ),
+    ("test.rand_sleep", "it sleeps up to a minute"),
+];
 
 /// What functions say that lack something of the machine, which is not to be had in a
 /// root that is thrown away, and what that is.

@@ -20,6 +20,9 @@ use crate::servers::Place;
 /// No operation that somebody waits for takes longer, on a busy machine either.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 
+/// Values that are stored until a full server has refused one: they are more than 20 MB.
+const FILLERS_MAX: usize = 20_000;
+
 /// How long a server that is back may stay away for us.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -147,8 +150,9 @@ fn check_full(place: &Place, fill: impl FnOnce(), make_room: impl FnOnce()) {
         let random = halite_crypto::random_bytes::<1500>();
         cache.store("filler", &format!("key{number}"), random.to_vec())
     };
-    let refused = (0..20_000).find_map(|number| store(number).err());
-    assert!(refused.expect("it is never full").is_of_server());
+    let refused = (0..FILLERS_MAX).find_map(|number| store(number).err());
+    let refused = refused.expect("it is never full");
+    assert!(refused.is_of_server(), "{refused}");
     let status = place.options.status();
     assert!(status.refuses.is_some() || status.away_since.is_some());
     subject.assert_known();
@@ -286,7 +290,8 @@ fn a_mariadb_whose_disk_is_full() {
     let Some(disk) = SmallDisk::for_test(260) else {
         return;
     };
-    let Some(server) = MariaDb::for_test(&Wanted::default().below(&disk.path())) else {
+    let wanted = Wanted::default().below(&disk.path());
+    let Some(server) = MariaDb::for_test(&wanted) else {
         return;
     };
     let make_room = || {
@@ -294,7 +299,8 @@ fn a_mariadb_whose_disk_is_full() {
         server.server.kill();
         server.server.start().unwrap();
     };
-    check_full(&mariadb(server.address), || disk.fill().unwrap(), make_room);
+    let place = mariadb(server.address);
+    check_full(&place, || disk.fill().unwrap(), make_room);
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::time::SystemTime;
 use halite_proto::{Map, Value};
 use halite_store::{BackendOptions, Events, Jobs, PlaceStatus, Places, Waits};
 
+use crate::core::unkept_data::Unkept;
+
 /// What is known of the places.
 pub(crate) struct StoreHealth {
     /// Each role with its place.
@@ -51,14 +53,17 @@ impl StoreHealth {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of each role. A server that nobody has asked anything of
-    /// late is asked.
-    pub(crate) fn report(&self) -> Map {
+    /// What is known of each role, with what waits of minions' data. A server that nobody
+    /// has asked anything of late is asked.
+    pub(crate) fn report(&self, unkept: Option<&Unkept>) -> Map {
         let mut report = Map::new();
         for (role, place) in &self.roles {
             let mut told = place_status(&place.look());
             if let Some(waits) = self.jobs.waits().filter(|_| *role == "jobs") {
                 told.insert("waiting", told_of_waits(&waits));
+            }
+            if let Some(unkept) = unkept.filter(|_| *role == "data") {
+                told.insert("waiting", told_of_unkept(unkept));
             }
             report.insert(*role, told);
         }
@@ -109,20 +114,22 @@ impl StoreHealth {
     pub(crate) fn trouble(&self) -> Option<String> {
         let mut troubles = Vec::new();
         let mut seen: Vec<&BackendOptions> = Vec::new();
-        for (role, place) in &self.roles {
-            let status = place.status();
-            let Some(since) = status.away_since.filter(|_| !seen.contains(&place)) else {
+        for (_, place) in &self.roles {
+            if seen.contains(&place) {
                 continue;
+            }
+            let status = place.status();
+            let (what, since) = match (status.away_since, &status.refuses) {
+                (Some(since), _) => ("has been away since", since),
+                (None, Some(refuses)) => ("has refused what is to be kept since", refuses.since),
+                (None, None) => continue,
             };
-            seen.push(place);
             let of = self.roles.iter().filter(|(_, other)| other == place);
             let roles: Vec<&str> = of.map(|(role, _)| *role).collect();
-            let roles = match roles.len() {
-                0 | 1 => (*role).to_owned(),
-                _ => roles.join(", "),
-            };
+            let roles = roles.join(", ");
+            seen.push(place);
             troubles.push(format!(
-                "the store {} ({roles}) has been away since {}",
+                "the store {} ({roles}) {what} {}",
                 status.place,
                 time(since)
             ));
@@ -149,11 +156,14 @@ fn place_status(status: &PlaceStatus) -> Map {
     if let Some(reason) = &status.reason {
         told.insert("reason", reason.as_str());
     }
+    if let Some(refuses) = &status.refuses {
+        told.insert("refuses_since", time(refuses.since));
+        told.insert("refusal", refuses.reason.as_str());
+    }
     told
 }
 
 fn told_of_waits(waits: &Waits) -> Map {
-    let number = |number: usize| Value::from(u64::try_from(number).unwrap_or(u64::MAX));
     let mut told = Map::from([
         ("count", number(waits.count)),
         ("bytes", Value::from(waits.bytes)),
@@ -166,6 +176,19 @@ fn told_of_waits(waits: &Waits) -> Map {
         told.insert("reason", reason.as_str());
     }
     told
+}
+
+fn told_of_unkept(unkept: &Unkept) -> Map {
+    Map::from([
+        ("count", number(unkept.count)),
+        ("bytes", number(unkept.bytes)),
+        ("since", time(unkept.since).into()),
+        ("reason", unkept.reason.as_str().into()),
+    ])
+}
+
+fn number(number: usize) -> Value {
+    Value::from(u64::try_from(number).unwrap_or(u64::MAX))
 }
 
 /// A moment in UTC, to the second.
@@ -189,7 +212,7 @@ mod tests {
         let places = Places::of(StoreOptions::local_fs(dir.path(), HashType::Sha256));
         let health = StoreHealth::new(&places, halite_store::open(&places.store).jobs);
         assert_eq!(health.trouble(), None);
-        let report = health.report();
+        let report = health.report(None);
         let jobs = report.get("jobs").unwrap();
         assert_eq!(jobs.get("place"), Some(&"localfs".into()));
         assert_eq!(jobs.get("available"), Some(&true.into()));

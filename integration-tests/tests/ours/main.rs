@@ -38,6 +38,7 @@ mod python_worker;
 mod ranges;
 mod reactions;
 mod rest_api;
+mod restored_stores;
 mod returners;
 mod runners;
 mod schedules;

@@ -49,4 +49,5 @@ pub mod text;
 pub mod turns;
 pub mod undecided;
 pub mod unfinished_returns;
+pub mod unkept_data;
 pub mod unstored;

@@ -108,6 +108,7 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep
                     look_for_drop_file(master);
                     look_for_lost_keys(master);
                     master.publishing.reload_key();
+                    master.fleet.store_unkept();
                 })
                 .await;
             }

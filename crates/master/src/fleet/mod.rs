@@ -91,6 +91,12 @@ impl Fleet {
         }
     }
 
+    /// Stores what the store did not take of minions' data, as far as it does now.
+    pub(crate) fn store_unkept(&self) {
+        self.data
+            .store_unkept(|id| self.keys.accepted.get(id).is_some());
+    }
+
     /// Whether a minion may ask so much more about the pillars of others.
     pub(crate) fn may_ask_about_pillar(&self, id: &MinionId, parts: usize) -> bool {
         let asked = self.pillar_questions.lock();

@@ -184,6 +184,9 @@ fn keep(
             .is_ok_and(|id| parts.keys.accepted.get(&id).is_some())
     };
     let grains_kept = fleet.data.put(Bank::Grains, id, grains);
+    if let (Err(error), Some(pillar), None) = (&grains_kept, pillar, pillarenv) {
+        fleet.data.put_later(Bank::Pillar, id, pillar, error);
+    }
     let stored = grains_kept.and_then(|()| match (pillar, pillarenv.filter(is_name)) {
         (None, _) => Ok(true),
         (Some(_), Some(_)) => Ok(false),

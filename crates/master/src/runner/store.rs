@@ -13,5 +13,6 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
 )];
 
 fn status(call: &Call<'_>) -> Ran {
-    Ok(call.runners.jobs.health.report().into())
+    let unkept = call.runners.fleet.data.waits();
+    Ok(call.runners.jobs.health.report(unkept.as_ref()).into())
 }

@@ -17,7 +17,7 @@ use crate::store_runners::run_as;
 use crate::support::{Master, Minion, SOON};
 
 /// Publishes as programs of ours do: who is meant, the job, and what is wrong.
-async fn publish_listening(
+pub(crate) async fn publish_listening(
     master: &Master,
     tgt: &str,
     tgt_type: &str,
@@ -37,7 +37,7 @@ async fn publish_listening(
 }
 
 /// What a master says to somebody with a token who asks for the jobs.
-async fn asks_with(master: &Master, token: &Value) -> Value {
+pub(crate) async fn asks_with(master: &Master, token: &Value) -> Value {
     let load = Map::from([
         ("cmd", Value::from("runner")),
         ("fun", "jobs.list_jobs".into()),
@@ -59,7 +59,7 @@ async fn look_up(master: &Master, jid: &Jid) -> Value {
         .0
 }
 
-async fn token(master: &Master) -> Value {
+pub(crate) async fn token(master: &Master) -> Value {
     let login = Map::from([
         ("cmd", "mk_token"),
         ("eauth", "file"),

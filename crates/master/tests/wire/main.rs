@@ -11,6 +11,7 @@ mod daemon;
 mod evil_minion;
 mod faulty_store;
 mod floods;
+mod full_store;
 mod hostile;
 mod jobs;
 mod late;

@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long)]
     quick: bool,
     /// Some parts only: starts, fleet, load, compile, runs, silence, admin, disk,
-    /// git, stores, build; git-long only when it is named
+    /// git, stores, api, build; git-long only when it is named
     #[arg(long, value_name = "PARTS")]
     only: Option<String>,
 }

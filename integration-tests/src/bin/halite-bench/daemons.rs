@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Fleet, Kind, Master, Minion, Programs, START, until};
+use halite_integration_tests::{Fleet, Kind, Master, MasterPlan, Minion, Programs, START, until};
 
 use crate::load as clients;
 use crate::measure::{Effort, Numbers, Unit, mebibytes, median, millis, precise};
@@ -96,6 +96,11 @@ pub(crate) fn new_fleet_on_disk() -> Result<Fleet> {
 
 /// A master as it comes, but that accepts every key.
 pub(crate) fn plan(fleet: &Fleet, kind: Kind) -> Result<Master> {
+    laid(fleet, kind).start()
+}
+
+/// The same before it is started.
+pub(crate) fn laid(fleet: &Fleet, kind: Kind) -> MasterPlan<'_> {
     // As it comes: the number of workers, and how often old jobs are looked
     // for, are part of what is compared.
     fleet
@@ -104,7 +109,6 @@ pub(crate) fn plan(fleet: &Fleet, kind: Kind) -> Result<Master> {
         .set("worker_threads", 5)
         .set("loop_interval", 60)
         .set("log_level_logfile", "error")
-        .start()
 }
 
 /// A minion of a master, ready.

@@ -14,6 +14,7 @@ mod git;
 mod job_lists;
 mod load;
 mod measure;
+mod rest;
 mod runs;
 mod silence;
 mod stores;

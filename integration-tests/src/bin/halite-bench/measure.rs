@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use halite_integration_tests::Kind;
 
-use crate::{admin, calls, daemons, disk, git, job_lists, runs, silence, stores};
+use crate::{admin, calls, daemons, disk, git, job_lists, rest, runs, silence, stores};
 
 /// How often and how long each number is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub(crate) enum Part {
     Git,
     /// Some of it with jobs in databases.
     Stores,
+    /// Commands and jobs through the API.
+    Api,
     /// States from a git with a long history. It takes minutes and gigabytes, so it
     /// is measured only when it is named.
     GitLong,
@@ -76,7 +78,7 @@ pub(crate) enum Part {
 
 impl Part {
     /// All parts, in the order of the table.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Starts,
         Self::Fleet,
         Self::Load,
@@ -87,6 +89,7 @@ impl Part {
         Self::Disk,
         Self::Git,
         Self::Stores,
+        Self::Api,
     ];
 
     const fn name(self) -> &'static str {
@@ -101,6 +104,7 @@ impl Part {
             Self::Disk => "disk",
             Self::Git => "git",
             Self::Stores => "stores",
+            Self::Api => "api",
             Self::GitLong => "git-long",
         }
     }
@@ -137,6 +141,7 @@ impl Part {
                 stores::stores(kind, effort, numbers)?;
                 job_lists::job_lists(kind, effort, numbers)
             }
+            Self::Api => rest::rest(kind, effort, numbers),
             Self::GitLong => git::long_history(kind, numbers),
         }
     }

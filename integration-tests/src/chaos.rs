@@ -66,6 +66,10 @@ pub enum Fault {
     PeersSlow,
     /// `kill -9` of what carries what masters tell each other.
     BusKilled,
+    /// That is stopped with SIGSTOP.
+    BusHangs,
+    /// The job cache of a master takes nothing.
+    DiskFull,
 }
 
 /// What has a fault.
@@ -81,6 +85,8 @@ pub enum Part {
     Peers,
     /// What carries what masters tell each other.
     Bus,
+    /// Where a master keeps jobs.
+    Disk,
 }
 
 impl Fault {
@@ -94,7 +100,8 @@ impl Fault {
             Self::MinionKilled | Self::MinionHangs => Part::Minion,
             Self::CableCut | Self::CableToNowhere => Part::Cable,
             Self::PeersCut | Self::PeersToNowhere | Self::PeersSlow => Part::Peers,
-            Self::BusKilled => Part::Bus,
+            Self::BusKilled | Self::BusHangs => Part::Bus,
+            Self::DiskFull => Part::Disk,
         }
     }
 }

@@ -38,7 +38,7 @@ async fn mines(minion: &Minion, number: i64) {
     let data = Map::from([("number", Value::from(number)), ("x", grains("").into())]);
     let clear = true;
     minion
-        .ask(MinionRequest::MineStore(MineStore { data, clear }))
+        .ask(MinionRequest::Mine(MineStore { data, clear }))
         .await;
 }
 

@@ -19,6 +19,7 @@ fn nothing_is_run_from_the_directory_that_root_stands_in() -> Result<()> {
     let fleet = Fleet::new("code")?;
     let minion = fleet
         .minion("web1", Kind::Ours)
+        .set("master", "127.0.0.1")
         .set("file_client", "local")
         .set("module_dirs", json!(["own", "."]))
         .lay()?;

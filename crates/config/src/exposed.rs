@@ -24,7 +24,7 @@ const CODE_DEPTH_MAX: usize = 3;
 pub fn code_dirs(opts: &Map) -> Vec<PathBuf> {
     let named = OWN_DIRS.iter().chain(&["extension_modules"]);
     let mut dirs = Vec::new();
-    for value in named.filter_map(|option| opts.get(*option)) {
+    for value in named.filter_map(|option| opts.get(option)) {
         let one = value.as_str().into_iter();
         let many = value.as_list().unwrap_or_default().iter();
         let all = one.chain(many.filter_map(Value::as_str));

@@ -82,7 +82,7 @@ impl Gift<'_> {
             let others: Vec<_> = (1..count)
                 .map_while(|_| {
                     thread::Builder::new()
-                        .spawn_scoped(scope, &give_some)
+                        .spawn_scoped(scope, give_some)
                         .inspect_err(|error| {
                             tracing::warn!("fewer members at a time are given files: {error}");
                         })

@@ -41,8 +41,8 @@ gidNumber: 5000
 memberUid: alice
 ";
 
-const REFUSED: &str = "Authentication error occurred.\n";
-const FORBIDDEN: &str = "Authorization error occurred.\n";
+const REFUSED: &str = "Authentication error occurred.";
+const FORBIDDEN: &str = "Authorization error occurred.";
 
 /// How long somebody else's command may take while the directory hangs.
 const UNDISTURBED: Duration = Duration::from_secs(20);
@@ -99,7 +99,10 @@ fn a_directory_says_who_may_log_in_and_whose_rights_they_have() -> Result<()> {
         ("alice", &["*", "cmd.run", "id"]),
     ] {
         let refused = login(&master, user, PASSWORD, what)?.exit(1)?;
-        ensure!(refused.stdout == FORBIDDEN, "{user} {what:?}: {refused}");
+        ensure!(
+            refused.stdout.contains(FORBIDDEN),
+            "{user} {what:?}: {refused}"
+        );
     }
     // What a directory takes for the same name, what would be a filter or a part of a
     // name, who has no entry here or there, and wrong passwords.
@@ -119,7 +122,7 @@ fn a_directory_says_who_may_log_in_and_whose_rights_they_have() -> Result<()> {
         ("salt", "saltpw"),
     ] {
         let refused = login(&master, user, password, &ping)?.exit(1)?;
-        ensure!(refused.stdout == REFUSED, "{user:?}: {refused}");
+        ensure!(refused.stdout.contains(REFUSED), "{user:?}: {refused}");
     }
     for password in [PASSWORD, "saltpw"] {
         let log = fs::read_to_string(master.dir().join("log"))?;
@@ -163,7 +166,7 @@ fn nobody_else_waits_for_a_directory_that_hangs() -> Result<()> {
     // One that is gone lets nobody in, and in again when it is back.
     directory.server.kill();
     let refused = login(&master, "bob", PASSWORD, &ping)?.exit(1)?;
-    ensure!(refused.stdout == REFUSED, "{refused}");
+    ensure!(refused.stdout.contains(REFUSED), "{refused}");
     directory.server.start()?;
     let pong = login(&master, "bob", PASSWORD, &ping)?.ok()?;
     ensure!(pong.of("web1")? == json!(true), "{pong}");

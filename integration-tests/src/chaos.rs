@@ -66,10 +66,6 @@ pub enum Fault {
     PeersSlow,
     /// `kill -9` of what carries what masters tell each other.
     BusKilled,
-    /// That is stopped with SIGSTOP.
-    BusHangs,
-    /// The job cache of a master takes nothing.
-    DiskFull,
 }
 
 /// What has a fault.
@@ -85,8 +81,6 @@ pub enum Part {
     Peers,
     /// What carries what masters tell each other.
     Bus,
-    /// Where a master keeps jobs.
-    Disk,
 }
 
 impl Fault {
@@ -100,8 +94,7 @@ impl Fault {
             Self::MinionKilled | Self::MinionHangs => Part::Minion,
             Self::CableCut | Self::CableToNowhere => Part::Cable,
             Self::PeersCut | Self::PeersToNowhere | Self::PeersSlow => Part::Peers,
-            Self::BusKilled | Self::BusHangs => Part::Bus,
-            Self::DiskFull => Part::Disk,
+            Self::BusKilled => Part::Bus,
         }
     }
 }

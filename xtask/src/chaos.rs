@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use anyhow::{Result, ensure};
 
 use crate::long_form::LongForm;
-use crate::peers::{provide, releases};
 
 /// The test that does it, in the program of either suite.
 const TEST: &str = "chaos::nothing_is_lost_in_chaos";
@@ -32,9 +31,6 @@ pub(crate) struct Args {
     /// Minions of the three masters; those of a cluster have two of Salt besides
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     minions: u64,
-    /// A minion of Salt 3007 behind the balancer, too
-    #[arg(long, requires = "cluster")]
-    long: bool,
     /// Repeats the choices of an earlier run
     #[arg(long)]
     seed: Option<u64>,
@@ -44,23 +40,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let (program, mut option, seconds) = match (args.cluster, args.bus) {
-        (true, true) => (
-            "master_cluster",
-            " --cluster --bus".to_owned(),
-            CLUSTER_SECONDS,
-        ),
-        (true, false) => ("master_cluster", " --cluster".to_owned(), CLUSTER_SECONDS),
-        (false, _) => ("multi_master", String::new(), SECONDS),
+    let (program, option, seconds) = match (args.cluster, args.bus) {
+        (true, true) => ("master_cluster", " --cluster --bus", CLUSTER_SECONDS),
+        (true, false) => ("master_cluster", " --cluster", CLUSTER_SECONDS),
+        (false, _) => ("multi_master", "", SECONDS),
     };
-    if args.long {
-        option.push_str(" --long");
-    }
     let test = if args.bus { TEST_ON_BUS } else { TEST };
     let seconds = args.seconds.unwrap_or(seconds);
-    if args.cluster {
-        provide(&releases(args.long))?;
-    }
     let chaos = LongForm::build(program)?;
     let first = match args.seed {
         Some(seed) => seed,
@@ -73,7 +59,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             ("HALITE_CHAOS_SEED", seed.to_string()),
             ("HALITE_CHAOS_SECONDS", seconds.to_string()),
             ("HALITE_CHAOS_MINIONS", args.minions.to_string()),
-            ("HALITE_CHAOS_ALL_RELEASES", u8::from(args.long).to_string()),
         ];
         if !chaos.run(test, "HALITE_CHAOS_LEDGER", &settings)? {
             println!("to see it again: cargo xtask chaos{option} --seed {seed}");

@@ -85,6 +85,29 @@ fn run_echo(master: &Master, word: &str) -> Result<String> {
 }
 
 #[test]
+fn minions_of_salt_cannot_tell_the_difference() -> Result<()> {
+    let minions = [
+        ("web1", Kind::Ours),
+        ("py3008", Kind::Salt3008),
+        ("py3006", Kind::Salt3006),
+    ];
+    let Some(balanced) = BalancedCluster::start(&minions)? else {
+        return Ok(());
+    };
+    for master in &balanced.cluster.masters {
+        master.check_ping(&balanced.ids())?;
+        let grains = master.returns(&["*", "grains.get", "id"])?;
+        for id in balanced.ids() {
+            ensure!(
+                grains.get(id).is_some_and(|grain| grain == id),
+                "{grains:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn a_key_that_is_deleted_at_one_master_is_out_at_all() -> Result<()> {
     let Some(balanced) = BalancedCluster::with(&OURS[..2], |plan| plan.set("auto_accept", false))?
     else {

@@ -6,8 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use halite_test_support::have_root;
-use nix::unistd::User;
+use nix::unistd::{User, geteuid};
 use serde_json::{Value, json};
 
 /// Who knocks: nobody of the daemons, where the test runs as root.
@@ -58,7 +57,7 @@ fn sends() -> [Vec<u8>; SENDS] {
 pub(crate) fn knock(at: &[(&str, SocketAddr)]) -> Result<Vec<Vec<Vec<u8>>>> {
     let mut command = Command::new("python3");
     command.args(["-I", "-c", KNOCK]).current_dir("/");
-    if have_root() {
+    if geteuid().is_root() {
         let user = User::from_name(STRANGER)?.context("no such user")?;
         command.uid(user.uid.as_raw()).gid(user.gid.as_raw());
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use halite_proto::{Jid, Map};
 
 use super::{Runners, proc_files};
+use crate::under_way::lost_return;
 
 /// Those that this master has left in its last life. To be called before a runner begins.
 /// Where masters share the directory, it has those of the others too, which end them.
@@ -18,21 +19,11 @@ pub(crate) fn left_runners(runners: &Runners) -> Vec<(Jid, Map)> {
 
 /// Tells of the end of such runners, and keeps it. Waits for the job cache.
 pub(crate) fn end_left_runners(runners: &Arc<Runners>, left: Vec<(Jid, Map)>) {
-    for (jid, mut data) in left {
-        match runners.jobs.cache.returns(&jid) {
-            Ok(returns) if returns.is_empty() => {}
-            _ => continue,
-        }
-        let fun = data.get("fun").and_then(halite_proto::Value::as_str);
-        let fun = fun.unwrap_or_default().trim_start_matches("runner.");
-        tracing::warn!(%jid, "the runner {fun} was ended with this master's last life");
-        let text = format!(
-            "Exception occurred in runner {fun}: its master was killed while it ran; what it has \
-             done until then is done, and nothing of it is begun again"
-        );
-        data.insert("return", text);
-        data.insert("retcode", 1);
-        data.insert("success", false);
+    const WHY: &str = "its master was killed while it ran";
+    for (jid, data) in left {
+        let Some(data) = lost_return(&runners.jobs, &jid, data, WHY) else {
+            continue;
+        };
         let data = runners.jobs.store_runner_return(&jid, None, data);
         let tag = format!("salt/run/{jid}/ret");
         match &runners.cluster {

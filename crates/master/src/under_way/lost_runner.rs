@@ -30,6 +30,27 @@ pub(super) fn told(data: &Map, id: &str, is_kept: bool, by: Option<&ProvenBy>) -
     told
 }
 
+/// What a runner returns that will not return by itself; nothing if it has returned after
+/// all. Waits for the job cache.
+pub(crate) fn lost_return(jobs: &Jobs, jid: &Jid, mut data: Map, why: &str) -> Option<Map> {
+    match jobs.cache.returns(jid) {
+        Ok(returns) if !returns.is_empty() => return None,
+        Ok(_) => {}
+        Err(error) => tracing::error!(%jid, "could not look for a return: {}", chain(&error)),
+    }
+    let fun = data.get("fun").and_then(Value::as_str).unwrap_or_default();
+    let name = fun.strip_prefix("runner.").unwrap_or(fun);
+    tracing::warn!(%jid, "the runner {name} is lost: {why}");
+    let text = format!(
+        "Exception occurred in runner {name}: {why}; what it has done until then is done, and \
+         nothing of it is begun again"
+    );
+    data.insert("return", text);
+    data.insert("retcode", 1);
+    data.insert("success", false);
+    Some(data)
+}
+
 /// Keeps that a runner of a master is over, and tells the programs of this one. What it
 /// has returned after all stays.
 pub(super) fn end(jobs: &Jobs, bus: &Bus, master: &str, jid: &Jid, mut data: Map) {
@@ -39,21 +60,10 @@ pub(super) fn end(jobs: &Jobs, bus: &Bus, master: &str, jid: &Jid, mut data: Map
         .remove(IS_KEPT)
         .is_some_and(|is_kept| is_kept.is_true());
     let by = data.remove(PROVEN_BY);
-    match jobs.cache.returns(jid) {
-        Ok(returns) if !returns.is_empty() => return,
-        Ok(_) => {}
-        Err(error) => tracing::error!(%jid, "could not look for a return: {}", chain(&error)),
-    }
-    let fun = data.get("fun").and_then(Value::as_str).unwrap_or_default();
-    let name = fun.strip_prefix("runner.").unwrap_or(fun);
-    tracing::warn!(%jid, "the runner {name} is lost with {master}");
-    let text = format!(
-        "Exception occurred in runner {name}: the master {master} that ran it is away; what it \
-         has done until then is done, and nothing of it is begun again"
-    );
-    data.insert("return", text);
-    data.insert("retcode", 1);
-    data.insert("success", false);
+    let why = format!("the master {master} that ran it is away");
+    let Some(data) = lost_return(jobs, jid, data, &why) else {
+        return;
+    };
     if let Some(id) = id.filter(|_| is_kept) {
         jobs.keep_lost_runner(jid, &id, by, &data);
     }

@@ -20,6 +20,7 @@ use halite_proto::{Jid, Map, MinionId, Value};
 
 pub(crate) use self::batch_state::MASTER;
 use self::batch_state::{is_ended_by, taken_over, yields};
+pub(crate) use self::lost_runner::lost_return;
 use crate::cluster::message::Message as ToPeers;
 use crate::cluster::{Channel, Cluster};
 use crate::core::owner::ProvenBy;
@@ -206,11 +207,12 @@ impl UnderWay {
         self.works.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says once more that this master does something, of which a peer says so too: the
-    /// others go by whom they hear last.
+    /// Says once more that this master drives a job in batches, of which a peer says so
+    /// too: the others go by whom they hear last, and the peer leaves it. Of a runner neither
+    /// would, and both would say so for ever.
     fn says_again(&self, jid: &Jid) {
         let own = self.own();
-        if let Some(work) = own.get(jid) {
+        if let Some(work) = own.get(jid).filter(|work| work.kind == Kind::Batch) {
             self.tell(&Message::Begun(work.clone()));
         }
     }

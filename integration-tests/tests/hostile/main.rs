@@ -16,4 +16,5 @@ mod local;
 mod ports;
 mod requests;
 mod runners;
+mod salt;
 mod stage;

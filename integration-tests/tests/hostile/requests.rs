@@ -76,7 +76,7 @@ fn every_request_of_every_caller_comes_to_what_the_table_says() -> Result<()> {
 }
 
 /// All rows, and whether they are of minions.
-fn rows() -> impl Iterator<Item = (&'static Row, bool)> {
+pub(crate) fn rows() -> impl Iterator<Item = (&'static Row, bool)> {
     let sealed = SEALED.iter().copied().flatten().map(|row| (row, true));
     sealed.chain(CLEAR.iter().copied().flatten().map(|row| (row, false)))
 }

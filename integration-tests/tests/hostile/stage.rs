@@ -80,9 +80,14 @@ fn put_key(master: &Path, state: KeyState, id: &str, who: &StandIn) -> Result<()
 
 impl Stage {
     pub(crate) fn start() -> Result<Self> {
+        Self::of(Kind::Ours)
+    }
+
+    /// The same with a master of this kind.
+    pub(crate) fn of(kind: Kind) -> Result<Self> {
         let fleet = Fleet::new("doors")?;
         let plan = fleet
-            .master("m1", Kind::Ours)
+            .master("m1", kind)
             .file("a", "a file")
             .set("keysize", 4096)
             .set("client_acl_verify", false)

@@ -100,7 +100,7 @@ impl Suite {
     /// commands again.
     pub(crate) const fn needs_peers(self, long: bool) -> bool {
         match self {
-            Self::Unit | Self::Vectors | Self::Ours | Self::Hostile | Self::MultiMaster => false,
+            Self::Unit | Self::Vectors | Self::Ours | Self::MultiMaster => false,
             Self::CommandTable | Self::EventStreams => long,
             _ => true,
         }

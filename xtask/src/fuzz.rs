@@ -42,19 +42,28 @@ const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=2048"];
 pub(crate) struct Args {
     /// Which targets; by default all of them
     targets: Vec<String>,
-    /// How long each target runs; by default 60, with --runs as long as they take
+    /// How long each target runs; by default 60, with --runs or --total as long
+    /// as they take
     #[arg(long, value_name = "COUNT")]
     seconds: Option<u64>,
     /// Ends a target after so many executions
     #[arg(long, value_name = "COUNT")]
     runs: Option<u64>,
+    /// Ends a target when docs/fuzzing.md counts so many executions of it
+    #[arg(
+        long,
+        value_name = "COUNT",
+        requires = "record",
+        conflicts_with = "runs"
+    )]
+    total: Option<u64>,
     /// How many targets run at once
     #[arg(long, value_name = "COUNT", default_value_t = 2)]
     jobs: usize,
     /// Keeps what was found that reaches more, in crates/fuzz/corpus
     #[arg(long)]
     keep: bool,
-    /// Writes the figures of each target into docs/fuzzing.md when it ends
+    /// Adds the figures of each target to docs/fuzzing.md when it ends
     #[arg(long)]
     record: bool,
     /// A program that is built already, instead of building it
@@ -65,10 +74,17 @@ pub(crate) struct Args {
 impl Args {
     /// The seconds of each target; none if the executions end it.
     fn seconds(&self) -> Option<u64> {
-        match self.runs {
+        match self.runs.or(self.total) {
             Some(_) => self.seconds,
             None => Some(self.seconds.unwrap_or(SECONDS)),
         }
+    }
+
+    /// The executions that end a target of which so many are recorded already;
+    /// none if only the time ends it.
+    fn runs(&self, recorded: u64) -> Option<u64> {
+        let lacking = self.total.map(|total| total.saturating_sub(recorded));
+        self.runs.or(lacking)
     }
 }
 
@@ -164,8 +180,20 @@ struct Fuzzer {
 }
 
 impl Fuzzer {
+    /// The executions of a target that are recorded already.
+    fn recorded(&self, target: &str) -> Result<u64> {
+        let Some(page) = &self.page else { return Ok(0) };
+        let page = page.lock().ok().context("a thread has ended")?;
+        page.executions(target)
+    }
+
     /// Runs a target; whether it survived.
     fn play(&self, target: &str, args: &Args) -> Result<bool> {
+        let runs = args.runs(self.recorded(target)?);
+        if runs == Some(0) {
+            println!("{target:16} has run often enough");
+            return Ok(true);
+        }
         let corpus = root().join(format!("crates/fuzz/corpus/{target}.txt"));
         let scratch = tempfile::tempdir()?;
         let [seeds, grown, least] = ["seeds", "grown", "least"].map(|dir| scratch.path().join(dir));
@@ -183,7 +211,7 @@ impl Fuzzer {
             "-print_final_stats=1".to_owned(),
         ]);
         command.args(args.seconds().map(|most| format!("-max_total_time={most}")));
-        command.args(args.runs.map(|most| format!("-runs={most}")));
+        command.args(runs.map(|most| format!("-runs={most}")));
         let begun = Instant::now();
         let survived = command.arg(&grown).arg(&seeds).status()?.success();
         let said = fs::read_to_string(&log).unwrap_or_default();

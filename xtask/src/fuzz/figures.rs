@@ -1,4 +1,4 @@
-//! The figures of a run of the fuzzer, and the page that keeps the last of each
+//! The figures of a run of the fuzzer, and the page that adds up those of each
 //! target.
 
 use std::collections::BTreeMap;
@@ -55,6 +55,32 @@ impl Figures {
         figures
     }
 
+    /// These and those of a later run together.
+    fn and(&self, later: &Self) -> Self {
+        Self {
+            executions: self.executions + later.executions,
+            seconds: self.seconds + later.seconds,
+            // A change of the program moves this in both directions.
+            covered: later.covered,
+            found: self.found + later.found,
+        }
+    }
+
+    /// Reads a row of the table; dashes count as nothing.
+    fn from_row(row: &str) -> Self {
+        let mut cells = row.split('|').skip(2).map(|cell| {
+            let digits = cell.trim().replace(',', "");
+            digits.parse().unwrap_or_default()
+        });
+        let mut next = || cells.next().unwrap_or_default();
+        Self {
+            executions: next(),
+            seconds: next(),
+            covered: next(),
+            found: next(),
+        }
+    }
+
     /// For people who watch.
     pub(super) fn line(&self) -> String {
         let per_second = self.executions / self.seconds.max(1);
@@ -78,46 +104,62 @@ impl Page {
         Self { path }
     }
 
-    /// Replaces the row of a target; what is around the table stays.
+    /// Adds a run to the row of a target; what is around the table stays.
     pub(super) fn record(&self, target: &str, figures: &Figures) -> Result<()> {
-        let shown = self.path.display();
-        let text = fs::read_to_string(&self.path).with_context(|| shown.to_string())?;
-        let new =
-            with_row(&text, target, figures).with_context(|| format!("{shown} has no table"))?;
-        fs::write(&self.path, new).with_context(|| shown.to_string())
+        let text = self.read()?;
+        let new = with_run(&text, target, figures).with_context(|| self.no_table())?;
+        fs::write(&self.path, new).with_context(|| self.path.display().to_string())
+    }
+
+    /// The executions of a target that the page counts already.
+    pub(super) fn executions(&self, target: &str) -> Result<u64> {
+        let text = self.read()?;
+        let (_, rows, _) = parts(&text).with_context(|| self.no_table())?;
+        Ok(rows.get(target).map_or(0, |figures| figures.executions))
+    }
+
+    fn read(&self) -> Result<String> {
+        fs::read_to_string(&self.path).with_context(|| self.path.display().to_string())
+    }
+
+    fn no_table(&self) -> String {
+        format!("{} has no table", self.path.display())
     }
 }
 
-/// The text of the page with the row of a target, in the order of their names.
-fn with_row(text: &str, target: &str, figures: &Figures) -> Option<String> {
+/// What stands before the rows of the table, the rows by their targets, and the
+/// lines behind them.
+fn parts(text: &str) -> Option<(String, BTreeMap<String, Figures>, Vec<&str>)> {
     let head = format!("{HEAD}\n{RULE}\n");
     let (before, rest) = text.split_once(&head)?;
     let is_row = |line: &&str| line.starts_with('|');
-    let mut rows: BTreeMap<String, String> = rest
-        .lines()
-        .take_while(is_row)
-        .filter_map(|row| {
-            let name = row.split('`').nth(1)?;
-            Some((name.to_owned(), row.to_owned()))
-        })
-        .collect();
-    let after: Vec<&str> = rest.lines().skip_while(is_row).collect();
-    let Figures {
-        executions,
-        seconds,
-        covered,
-        found,
-    } = figures;
-    let row = format!(
-        "| `{target}` | {} | {} | {} | {} |",
-        grouped(*executions),
-        grouped(*seconds),
-        grouped(*covered),
-        grouped(*found),
-    );
-    rows.insert(target.to_owned(), row);
-    let mut new = format!("{before}{head}");
-    for line in rows.values().map(String::as_str).chain(after) {
+    let rows = rest.lines().take_while(is_row).filter_map(|row| {
+        let name = row.split('`').nth(1)?;
+        Some((name.to_owned(), Figures::from_row(row)))
+    });
+    let behind = rest.lines().skip_while(is_row).collect();
+    Some((format!("{before}{head}"), rows.collect(), behind))
+}
+
+/// The text of the page with a run added to the row of a target, in the order of
+/// their names.
+fn with_run(text: &str, target: &str, run: &Figures) -> Option<String> {
+    let (mut new, mut rows, behind) = parts(text)?;
+    let row = rows.entry(target.to_owned()).or_default();
+    *row = row.and(run);
+    for (target, figures) in rows {
+        let cells = [
+            figures.executions,
+            figures.seconds,
+            figures.covered,
+            figures.found,
+        ];
+        new.push_str(&format!(
+            "| `{target}` | {} |\n",
+            cells.map(grouped).join(" | ")
+        ));
+    }
+    for line in behind {
         new.push_str(line);
         new.push('\n');
     }
@@ -141,7 +183,7 @@ fn grouped(number: u64) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{Figures, HEAD, RULE, grouped, with_row};
+    use super::{Figures, HEAD, Page, RULE, grouped, with_run};
 
     #[test]
     fn the_end_of_a_run_is_read() {
@@ -169,21 +211,34 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_replaced_and_the_rest_of_the_page_stays() {
-        let page = format!("# Title\n\n{HEAD}\n{RULE}\n| `yaml` | 1 | 2 | 3 | 4 |\n\nafter\n");
-        let figures = Figures {
-            executions: 10_000_000,
+    fn a_run_is_added_to_its_row_and_the_rest_of_the_page_stays() {
+        let page = format!(
+            "# Title\n\n{HEAD}\n{RULE}\n\
+             | `json` | - | - | - | - |\n| `yaml` | 9,000,000 | 2 | 3 | 4 |\n\nafter\n"
+        );
+        let run = Figures {
+            executions: 1_000_000,
             seconds: 61,
             covered: 1_234,
             found: 0,
         };
-        let page = with_row(&page, "json", &figures).unwrap();
-        let page = with_row(&page, "yaml", &figures).unwrap();
-        let rows =
-            ["json", "yaml"].map(|name| format!("| `{name}` | 10,000,000 | 61 | 1,234 | 0 |\n"));
-        let rows = rows.concat();
+        let page = with_run(&page, "json", &run).unwrap();
+        let page = with_run(&page, "yaml", &run).unwrap();
+        let rows = "| `json` | 1,000,000 | 61 | 1,234 | 0 |\n\
+                    | `yaml` | 10,000,000 | 63 | 1,234 | 4 |\n";
         assert_eq!(page, format!("# Title\n\n{HEAD}\n{RULE}\n{rows}\nafter\n"));
-        assert_eq!(with_row("no table", "yaml", &figures), None);
+        assert_eq!(with_run("no table", "yaml", &run), None);
+    }
+
+    #[test]
+    fn the_page_says_how_many_executions_it_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("fuzzing.md");
+        let row = "| `yaml` | 9,000,001 | 2 | 3 | 4 |\n";
+        std::fs::write(&path, format!("{HEAD}\n{RULE}\n{row}")).unwrap();
+        let page = Page::new(path);
+        let counted = ["yaml", "json"].map(|target| page.executions(target).unwrap());
+        assert_eq!(counted, [9_000_001, 0]);
     }
 
     #[test]

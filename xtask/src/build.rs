@@ -196,9 +196,23 @@ pub(crate) fn build(args: &[&str]) -> Result<Vec<Artifact>> {
     }
     progress.end();
     if !child.wait()?.success() {
-        bail!("the build failed");
+        bail!("the build failed{}", full_disk().unwrap_or_default());
     }
     Ok(artifacts)
+}
+
+/// Less is a full disk: a linker may need as much for one program, and ends by
+/// SIGBUS without it.
+const FREE_BYTES_MIN: u64 = 1 << 30;
+
+/// Says that the disk of the target directory is full, if it is.
+fn full_disk() -> Option<String> {
+    let dir = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let dir = dir.unwrap_or_else(|| root().join("target"));
+    let about = nix::sys::statvfs::statvfs(&dir).ok()?;
+    let free = about.blocks_available() * about.fragment_size();
+    let dir = dir.display();
+    (free < FREE_BYTES_MIN).then(|| format!(": the disk is full below {dir}"))
 }
 
 /// What cargo has said.

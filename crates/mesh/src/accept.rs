@@ -360,7 +360,7 @@ async fn handle_all(
 /// Hands one message on. One at which the receiver fails would have it fail again and
 /// again, and hold up all that stands behind it: it counts as missed.
 fn tell(peer: &PeerId, receiver: &dyn Receiver, age: Duration, message: &[u8]) {
-    let told = catch_unwind(AssertUnwindSafe(|| receiver.told(peer, age, message)));
+    let told = catch_unwind(AssertUnwindSafe(|| receiver.receive(peer, age, message)));
     if told.is_err() {
         let bytes = message.len();
         tracing::error!(%peer, "a message of {bytes} bytes cannot be handled, and is left out");

@@ -21,9 +21,9 @@ pub trait Receiver: Send + Sync + 'static {
     /// The last connection of a peer has ended.
     fn peer_is_down(&self, peer: &PeerId);
 
-    /// A peer tells something that has happened so long ago. It is acknowledged
+    /// A message of a peer, sent so long ago. It is acknowledged
     /// when this returns.
-    fn told(&self, peer: &PeerId, age: Duration, message: &[u8]);
+    fn receive(&self, peer: &PeerId, age: Duration, message: &[u8]);
 
     /// A peer has told something that it has forgotten since: it was away for
     /// longer than the replay window, or we were.

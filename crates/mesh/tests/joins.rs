@@ -20,7 +20,7 @@ struct Deaf;
 impl Receiver for Deaf {
     fn peer_is_up(&self, _: &PeerId, _: Incarnation) {}
     fn peer_is_down(&self, _: &PeerId) {}
-    fn told(&self, _: &PeerId, _: std::time::Duration, _: &[u8]) {}
+    fn receive(&self, _: &PeerId, _: std::time::Duration, _: &[u8]) {}
     fn has_missed(&self, _: &PeerId) {}
 }
 

@@ -51,7 +51,7 @@ impl Receiver for RecordingReceiver {
         self.record(Heard::Down(peer.to_string()));
     }
 
-    fn told(&self, peer: &PeerId, _: Duration, message: &[u8]) {
+    fn receive(&self, peer: &PeerId, _: Duration, message: &[u8]) {
         self.record(Heard::Told(peer.to_string(), message.to_vec()));
     }
 

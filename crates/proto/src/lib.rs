@@ -20,7 +20,6 @@ pub mod ids;
 pub mod json;
 pub mod key_changes;
 pub mod limits;
-pub mod map;
 pub mod msgpack;
 mod new_ids;
 pub mod pieces;

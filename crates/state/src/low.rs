@@ -3,7 +3,7 @@
 //! Invariant: the high data has passed [`crate::high::verify`]; data that is still
 //! malformed after it (extensions can do that) is left out, never a panic.
 
-use halite_proto::map::SMALL_MAX;
+use halite_proto::value::map::SMALL_MAX;
 use halite_proto::{Map, Value};
 use halite_target::glob;
 use indexmap::IndexSet;

@@ -38,7 +38,7 @@ impl Default for Copies {
 }
 
 impl Copies {
-    fn told(&self) -> MutexGuard<'_, ReturnsTold> {
+    fn returns_told(&self) -> MutexGuard<'_, ReturnsTold> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,13 +78,13 @@ impl Cluster {
         if is_again && !is_copied {
             return None;
         }
-        let earlier = is_again.then(|| self.copies.told().number(jid, id));
+        let earlier = is_again.then(|| self.copies.returns_told().number(jid, id));
         let number = match earlier.flatten() {
             Some(number) if !number.is_some_and(|number| self.mesh.is_skipped(number)) => number,
             // It was stored in an earlier life, or the peers were away for long.
             _ => {
                 let number = self.tell(&Message::Return(id.clone(), Box::new(job.clone())));
-                self.copies.told().record(jid, id, number);
+                self.copies.returns_told().record(jid, id, number);
                 if number.is_none() {
                     tracing::warn!(minion = %id, %jid, "only this master has the return");
                 }

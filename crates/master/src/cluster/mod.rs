@@ -64,7 +64,7 @@ pub(crate) trait Channel: Send + Sync {
 
     /// A peer tells something; it may come twice, and in no order with what other
     /// peers tell.
-    fn told(&self, peer: &PeerId, body: Value);
+    fn receive(&self, peer: &PeerId, body: Value);
 }
 
 /// A master's side of its cluster.

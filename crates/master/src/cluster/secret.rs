@@ -224,7 +224,7 @@ impl Channel for SecretChannel {
 
     fn peer_is_down(&self, _: &PeerId) {}
 
-    fn told(&self, peer: &PeerId, body: Value) {
+    fn receive(&self, peer: &PeerId, body: Value) {
         let Some(made) = MadeSecret::from_value(body) else {
             return tracing::warn!(%peer, "what it says about the secret is not understood");
         };

@@ -332,7 +332,7 @@ impl Channel for KeyRegisters {
         self.state().sync.disconnected(peer);
     }
 
-    fn told(&self, peer: &PeerId, body: Value) {
+    fn receive(&self, peer: &PeerId, body: Value) {
         if let Err(error) = self.hear(peer, body) {
             tracing::error!(%peer, "what it says about the registers is not taken: {}", chain(&error));
         }

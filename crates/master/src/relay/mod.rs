@@ -172,7 +172,7 @@ impl Receiver for PeerReceiver {
             .master_is_away(peer.as_str(), &members);
     }
 
-    fn told(&self, peer: &PeerId, age: Duration, message: &[u8]) {
+    fn receive(&self, peer: &PeerId, age: Duration, message: &[u8]) {
         if *message == RELEASED {
             return;
         }
@@ -216,7 +216,7 @@ impl Receiver for PeerReceiver {
             Message::Channel(name, body) => {
                 let channel = self.channels.iter().find(|channel| channel.name() == name);
                 match channel {
-                    Some(channel) => channel.told(peer, body),
+                    Some(channel) => channel.receive(peer, body),
                     None => tracing::debug!(%peer, name, "nobody listens on this channel"),
                 }
             }

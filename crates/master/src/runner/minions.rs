@@ -62,7 +62,7 @@ fn history(call: &Call<'_>) -> Ran {
     let known = histories.filter(|(_, all)| !all.is_empty());
     let mut minions = Map::new();
     for (id, history) in known {
-        let shown = history.iter().map(|entry| told(entry, own));
+        let shown = history.iter().map(|entry| row(entry, own));
         minions.insert(&id, Value::List(shown.collect()));
     }
     Ok(Map::from([
@@ -87,7 +87,7 @@ fn listed(tgt: &Value) -> Vec<MinionId> {
 }
 
 /// One change; `own` is the name of this master.
-fn told(entry: &Entry, own: &str) -> Value {
+fn row(entry: &Entry, own: &str) -> Value {
     let master = entry.master.as_deref().unwrap_or(own);
     let mut row = Map::from([
         ("at", Value::from(stamp(entry.first_micros, true))),

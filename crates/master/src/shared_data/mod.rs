@@ -211,7 +211,7 @@ impl Channel for SharedData {
         self.exchange().disconnected(peer);
     }
 
-    fn told(&self, peer: &PeerId, body: Value) {
+    fn receive(&self, peer: &PeerId, body: Value) {
         let message = match Message::from_value(body) {
             Ok(message) => message,
             Err(error) => {

@@ -212,7 +212,7 @@ impl Channel for SharedRoots {
         }
     }
 
-    fn told(&self, peer: &PeerId, body: Value) {
+    fn receive(&self, peer: &PeerId, body: Value) {
         let (number, question) = match Message::from_value(body) {
             Ok(Message::Asks(number, question)) => (number, question),
             Ok(Message::Answers(number, answer)) => {

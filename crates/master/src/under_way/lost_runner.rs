@@ -16,7 +16,7 @@ const ID: &str = "halite_id";
 const IS_KEPT: &str = "halite_is_kept";
 
 /// What the other masters are told of a runner that begins.
-pub(super) fn told(data: &Map, id: &str, is_kept: bool, by: Option<&ProvenBy>) -> Map {
+pub(super) fn announcement(data: &Map, id: &str, is_kept: bool, by: Option<&ProvenBy>) -> Map {
     let mut told = data.clone();
     let bytes = pack_modern(&Value::from(data.clone())).map_or(usize::MAX, |it| it.len());
     if bytes > RUNNER_TOLD_BYTES_MAX {

@@ -74,7 +74,7 @@ impl UnderWay {
         is_kept: bool,
         by: Option<&ProvenBy>,
     ) {
-        let data = lost_runner::told(data, &self.jobs.general.id, is_kept, by);
+        let data = lost_runner::announcement(data, &self.jobs.general.id, is_kept, by);
         self.begins(Work {
             jid: jid.clone(),
             kind: Kind::Runner,
@@ -256,7 +256,7 @@ impl Channel for UnderWay {
         self.works().disconnected(peer, Instant::now());
     }
 
-    fn told(&self, peer: &PeerId, body: Value) {
+    fn receive(&self, peer: &PeerId, body: Value) {
         let message = match Message::from_value(body) {
             Ok(message) => message,
             Err(error) => {

@@ -244,7 +244,7 @@ impl Bus {
     pub(crate) async fn hand_out(&self) {
         let engine = self.connect().await;
         loop {
-            match engine.subscribe(self.subjects.told()).await {
+            match engine.subscribe(self.subjects.told_by_all()).await {
                 Ok(mut told) => {
                     while let Some(message) = told.next().await {
                         self.hand(&message.subject, message.payload);

@@ -123,7 +123,7 @@ impl Engine {
         let config = Config {
             name: self.subjects.stream().to_owned(),
             description: Some("what the masters of a Halite cluster tell each other".to_owned()),
-            subjects: vec![self.subjects.told()],
+            subjects: vec![self.subjects.told_by_all()],
             retention: RetentionPolicy::Limits,
             discard: DiscardPolicy::Old,
             storage: StorageType::File,

@@ -56,7 +56,7 @@ impl Subjects {
     }
 
     /// What all masters tell.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn told_by_all(&self) -> String {
         format!("{}.told.*", self.prefix)
     }
 

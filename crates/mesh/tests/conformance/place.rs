@@ -113,7 +113,7 @@ impl Receiver for RecordingReceiver {
         self.record(Heard::Down(peer.to_string()), Duration::ZERO);
     }
 
-    fn told(&self, peer: &PeerId, age: Duration, message: &[u8]) {
+    fn receive(&self, peer: &PeerId, age: Duration, message: &[u8]) {
         while *self.gate.lock().unwrap() {
             std::thread::sleep(Duration::from_millis(5));
         }

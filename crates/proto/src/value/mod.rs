@@ -3,11 +3,14 @@
 //!
 //! It mirrors what a Python peer holds after unpacking a message: text and bytes
 //! are different here although the wire has one family for both
-//! (`Value::text_or_bytes` distinguishes them). Maps keep their order.
+//! (`Value::text_or_bytes` distinguishes them). Maps keep their order; as a map holds
+//! values and a value may be a map, [`map`] is a part of this module.
+
+pub mod map;
 
 use std::hash::{Hash, Hasher};
 
-pub use crate::map::Map;
+pub use self::map::Map;
 
 /// The msgpack extension for a date and time.
 pub(crate) const EXT_DATETIME: i8 = 78;

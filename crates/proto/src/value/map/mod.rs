@@ -16,7 +16,7 @@ use indexmap::IndexMap;
 
 pub use iter::{IntoIter, Iter, IterMut};
 
-use crate::Value;
+use super::Value;
 
 /// Most entries without an index.
 pub const SMALL_MAX: usize = 16;

@@ -53,6 +53,10 @@ impl BatchSize {
 /// minions kept a master busy for as long as all the returns did not.
 const TOGETHER: Duration = Duration::from_millis(50);
 
+/// How long fewer places than a tenth of the batch wait for further ones. A fleet
+/// that answers slowly is not slowed down by a publication for every two returns.
+const TOGETHER_MAX: Duration = Duration::from_millis(500);
+
 /// Batches of fewer minions give a place on at once.
 const TOGETHER_FROM: usize = 10;
 
@@ -63,6 +67,8 @@ pub struct Batch {
     active: BTreeSet<String>,
     /// When places whose minion has returned become free.
     waits: Vec<Instant>,
+    /// Since when the first of the places is free that are given on together.
+    free_since: Option<Instant>,
     size: usize,
     wait: Duration,
     failhard: bool,
@@ -78,6 +84,7 @@ impl Batch {
             pending: minions.into(),
             active: BTreeSet::new(),
             waits: Vec::new(),
+            free_since: None,
             wait,
             failhard,
             halted: false,
@@ -119,10 +126,22 @@ impl Batch {
             // Nobody is left who could be waited for.
             self.waits.clear();
         } else if self.size >= TOGETHER_FROM {
-            let first = self.waits.first().copied();
-            self.waits.push(first.unwrap_or(now + TOGETHER));
+            self.gather(now);
         }
         self.halted |= failed && self.failhard;
+    }
+
+    /// One more place is free in a large batch: all of them are given on together.
+    fn gather(&mut self, now: Instant) {
+        const SHARE: usize = 10;
+        let is_first = self.waits.is_empty();
+        let since = self.free_since.filter(|_| !is_first).unwrap_or(now);
+        self.free_since = Some(since);
+        self.waits.push(since);
+        let free = self.waits.len();
+        let is_enough = free >= self.size / SHARE || free >= self.pending.len();
+        let until = since + if is_enough { TOGETHER } else { TOGETHER_MAX };
+        self.waits.fill(until);
     }
 
     /// Who gets the job now.
@@ -224,6 +243,36 @@ mod tests {
         assert_eq!(batch.dispatch(now + TOGETHER), ids("m"));
         batch.ended("m", false, now + TOGETHER);
         assert!(batch.is_done() && !batch.is_halted());
+    }
+
+    #[test]
+    fn few_places_of_a_large_batch_wait_for_more() {
+        let now = Instant::now();
+        let minions: Vec<String> = (0..205).map(|n| format!("m{n}")).collect();
+        let mut batch = Batch::new(minions, BatchSize::Minions(100), Duration::ZERO, false);
+        let first = batch.dispatch(now);
+        for id in &first[..9] {
+            batch.ended(id, false, now);
+        }
+        assert_eq!(batch.next_timeout(), Some(now + TOGETHER_MAX));
+        assert!(batch.dispatch(now + TOGETHER).is_empty());
+        // A tenth of them is free.
+        batch.ended(&first[9], false, now + TOGETHER);
+        assert_eq!(batch.dispatch(now + TOGETHER).len(), 10);
+        // A slow tenth is not waited for.
+        let later = now + TOGETHER;
+        batch.ended(&first[10], false, later);
+        assert_eq!(batch.dispatch(later + TOGETHER_MAX).len(), 1);
+        for id in &first[11..] {
+            batch.ended(id, false, later + TOGETHER_MAX);
+        }
+        assert_eq!(batch.dispatch(later + TOGETHER_MAX + TOGETHER).len(), 89);
+        // The last five are not kept for places that nobody needs.
+        let last = later + TOGETHER_MAX + TOGETHER;
+        for id in 100..105 {
+            batch.ended(&format!("m{id}"), false, last);
+        }
+        assert_eq!(batch.dispatch(last + TOGETHER).len(), 5);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! the master makes, says whose return it is, and only tags that no minion may fire
 //! name minions or end the wait.
 
+mod awaited;
 pub mod batch;
 mod tags;
 pub mod words;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use halite_proto::returns::NOTES;
 use halite_proto::{Jid, Map, Value};
 
+use self::awaited::Awaited;
 use self::tags::{Said, is_syndic_tag, return_of_any_job, said};
 
 /// Most returns of one minion that are kept while it is not known yet which
@@ -83,13 +85,8 @@ pub struct Collector {
     timeout: Duration,
     gather_job_timeout: Duration,
     syndic_wait: Option<Duration>,
-    expected: BTreeSet<String>,
+    minions: Awaited,
     unknown: BTreeSet<String>,
-    found: BTreeSet<String>,
-    /// Who is known to have no connection: not worth waiting for.
-    away: BTreeSet<String>,
-    /// Until when each minion has time.
-    deadlines: BTreeMap<String, Instant>,
     /// When to ask next, or to stop asking.
     window_ends: Instant,
     /// Until when masters below may name minions.
@@ -115,11 +112,8 @@ impl Collector {
             timeout: options.timeout,
             gather_job_timeout: options.gather_job_timeout,
             syndic_wait: options.syndic_wait,
-            expected: options.minions.into_iter().collect(),
+            minions: Awaited::default(),
             unknown: options.missing.into_iter().collect(),
-            found: BTreeSet::new(),
-            away: BTreeSet::new(),
-            deadlines: BTreeMap::new(),
             window_ends: now + options.timeout,
             syndics_until: options.syndic_wait.map(|wait| now + wait),
             working: true,
@@ -129,7 +123,7 @@ impl Collector {
             outputs: VecDeque::new(),
             finished: false,
         };
-        collector.start_deadlines(now);
+        collector.expect(now, options.minions);
         collector
     }
 
@@ -155,9 +149,9 @@ impl Collector {
             return;
         }
         if tags::is_of(tag, &self.jid) {
-            self.job_event(tag, data);
+            self.job_event(now, tag, data);
         } else if self.syndic_wait.is_some() && is_syndic_tag(tag, &self.jid) {
-            self.names(data);
+            self.names(now, data);
         } else if let Some(question) = &self.question
             && let Some(Said::Return(id)) = said(tag, question)
         {
@@ -167,7 +161,6 @@ impl Collector {
         {
             self.keep_early(id, tag, data);
         }
-        self.start_deadlines(now);
     }
 
     /// The question was published as the job `question`, or could not be.
@@ -188,20 +181,20 @@ impl Collector {
     /// one: they are neither waited for nor asked. What they return is taken
     /// all the same, as long as others are waited for.
     pub fn away(&mut self, ids: impl IntoIterator<Item = String>) {
-        self.away = ids.into_iter().collect();
+        self.minions.set_away(ids);
     }
 
     /// Who was meant and has not returned yet.
     pub fn pending(&self) -> impl Iterator<Item = &str> {
-        self.expected.difference(&self.found).map(String::as_str)
+        self.minions.pending()
     }
 
     /// Who was named and has not returned, known to the master or not.
     pub fn missing(&self) -> impl Iterator<Item = &str> {
-        let missing: BTreeSet<&String> = self.expected.iter().chain(&self.unknown).collect();
+        let missing: BTreeSet<&String> = self.minions.expected().chain(&self.unknown).collect();
         missing
             .into_iter()
-            .filter(|id| !self.found.contains(*id))
+            .filter(|id| !self.minions.has_returned(id))
             .map(String::as_str)
     }
 
@@ -218,12 +211,10 @@ impl Collector {
         } else if !self.asking && now >= self.window_ends {
             if self.working {
                 self.asking = true;
-                return Some(Output::Ask(self.awaited().map(str::to_owned).collect()));
+                let ids = self.minions.worth_waiting().map(str::to_owned);
+                return Some(Output::Ask(ids.collect()));
             }
-            if self
-                .awaited()
-                .all(|id| self.deadlines.get(id).is_none_or(|end| now >= *end))
-            {
+            if self.minions.last_end().is_none_or(|end| now >= end) {
                 self.finish();
             }
         }
@@ -239,19 +230,16 @@ impl Collector {
         if now < self.window_ends {
             let syndics = self
                 .syndics_until
-                .filter(|until| now < *until && self.all_found());
+                .filter(|until| now < *until && self.minions.is_over());
             return Some(syndics.map_or(self.window_ends, |until| until.min(self.window_ends)));
         }
-        self.awaited()
-            .filter_map(|id| self.deadlines.get(id))
-            .copied()
-            .max()
+        self.minions.last_end()
     }
 
-    fn job_event(&mut self, tag: &str, data: &Map) {
+    fn job_event(&mut self, now: Instant, tag: &str, data: &Map) {
         match said(tag, &self.jid) {
             Some(Said::Refused) => self.outputs.push_back(Output::Refused),
-            Some(Said::Announced) => self.names(data),
+            Some(Said::Announced) => self.names(now, data),
             Some(Said::Return(id)) => self.returned(id, data),
             None => {}
         }
@@ -261,7 +249,7 @@ impl Collector {
         let (true, Some(value)) = (is_from(data, id), data.get("return")) else {
             return;
         };
-        if !self.found.insert(id.to_owned()) {
+        if !self.minions.find(id) {
             tracing::debug!(id, jid = %self.jid, "this return was here before");
             return;
         }
@@ -278,11 +266,11 @@ impl Collector {
     /// else it could have others waited for. Minions below other masters may be
     /// asked before they are named here.
     fn may_answer(&self, id: &str) -> bool {
-        self.syndic_wait.is_some() || (self.expected.contains(id) && !self.found.contains(id))
+        self.syndic_wait.is_some() || self.minions.is_pending(id)
     }
 
     fn keep_early(&mut self, id: &str, tag: &str, data: &Map) {
-        let is_full = self.early.len() >= self.expected.len() + EARLY_STRANGERS_MAX;
+        let is_full = self.early.len() >= self.minions.expected_count() + EARLY_STRANGERS_MAX;
         if !self.may_answer(id) || (is_full && !self.early.contains_key(id)) {
             return;
         }
@@ -294,8 +282,8 @@ impl Collector {
     }
 
     /// More minions are expected, more are not known.
-    fn names(&mut self, data: &Map) {
-        self.expected.extend(texts(data.get("minions")));
+    fn names(&mut self, now: Instant, data: &Map) {
+        self.expect(now, texts(data.get("minions")));
         self.unknown.extend(texts(data.get("missing")));
     }
 
@@ -311,7 +299,7 @@ impl Collector {
             .is_some_and(|code| code > 0)
         {
             tracing::error!(id, "this minion cannot say whether it works on the job");
-            self.expected.remove(id);
+            self.minions.give_up(id);
             return;
         }
         let running = match answer {
@@ -319,41 +307,31 @@ impl Collector {
             _ => false,
         };
         if running {
-            self.expected.insert(id.to_owned());
-            self.deadlines.insert(id.to_owned(), now + self.timeout);
+            self.minions.give(id.to_owned(), now + self.timeout);
             self.working = true;
         }
     }
 
-    fn start_deadlines(&mut self, now: Instant) {
-        for id in self.expected.difference(&self.found) {
-            if !self.deadlines.contains_key(id) {
-                self.deadlines.insert(id.clone(), now + self.timeout);
-            }
+    fn expect(&mut self, now: Instant, ids: Vec<String>) {
+        for id in ids {
+            self.minions.expect(id, now + self.timeout);
         }
-    }
-
-    fn awaited(&self) -> impl Iterator<Item = &str> {
-        self.pending().filter(|id| !self.away.contains(*id))
-    }
-
-    fn all_found(&self) -> bool {
-        self.awaited().next().is_none()
     }
 
     fn is_complete(&self, now: Instant) -> bool {
         match self.syndics_until {
-            None => self.all_found(),
-            Some(until) => self.all_found() && !self.expected.is_empty() && now >= until,
+            None => self.minions.is_over(),
+            Some(until) => {
+                self.minions.is_over() && self.minions.expected_count() > 0 && now >= until
+            }
         }
     }
 
     fn finish(&mut self) {
         self.finished = true;
-        let missing = self.expected.iter().chain(&self.unknown);
-        let missing: BTreeSet<&String> = missing.filter(|id| !self.found.contains(*id)).collect();
-        let missing = missing.into_iter().cloned().map(Output::Missing);
-        self.outputs.extend(missing);
+        let missing: Vec<String> = self.missing().map(str::to_owned).collect();
+        self.outputs
+            .extend(missing.into_iter().map(Output::Missing));
         self.outputs.push_back(Output::Done);
     }
 }

@@ -29,7 +29,8 @@ pub struct PublishPortOptions {
     /// Mode of the socket files of `ipc` endpoints.
     pub ipc_mode: u32,
     /// Whether publications are addressed to their [`Audience`]
-    /// (`zmq_filtering`). Without it all subscribers get all publications.
+    /// (`zmq_filtering`). Without it all subscribers get all publications, except for
+    /// those that have proven to be other minions.
     pub filtering: bool,
     /// Whether syndics get what is addressed to minions (`order_masters`).
     pub syndics: bool,
@@ -61,7 +62,9 @@ impl Default for PublishPortOptions {
 pub enum Audience<'a> {
     /// All subscribers.
     Everyone,
-    /// The minions with these ids, and subscribers that do not filter.
+    /// The minions with these ids. With `zmq_filtering`, subscribers that do not filter
+    /// get it too; without it, those that have not proven which minion they are, and
+    /// all where there may be syndics.
     Minions(&'a [&'a str]),
 }
 

@@ -41,11 +41,18 @@ struct Connection {
 }
 
 impl Connection {
-    fn wants(&self, audience: Audience<'_>) -> bool {
+    /// Whether it gets what is for this audience, at a port that addresses publications
+    /// or does not.
+    fn wants(&self, audience: Audience<'_>, filtering: bool) -> bool {
         let id = self.options.minion.as_ref().map(|id| id.as_str());
         match audience {
-            Audience::Minions(ids) if self.options.filtering => {
+            Audience::Minions(ids) if filtering && self.options.filtering => {
                 id.is_some_and(|id| ids.contains(&id))
+            }
+            // Who has not proven which minion it is may be any.
+            Audience::Minions(ids) if !filtering => {
+                let proven = self.minion.as_ref();
+                proven.is_none_or(|id| ids.contains(&id.as_str()))
             }
             _ => true,
         }
@@ -144,12 +151,13 @@ impl PublishPort {
     }
 
     pub(crate) fn publish(&self, audience: Audience<'_>, payload: &[u8]) {
-        let audience = match self.shared.options.filtering {
-            true => audience,
-            false => Audience::Everyone,
+        let audience = match self.shared.options.syndics {
+            true if !self.shared.options.filtering => Audience::Everyone,
+            _ => audience,
         };
+        let filtering = self.shared.options.filtering;
         for connection in self.shared.subscribers().all.values() {
-            if connection.wants(audience)
+            if connection.wants(audience, filtering)
                 && connection.publications.try_send(payload.to_vec()).is_err()
             {
                 self.shared.counters.add(Count::dropped);

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::publisher_peer::{Connection, Subscribers};
+use super::publisher_peer::{Connection, Minions, Subscribers};
 use super::topics::topics_of;
 use crate::contract::{Audience, PublishPortOptions};
 use crate::counters::Count;
@@ -74,12 +74,13 @@ impl Publisher {
     /// Queues a publication for its audience.
     pub(crate) fn publish(&self, audience: Audience<'_>, payload: &[u8]) {
         let subscribers = &self.shared.subscribers;
+        let only = minions_of(subscribers.options(), audience);
         for topic in topics_of(subscribers.options(), audience) {
             let (topic, message) = match &topic {
                 Some(topic) => (topic.as_slice(), encode(&[topic, payload])),
                 None => (payload, encode(&[payload])),
             };
-            subscribers.give(topic, &Arc::from(message));
+            subscribers.give(topic, &Arc::from(message), only.as_ref());
             self.shared.counters.add(Count::sent);
         }
     }
@@ -109,6 +110,17 @@ impl Publisher {
             drop(open);
             let _ = task.await;
         }
+    }
+}
+
+/// The only minions that need a publication, where topics do not choose them. Syndics
+/// have minions below them.
+fn minions_of<'a>(options: &PublishPortOptions, audience: Audience<'a>) -> Option<Minions<'a>> {
+    match audience {
+        Audience::Minions(ids) if !options.filtering && !options.syndics => {
+            Some(ids.iter().copied().collect())
+        }
+        _ => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! One subscriber's connection, and all of them together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -41,6 +41,8 @@ struct State {
 #[derive(Debug)]
 struct Subscriber {
     topics: Vec<Vec<u8>>,
+    /// The minion that it has proven to be.
+    minion: Option<MinionId>,
     messages: mpsc::UnboundedSender<Arc<[u8]>>,
     waiting: Arc<Waiting>,
 }
@@ -55,7 +57,17 @@ impl Subscriber {
     fn wants(&self, topic: &[u8]) -> bool {
         self.topics.iter().any(|wanted| topic.starts_with(wanted))
     }
+
+    /// Whether it may be one of these minions: who has not proven which it is may be
+    /// any.
+    fn may_be_of(&self, minions: &Minions<'_>) -> bool {
+        let id = self.minion.as_ref();
+        id.is_none_or(|id| minions.contains(id.as_str()))
+    }
 }
+
+/// The minions that a publication is for.
+pub(super) type Minions<'a> = HashSet<&'a str>;
 
 impl Subscribers {
     pub(super) fn new(options: PublishPortOptions, counters: Arc<Counters>) -> Self {
@@ -85,11 +97,15 @@ impl Subscribers {
         });
     }
 
-    /// Queues a message for who wants it and has room.
-    pub(super) fn give(&self, topic: &[u8], message: &Arc<[u8]>) {
+    /// Queues a message for who wants it and has room, except for those who are
+    /// other minions than `only`.
+    pub(super) fn give(&self, topic: &[u8], message: &Arc<[u8]>, only: Option<&Minions<'_>>) {
         let options = &self.options;
         let state = self.lock();
-        for subscriber in state.all.values().filter(|one| one.wants(topic)) {
+        let is_for = |one: &&Subscriber| {
+            one.wants(topic) && only.is_none_or(|minions| one.may_be_of(minions))
+        };
+        for subscriber in state.all.values().filter(is_for) {
             let waiting = &subscriber.waiting;
             let count = waiting.count.load(Ordering::Relaxed);
             let bytes = waiting.bytes.load(Ordering::Relaxed);
@@ -114,6 +130,7 @@ impl Subscribers {
         let number = state.next;
         let subscriber = Subscriber {
             topics: Vec::new(),
+            minion: None,
             messages,
             waiting: Arc::clone(&waiting),
         };
@@ -131,6 +148,13 @@ impl Subscribers {
             self.prove_one();
         }
         self.unheard(number, minion);
+    }
+
+    /// A subscriber has proven to be this minion.
+    fn know(&self, number: u64, minion: &MinionId) {
+        if let Some(subscriber) = self.lock().all.get_mut(&number) {
+            subscriber.minion = Some(minion.clone());
+        }
     }
 
     /// Over one connection less nobody was heard.
@@ -342,6 +366,9 @@ impl Connection {
             self.subscribers.prove_one();
         }
         if before != self.minion {
+            if let Some(id) = &self.minion {
+                self.subscribers.know(self.number, id);
+            }
             self.subscribers.unheard(self.number, before.as_ref());
         }
     }

@@ -41,6 +41,8 @@ macro_rules! conformance {
                 requests::a_port_in_use_is_named
                 publications::all_get_what_is_for_everyone_in_order
                 publications::filtering_subscribers_get_what_is_for_them
+                publications::a_proven_minion_gets_nothing_that_is_for_others_only
+                publications::where_syndics_may_be_all_get_everything
                 publications::without_filtering_all_get_everything
                 publications::a_slow_subscriber_loses_what_it_has_no_room_for
                 publications::a_subscriber_says_when_its_port_goes_and_comes

@@ -129,6 +129,35 @@ pub(super) async fn filtering_subscribers_get_what_is_for_them(variant: Variant)
     assert_eq!(got, [&b"for both"[..], b"for everyone"]);
 }
 
+pub(super) async fn a_proven_minion_gets_nothing_that_is_for_others_only(variant: Variant) {
+    let (port, mut events) = watching(variant);
+    let mut web1 = subscribed(variant, &port, showing("web1")).await;
+    let mut unproven = subscribed(variant, &port, minion("web2")).await;
+    // What follows from the first is done when the second comes.
+    for _ in 0..2 {
+        wait_until(&mut events, PresenceEvent::Here(id("web1"))).await;
+    }
+    port.publish(Audience::Minions(&["db1"]), b"for db1");
+    port.publish(Audience::Minions(&["db1", "web1"]), b"for two");
+    port.publish(Audience::Everyone, b"for everyone");
+    port.publish(Audience::Everyone, b"end");
+    let got = until(&mut web1, b"end").await;
+    assert_eq!(got, [&b"for two"[..], b"for everyone"]);
+    let got = until(&mut unproven, b"end").await;
+    assert_eq!(got, [&b"for db1"[..], b"for two", b"for everyone"]);
+}
+
+pub(super) async fn where_syndics_may_be_all_get_everything(variant: Variant) {
+    let (port, mut events) = watching_with(variant, true);
+    let mut web1 = subscribed(variant, &port, showing("web1")).await;
+    for _ in 0..2 {
+        wait_until(&mut events, PresenceEvent::Here(id("web1"))).await;
+    }
+    port.publish(Audience::Minions(&["db1"]), b"for db1");
+    port.publish(Audience::Everyone, b"end");
+    assert_eq!(until(&mut web1, b"end").await, [b"for db1"]);
+}
+
 pub(super) async fn without_filtering_all_get_everything(variant: Variant) {
     let port = filtering_port(variant, false);
     let mut web1 = subscribed(variant, &port, minion("web1")).await;
@@ -206,6 +235,13 @@ pub(super) async fn a_port_that_hands_over_sends_what_is_queued_and_makes_room(v
 
 /// A port and the events of presence that it has.
 fn watching(variant: Variant) -> (PublishPort, UnboundedReceiver<PresenceEvent>) {
+    watching_with(variant, false)
+}
+
+fn watching_with(
+    variant: Variant,
+    syndics: bool,
+) -> (PublishPort, UnboundedReceiver<PresenceEvent>) {
     let (sender, events) = unbounded_channel();
     let options = PublishPortOptions {
         presence: Some(PresenceWatch::new(
@@ -217,6 +253,7 @@ fn watching(variant: Variant) -> (PublishPort, UnboundedReceiver<PresenceEvent>)
                 let _ = sender.send(event);
             },
         )),
+        syndics,
         ..PublishPortOptions::default()
     };
     let port = variant.publish_port(&loopback(), options).unwrap();

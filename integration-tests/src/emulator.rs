@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::fleet::Fleet;
 use crate::kind::{Kind, Program};
 use crate::master::Master;
+use crate::net::Address;
 use crate::process::{Daemon, Recipe};
 use crate::wait::{SHORT, until};
 
@@ -25,16 +26,30 @@ impl Emulator {
     pub fn start(
         fleet: &Fleet,
         master: &Master,
+        numbers: (u32, u32),
+        args: &[&str],
+    ) -> Result<Self> {
+        Self::start_at(fleet, &[master.address()], numbers, args)
+    }
+
+    /// The same, with all of these masters in the list of each minion.
+    ///
+    /// # Errors
+    /// As [`Emulator::start`].
+    pub fn start_at(
+        fleet: &Fleet,
+        masters: &[&Address],
         (first, count): (u32, u32),
         args: &[&str],
     ) -> Result<Self> {
         let path = fleet.programs().path(Kind::Ours, Program::Emulate)?;
         let dir = fleet.path().join("herd").display().to_string();
-        let at = master.address().request().to_string();
+        let masters = masters
+            .iter()
+            .flat_map(|master| ["--master".to_owned(), master.request().to_string()]);
+        let masters: Vec<String> = masters.collect();
         let numbers = [first.to_string(), count.to_string()];
         let fixed = [
-            "--master",
-            &at,
             "--dir",
             &dir,
             "--first",
@@ -45,6 +60,7 @@ impl Emulator {
             "json",
         ];
         let recipe = Recipe::new("salt-emulate", path, fleet.path())
+            .args(&masters)
             .args(&fixed)
             .args(args);
         let log = fleet.path().join(format!("emulator-{first}"));

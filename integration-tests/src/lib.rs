@@ -21,7 +21,9 @@
 //! the fleet is dropped, also when the test panics; and nothing else is ever
 //! signalled.
 
+mod balancer;
 pub mod chaos;
+pub mod cluster_page;
 pub mod commands;
 mod emulator;
 mod event_log;
@@ -49,6 +51,7 @@ mod wait;
 mod watchdog;
 pub mod wire;
 
+pub use balancer::{Balancer, HAPROXY};
 pub use emulator::Emulator;
 pub use event_log::{Event, EventLog};
 pub use fleet::Fleet;

@@ -7,11 +7,9 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::proxy::{Cable, Proxy};
-use halite_integration_tests::{Fleet, Kind, Master, Minion, START, until};
+use halite_integration_tests::{Balancer, Fleet, Kind, Master, Minion, START, until};
 use halite_test_services::{Nats, Server, Wanted};
 use serde_json::{Value, json};
-
-use crate::balancer::Balancer;
 
 pub(crate) const MASTERS: usize = 3;
 

@@ -17,11 +17,10 @@ use halite_integration_tests::chaos::{
     Dice, Fault, Ledger, Part, Results, Sent, Trouble, Troubles, due, gives_up, publish, read_cache,
 };
 use halite_integration_tests::proxy::Cable;
-use halite_integration_tests::{Kind, SHORT, Signal, until};
+use halite_integration_tests::{HAPROXY, Kind, SHORT, Signal, until};
 use halite_test_services::Server;
 use halite_test_support::have_programs;
 
-use crate::balancer::HAPROXY;
 use crate::cabled::{Cabled, MASTERS, PAIRS, RAN};
 
 /// How long everything may take to be settled after the last fault: a minion of Salt

@@ -8,10 +8,9 @@ use halite_integration_tests::proxy::Cable;
 use halite_integration_tests::wire::msgpack::Item;
 use halite_integration_tests::wire::stand_in::{Session, StandIn};
 use halite_integration_tests::wire::zmtp::Connection;
-use halite_integration_tests::{START, until};
+use halite_integration_tests::{HAPROXY, START, until};
 use halite_test_support::have_programs;
 
-use crate::balancer::HAPROXY;
 use crate::cabled::{Cabled, MASTERS, PAIRS};
 
 /// How long a minion waits for a peer that does not say that it has a return.

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use halite_integration_tests::proxy::Cable;
-use halite_integration_tests::{Event, EventLog, Kind, START, until};
+use halite_integration_tests::{Event, EventLog, HAPROXY, Kind, START, until};
 use halite_test_support::have_programs;
 use serde_json::{Value, json};
 
-use crate::balancer::HAPROXY;
 use crate::cabled::{Cabled, MASTERS, PAIRS, RAN};
 
 /// How soon another master goes on, or the end is told of.

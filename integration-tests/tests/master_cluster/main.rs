@@ -2,7 +2,6 @@
 //! haproxy before them, and minions that know only its address. And masters without
 //! shared files.
 
-mod balancer;
 mod bus;
 mod cabled;
 mod chaos;
@@ -23,7 +22,6 @@ mod members;
 mod minion_data;
 mod monitored;
 mod once;
-mod page;
 mod python;
 mod roots;
 mod runner_jobs;

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::chaos::{Results, publish, read_cache_in};
-use halite_integration_tests::{Fleet, Kind, Master, MasterPlan, Minion, SHORT, START, until};
+use halite_integration_tests::{
+    Balancer, Fleet, HAPROXY, Kind, Master, MasterPlan, Minion, SHORT, START, until,
+};
 use halite_test_support::have_programs;
-
-use crate::balancer::{Balancer, HAPROXY};
 
 /// Between two looks at many files.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -5,10 +5,9 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Fleet, Kind, Master, Minion, START, until};
+use halite_integration_tests::{Balancer, Fleet, HAPROXY, Kind, Master, Minion, START, until};
 use halite_test_support::have_programs;
 
-use crate::balancer::{Balancer, HAPROXY};
 use crate::support::Cluster;
 
 /// Salt's masters hold elections before they serve, which takes long where

@@ -5,10 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
-use halite_integration_tests::{Daemon, Fleet, Recipe, SHORT, START, until};
-
-use crate::balancer::HAPROXY;
-use crate::page::lines_after;
+use halite_integration_tests::cluster_page::lines_after;
+use halite_integration_tests::{Daemon, Fleet, HAPROXY, Recipe, SHORT, START, until};
 
 /// What both have in turns.
 const SHARED: &str = "192.0.2.10";

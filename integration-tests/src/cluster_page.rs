@@ -2,12 +2,15 @@
 
 use std::fs;
 
+use crate::kind::package_dir;
 use anyhow::{Result, ensure};
-use halite_integration_tests::package_dir;
 
 /// The lines that stand below a comment of the page: up to the end of what is indented,
 /// or the next comment.
-pub(crate) fn lines_after(comment: &str) -> Result<Vec<String>> {
+///
+/// # Errors
+/// When the page has no such lines.
+pub fn lines_after(comment: &str) -> Result<Vec<String>> {
     let page = fs::read_to_string(package_dir().join("../docs/cluster.md"))?;
     let is_of_block = |line: &&str| {
         line.is_empty() || (line.starts_with("    ") && !line.trim_start().starts_with('#'))

@@ -1,17 +1,22 @@
 //! `cargo xtask scale`: how a master behaves with more and more emulated
 //! minions. It measures on this machine, which the emulator shares.
 
+mod masters;
 mod measure;
+mod page;
 mod plot;
+mod soak;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use halite_integration_tests::Programs;
 
-use crate::build::{bin_dir, build, program_features};
-use measure::{Herd, Measured};
+use crate::build::{bin_dir, build, program_features, root};
+use masters::Layout;
+use measure::{Measured, Plan};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -23,10 +28,22 @@ pub(crate) struct Args {
         default_value = "100,1000"
     )]
     count: Vec<u32>,
-    /// Processes that the minions are spread over, where one has not enough
+    /// Processes that the minions are spread over; without it, as many as have
     /// descriptors for all
-    #[arg(long, default_value_t = 1)]
-    processes: u32,
+    #[arg(long, value_name = "COUNT")]
+    processes: Option<u32>,
+    /// Masters
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=9))]
+    masters: u32,
+    /// How several masters belong together
+    #[arg(long, value_enum, default_value_t = Layout::List)]
+    layout: Layout,
+    /// Keeps the fleet at work for so long, before a master dies
+    #[arg(long, value_name = "MINUTES")]
+    soak: Option<u32>,
+    /// Writes the table into docs/scale.md, in place of that of the same masters
+    #[arg(long)]
+    write: bool,
     /// Draws what was measured over the number of minions, into this file
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -41,18 +58,28 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         None => built()?,
     };
     let programs = Programs::new(&dir)?;
+    let title = args.layout.title(args.masters);
     let mut all = Vec::new();
     for count in &args.count {
-        println!("{count} minions");
-        let herd = Herd {
+        println!("{count} minions, {title}");
+        let plan = Plan {
             count: *count,
-            processes: args.processes.max(1),
+            processes: args.processes,
+            masters: args.masters,
+            layout: args.layout,
+            soak: args
+                .soak
+                .map(|minutes| Duration::from_secs(60 * u64::from(minutes))),
         };
-        all.push(measure::measure(&programs, herd, |name, value, unit| {
+        all.push(measure::measure(&programs, plan, |name, value, unit| {
             println!("  {name}: {value:.2} {unit}");
         })?);
     }
-    print!("\n{}", table(&all));
+    let table = table(&all);
+    print!("\n{table}");
+    if args.write {
+        page::write(&root().join("docs/scale.md"), &title, &table)?;
+    }
     if let Some(path) = &args.plot {
         std::fs::write(path, plot::svg(&all))
             .with_context(|| format!("could not write {}", path.display()))?;

@@ -1,17 +1,19 @@
-//! One master and one herd, from the first sign-in to the return after the
-//! master's death.
+//! Masters and a fleet of emulated minions, from the first sign-in to the return after
+//! a master's death.
 
-use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Emulator, Fleet, Kind, Master, Output, Programs, until};
+use halite_integration_tests::{Emulator, Fleet, Kind, Output, Programs, until};
+
+use super::masters::{Layout, Masters, processor_time};
+use super::soak;
 
 /// No step takes longer on a machine that is fit for it.
-const STEP_MAX: Duration = Duration::from_secs(300);
+pub(super) const STEP_MAX: Duration = Duration::from_secs(300);
 
-/// How long the idle herd is looked at.
+/// How long the idle fleet is looked at.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// When everything that follows sign-ins is over, too.
@@ -21,20 +23,24 @@ const SETTLED_AFTER: Duration = Duration::from_secs(12);
 const SENDERS: u32 = 20;
 const EVENTS: Duration = Duration::from_secs(8);
 
-/// Bytes of the file that all minions fetch.
-const FILE_BYTES: usize = 10_000;
-
 /// Times that a command is given whose time is measured.
 const TIMES: usize = 3;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Herd {
+pub(super) struct Plan {
+    /// Minions.
     pub(super) count: u32,
-    pub(super) processes: u32,
+    /// Processes that they are spread over; `None`: as many as have descriptors for
+    /// all.
+    pub(super) processes: Option<u32>,
+    pub(super) masters: u32,
+    pub(super) layout: Layout,
+    /// How long the fleet is kept at work.
+    pub(super) soak: Option<Duration>,
 }
 
-/// The figures of one herd.
+/// The figures of one fleet.
 #[derive(Debug)]
 pub(super) struct Measured {
     pub(super) count: u32,
@@ -49,19 +55,20 @@ pub(super) struct Figure {
     pub(super) value: f64,
 }
 
-struct Scene<'s> {
-    fleet: &'s Fleet,
-    master: Master,
-    herd: Herd,
+/// The masters and the minions of a plan.
+pub(super) struct Scene<'s> {
+    pub(super) fleet: &'s Fleet,
+    pub(super) masters: Masters,
+    pub(super) plan: Plan,
     emulators: Vec<Emulator>,
     figures: Vec<Figure>,
     show: &'s dyn Fn(&str, f64, &str),
 }
 
-/// Measures one herd; `show` gets each figure as it comes.
+/// Measures one fleet; `show` gets each figure as it comes.
 pub(super) fn measure(
     programs: &Programs,
-    herd: Herd,
+    plan: Plan,
     show: impl Fn(&str, f64, &str),
 ) -> Result<Measured> {
     let memory = Path::new("/dev/shm");
@@ -70,37 +77,33 @@ pub(super) fn measure(
         false => std::env::temp_dir(),
     };
     let fleet = Fleet::quiet_in("scale", programs.clone(), &base)?;
-    let master = fleet
-        .master("m1", Kind::Ours)
-        .auto_accept()
-        .set("max_open_files", 200_000)
-        .set("log_level_logfile", "error")
-        .file("probe.txt", &"x".repeat(FILE_BYTES))
-        .lay()?;
+    let masters = Masters::start(&fleet, plan.layout, plan.masters, plan.count)?;
     let mut scene = Scene {
         fleet: &fleet,
-        master,
-        herd,
+        masters,
+        plan,
         emulators: Vec::new(),
         figures: Vec::new(),
         show: &show,
     };
     scene.run()?;
     Ok(Measured {
-        count: herd.count,
+        count: plan.count,
         figures: scene.figures,
     })
 }
 
 impl Scene<'_> {
     fn run(&mut self) -> Result<()> {
-        self.master.start_on_ports()?;
-        let empty_kib = self.own_kib()?;
+        let empty_kib = self.masters.own_kib()?;
         self.come()?;
         std::thread::sleep(SETTLED_AFTER);
-        self.look_at_idle(empty_kib)?;
+        self.look_at_idle(&empty_kib)?;
         self.command()?;
         self.take_events()?;
+        if let Some(time) = self.plan.soak {
+            soak::soak(self, time)?;
+        }
         self.come_back()?;
         for emulator in self.emulators.drain(..) {
             emulator.stop()?;
@@ -110,46 +113,54 @@ impl Scene<'_> {
 
     /// All sign in for the first time.
     fn come(&mut self) -> Result<()> {
-        let begun = (Instant::now(), self.cpu()?);
-        let Herd { count, processes } = self.herd;
+        let begun = (Instant::now(), self.masters.cpu()?);
+        let count = self.plan.count;
+        let processes = match self.plan.processes {
+            Some(processes) => processes.max(1),
+            None => enough_processes(count, self.masters.links())?,
+        };
         let each = count.div_ceil(processes);
         for process in 0..processes {
-            let first = process * each;
-            let part = each.min(count - first);
-            let emulator = Emulator::start(self.fleet, &self.master, (first, part), &[])?;
+            let first = (process * each).min(count);
+            let part = (first, each.min(count - first));
+            let list = self.masters.list(process as usize);
+            let emulator = Emulator::start_at(self.fleet, &list, part, &[])?;
             self.emulators.push(emulator);
         }
         self.wait_ready()?;
-        let count = f64::from(self.herd.count);
         let seconds = begun.0.elapsed().as_secs_f64();
-        self.note("cold herd: all are ready after", "s", seconds);
-        let cpu = self.cpu()? - begun.1;
+        self.note("new fleet: all are ready after", "s", seconds);
+        let cpu = self.masters.cpu()? - begun.1;
         self.note(
-            "cold herd: the master's processor time each",
+            "new fleet: processor time of the masters per minion",
             "ms",
-            cpu * 1e3 / count,
+            cpu * 1e3 / f64::from(count),
         );
         Ok(())
     }
 
-    fn look_at_idle(&mut self, empty_kib: f64) -> Result<()> {
-        let count = f64::from(self.herd.count);
-        let all = self.own_kib()?;
-        self.note("idle: the master's own memory", "MiB", all / 1024.0);
-        let each = (all - empty_kib) / count;
+    fn look_at_idle(&mut self, empty_kib: &[f64]) -> Result<()> {
+        let all = self.masters.own_kib()?;
+        let most = all.iter().copied().fold(0.0, f64::max);
+        self.note("idle: own memory of a master", "MiB", most / 1024.0);
+        let grown = all.iter().sum::<f64>() - empty_kib.iter().sum::<f64>();
+        let each = grown / f64::from(self.plan.count * self.masters.links());
         self.note("idle: memory of a connected minion", "KiB", each);
-        let pid = self.master.daemon().pid()?;
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd"))?.count();
-        self.note("idle: descriptors", "", descriptors as f64);
-        let begun = (Instant::now(), self.cpu()?);
+        let descriptors = self.masters.descriptors()?;
+        self.note("idle: descriptors of a master", "", descriptors as f64);
+        let begun = (Instant::now(), self.masters.cpu()?);
         std::thread::sleep(IDLE);
-        let share = (self.cpu()? - begun.1) / begun.0.elapsed().as_secs_f64();
-        self.note("idle: the master's processor", "% of a core", share * 100.0);
+        let share = (self.masters.cpu()? - begun.1) / begun.0.elapsed().as_secs_f64();
+        self.note(
+            "idle: processor of the masters",
+            "% of a core",
+            share * 100.0,
+        );
         Ok(())
     }
 
     fn command(&mut self) -> Result<()> {
-        let all = self.herd.count as usize;
+        let all = self.plan.count as usize;
         let ping = ["*", "test.ping", "--out=txt", "-t", "120"];
         self.timed("salt '*' test.ping", TIMES, &ping, Some(all))?;
         self.timed(
@@ -187,10 +198,10 @@ impl Scene<'_> {
         answers: Option<usize>,
     ) -> Result<()> {
         let mut took = Vec::new();
-        let cpu = self.cpu()?;
+        let cpu = self.masters.cpu()?;
         for _ in 0..times {
             let begun = Instant::now();
-            let output = self.master.salt(args)?.ok()?;
+            let output = self.masters.all[0].salt(args)?.ok()?;
             took.push(begun.elapsed().as_secs_f64());
             let lines = lines_of_minions(&output);
             ensure!(
@@ -201,27 +212,28 @@ impl Scene<'_> {
         }
         took.sort_by(f64::total_cmp);
         self.note(name, "s", took[took.len() / 2]);
-        let cpu = (self.cpu()? - cpu) / took.len() as f64;
-        self.note(name, "s of the master's processor", cpu);
+        let cpu = (self.masters.cpu()? - cpu) / took.len() as f64;
+        self.note(name, "s of the masters' processor", cpu);
         Ok(())
     }
 
     /// A thousand events a second, from a few minions.
     fn take_events(&mut self) -> Result<()> {
-        let first = self.herd.count;
+        let first = self.plan.count;
         let args = ["--prefix", "sender", "--events", "1000"];
-        let senders = Emulator::start(self.fleet, &self.master, (first, SENDERS), &args)?;
+        let list = self.masters.list(0);
+        let senders = Emulator::start_at(self.fleet, &list, (first, SENDERS), &args)?;
         senders.wait("events flow", STEP_MAX, |state| {
             state["events"].as_u64() > Some(0)
         })?;
-        let begun = (Instant::now(), self.cpu()?);
+        let begun = (Instant::now(), self.masters.cpu()?);
         let until =
             |state: &serde_json::Value| state["events"].as_u64() >= Some(1000 * EVENTS.as_secs());
         let state = senders.wait("the events are taken", STEP_MAX, until)?;
         let seconds = begun.0.elapsed().as_secs_f64();
-        let share = (self.cpu()? - begun.1) / seconds;
+        let share = (self.masters.cpu()? - begun.1) / seconds;
         self.note(
-            "1000 events/s: the master's processor",
+            "1000 events/s: processor of the masters",
             "% of a core",
             share * 100.0,
         );
@@ -231,51 +243,75 @@ impl Scene<'_> {
         senders.stop()
     }
 
-    /// The master dies and starts again, and nobody's command fails after.
+    /// The first master dies. It starts again where its minions have no other one, and
+    /// nobody's command fails after.
     fn come_back(&mut self) -> Result<()> {
-        self.master.kill9()?;
-        until("the herd sees its loss", STEP_MAX, || {
-            Ok((self.ready() == 0).then_some(()))
+        let all = self.links();
+        let others_cpu = self.masters.cpu()? - self.first_cpu()?;
+        self.masters.all[0].kill9()?;
+        until("the minions see their loss", STEP_MAX, || {
+            Ok((self.ready() < all).then_some(()))
         })?;
+        if !self.masters.take_over() {
+            let staying = all - u64::from(self.plan.count);
+            until("all minions see their loss", STEP_MAX, || {
+                Ok((self.ready() <= staying).then_some(()))
+            })?;
+        }
         let begun = Instant::now();
-        self.master.start_on_ports()?;
+        let asked_at = match self.masters.take_over() {
+            true => 1,
+            false => {
+                self.masters.all[0].start_on_ports()?;
+                0
+            }
+        };
         let mut asked = Vec::new();
-        while self.ready() < u64::from(self.herd.count) {
+        while self.ready() < all {
             ensure!(begun.elapsed() < STEP_MAX, "{} are back", self.ready());
             let asks = Instant::now();
-            self.master
-                .tools(Kind::Ours)
-                .runner(&["test.arg", "1", "--out=quiet"])?;
+            self.masters.all[asked_at].tools(Kind::Ours).runner(&[
+                "test.arg",
+                "1",
+                "--out=quiet",
+            ])?;
             asked.push(asks.elapsed().as_secs_f64() * 1e3);
         }
         self.note(
-            "warm herd: all are back after",
+            "returning fleet: all are back after",
             "s",
             begun.elapsed().as_secs_f64(),
         );
-        let cpu = self.cpu()? * 1e3 / f64::from(self.herd.count);
-        self.note("warm herd: the master's processor time each", "ms", cpu);
+        let cpu = (self.masters.cpu()? - others_cpu) * 1e3 / f64::from(self.plan.count);
+        self.note(
+            "returning fleet: processor time of the masters per minion",
+            "ms",
+            cpu,
+        );
         asked.sort_by(f64::total_cmp);
         let at = (asked.len() * 99).div_ceil(100).saturating_sub(1);
         self.note(
-            "warm herd: a runner meanwhile, 99 % within",
+            "returning fleet: `salt-run test.arg` meanwhile, 99 % within",
             "ms",
             asked.get(at).copied().unwrap_or(f64::NAN),
         );
-        let output = self
-            .master
-            .salt(&["emu*", "test.ping", "--out=txt", "-t", "120"])?
-            .ok()?;
+        let ping = ["emu*", "test.ping", "--out=txt", "-t", "120"];
+        let output = self.masters.all[asked_at].salt(&ping)?.ok()?;
         let answers = lines_of_minions(&output);
         ensure!(
-            answers == self.herd.count as usize,
+            answers == self.plan.count as usize,
             "{answers} answer after the return"
         );
         Ok(())
     }
 
+    /// Processor time of the first master so far, in seconds.
+    fn first_cpu(&mut self) -> Result<f64> {
+        processor_time(self.masters.all[0].daemon().pid()?)
+    }
+
     fn wait_ready(&mut self) -> Result<()> {
-        let count = u64::from(self.herd.count);
+        let count = self.links();
         let waited = until("all are ready", STEP_MAX, || {
             // One may refuse a number that it has no descriptors for.
             for emulator in &mut self.emulators {
@@ -291,33 +327,35 @@ impl Scene<'_> {
         states.filter_map(|state| state["ready"].as_u64()).sum()
     }
 
-    /// Memory that the master has written itself, in KiB.
-    fn own_kib(&self) -> Result<f64> {
-        Ok(self.master.own_memory_kib()? as f64)
+    /// Links of all minions.
+    fn links(&self) -> u64 {
+        u64::from(self.plan.count) * u64::from(self.masters.links())
     }
 
-    /// Processor time of the master so far, in seconds.
-    fn cpu(&mut self) -> Result<f64> {
-        let pid = self.master.daemon().pid()?;
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-        let (_, rest) = stat.rsplit_once(')').context("an odd stat")?;
-        let fields: Vec<f64> = rest
-            .split_ascii_whitespace()
-            .skip(11)
-            .take(2)
-            .filter_map(|field| field.parse().ok())
-            .collect();
-        Ok(fields.iter().sum::<f64>() / 100.0)
-    }
-
-    fn note(&mut self, name: &'static str, unit: &'static str, value: f64) {
+    pub(super) fn note(&mut self, name: &'static str, unit: &'static str, value: f64) {
         (self.show)(name, value, unit);
         self.figures.push(Figure { name, unit, value });
     }
 }
 
 /// Lines that are a minion's answer.
-fn lines_of_minions(output: &Output) -> usize {
+pub(super) fn lines_of_minions(output: &Output) -> usize {
     let lines = output.lines().into_iter();
     lines.filter(|line| line.starts_with("emu")).count()
+}
+
+/// Processes that have descriptors for so many minions with so many links, each with as
+/// many as this one may have.
+fn enough_processes(minions: u32, links: u32) -> Result<u32> {
+    // What `salt-emulate` asks for: five of a link, two of a minion, and some more.
+    const KEPT: u32 = 64;
+    let limits = std::fs::read_to_string("/proc/self/limits")?;
+    let line = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let hard = line.and_then(|line| line.split_ascii_whitespace().nth(4));
+    let hard: u32 = hard.and_then(|hard| hard.parse().ok()).unwrap_or(u32::MAX);
+    let each = hard.saturating_sub(KEPT) / (2 + 5 * links);
+    ensure!(each > 0, "{hard} open files are not enough for one minion");
+    Ok(minions.div_ceil(each).max(1))
 }

@@ -1,0 +1,82 @@
+//! A fleet that is kept at work: whether memory stays flat and every command is
+//! answered by all.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Emulator, Kind};
+
+use super::measure::{STEP_MAX, Scene, lines_of_minions};
+
+/// Minions beside the measured ones that send events, and that end and start again.
+const RESTLESS: u32 = 50;
+
+/// What they do in a second.
+const RESTLESS_ARGS: [&str; 6] = ["--prefix", "restless", "--events", "100", "--churn", "2"];
+
+/// The share of the time after which memory is looked at for the first time: caches
+/// have filled by then.
+const FILLED_AFTER: f64 = 0.2;
+
+/// Between two rounds of commands.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Keeps the fleet at work for so long.
+pub(super) fn soak(scene: &mut Scene<'_>, time: Duration) -> Result<()> {
+    let list = scene.masters.list(0);
+    let numbers = (scene.plan.count, RESTLESS);
+    let restless = Emulator::start_at(scene.fleet, &list, numbers, &RESTLESS_ARGS)?;
+    restless.wait("events flow", STEP_MAX, |state| {
+        state["events"].as_u64() > Some(0)
+    })?;
+    let begun = Instant::now();
+    let mut first = None;
+    let (mut commands, mut incomplete) = (0_u32, 0_u32);
+    let mut asked = Vec::new();
+    while begun.elapsed() < time {
+        let master = &scene.masters.all[commands as usize % scene.masters.all.len()];
+        let function = ["test.ping", "state.apply", "pillar.items"][commands as usize % 3];
+        let output = master.salt(&["emu*", function, "--out=txt", "-t", "120"])?;
+        commands += 1;
+        incomplete += u32::from(lines_of_minions(&output) < scene.plan.count as usize);
+        let asks = Instant::now();
+        let runner = master
+            .tools(Kind::Ours)
+            .runner(&["test.arg", "1", "--out=quiet"])?;
+        runner.ok()?;
+        asked.push(asks.elapsed().as_secs_f64() * 1e3);
+        if first.is_none() && begun.elapsed() > time.mul_f64(FILLED_AFTER) {
+            first = Some(scene.masters.own_kib()?);
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let most = |all: &[f64]| all.iter().copied().fold(0.0, f64::max) / 1024.0;
+    if let Some(first) = first {
+        let memory = "soak: own memory of a master after a fifth of the time";
+        scene.note(memory, "MiB", most(&first));
+    }
+    let last = scene.masters.own_kib()?;
+    scene.note(
+        "soak: own memory of a master at the end",
+        "MiB",
+        most(&last),
+    );
+    scene.note("soak: commands", "", f64::from(commands));
+    scene.note(
+        "soak: commands not answered by all",
+        "",
+        f64::from(incomplete),
+    );
+    asked.sort_by(f64::total_cmp);
+    let at = (asked.len() * 99).div_ceil(100).saturating_sub(1);
+    scene.note(
+        "soak: `salt-run test.arg` between them, 99 % within",
+        "ms",
+        asked.get(at).copied().unwrap_or(f64::NAN),
+    );
+    ensure!(
+        incomplete == 0,
+        "{incomplete} commands were not answered by all"
+    );
+    restless.stop()
+}

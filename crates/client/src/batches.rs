@@ -179,6 +179,7 @@ impl<'c> BatchRun<'c> {
         let mut left: BTreeSet<String> = ids.into_iter().collect();
         if let Some(mut session) = client.start(&job, timeout).await? {
             // Other parts have the same job id; their returns are theirs.
+            session.ignore_others();
             while let Some(report) = session.next().await? {
                 if left.remove(report.id()) && reports.send(report).await.is_err() {
                     return Ok(());

@@ -145,6 +145,17 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Takes only the returns of minions that are expected: those of others belong to
+    /// another part of the same job.
+    pub(super) fn ignore_others(&mut self) {
+        self.collector.ignore_others();
+    }
+
+    /// How many minions were named so far.
+    pub fn expected_count(&self) -> usize {
+        self.collector.expected_count()
+    }
+
     /// Who has not returned yet.
     pub fn pending(&self) -> Vec<String> {
         self.collector.pending().map(str::to_owned).collect()

@@ -86,6 +86,7 @@ pub struct Collector {
     gather_job_timeout: Duration,
     syndic_wait: Option<Duration>,
     minions: Awaited,
+    ignores_others: bool,
     unknown: BTreeSet<String>,
     /// When to ask next, or to stop asking.
     window_ends: Instant,
@@ -113,6 +114,7 @@ impl Collector {
             gather_job_timeout: options.gather_job_timeout,
             syndic_wait: options.syndic_wait,
             minions: Awaited::default(),
+            ignores_others: false,
             unknown: options.missing.into_iter().collect(),
             window_ends: now + options.timeout,
             syndics_until: options.syndic_wait.map(|wait| now + wait),
@@ -134,7 +136,7 @@ impl Collector {
 
     /// Whether an event with this tag may matter.
     pub fn wants(&self, tag: &str) -> bool {
-        tags::is_of(tag, &self.jid)
+        (tags::is_of(tag, &self.jid) && !self.is_of_other(tag))
             || (self.syndic_wait.is_some() && is_syndic_tag(tag, &self.jid))
             || self
                 .question
@@ -143,9 +145,27 @@ impl Collector {
             || (self.asking && return_of_any_job(tag).is_some())
     }
 
+    /// Takes no returns of minions that are not expected, and expects no others than
+    /// now: they are for another collector of the same job.
+    pub fn ignore_others(&mut self) {
+        self.ignores_others = true;
+    }
+
+    fn is_of_other(&self, tag: &str) -> bool {
+        self.ignores_others
+            && match said(tag, &self.jid) {
+                Some(Said::Return(id)) => !self.minions.is_pending(id),
+                Some(Said::Announced) => true,
+                Some(Said::Refused) | None => false,
+            }
+    }
+
     /// Takes an event from the bus; others than this job's are ignored.
     pub fn event(&mut self, now: Instant, tag: &str, data: &Map) {
         if self.finished {
+            return;
+        }
+        if self.is_of_other(tag) {
             return;
         }
         if tags::is_of(tag, &self.jid) {
@@ -182,6 +202,11 @@ impl Collector {
     /// all the same, as long as others are waited for.
     pub fn away(&mut self, ids: impl IntoIterator<Item = String>) {
         self.minions.set_away(ids);
+    }
+
+    /// How many were named so far, whether they have returned or not.
+    pub fn expected_count(&self) -> usize {
+        self.minions.expected_count()
     }
 
     /// Who was meant and has not returned yet.

@@ -228,6 +228,31 @@ fn the_event_of_the_new_job_names_more_minions() {
 }
 
 #[test]
+fn a_part_of_a_job_leaves_the_rest_to_other_parts() {
+    let mut part = Simulation::new(&["web1", "web2"], |_| {});
+    part.collector.ignore_others();
+    let new = format!("salt/job/{JID}/new");
+    assert!(!part.collector.wants(&new));
+    let named = Map::from([("minions", Value::List(vec!["db1".into()]))]);
+    part.collector.event(part.start, &new, &named);
+    assert!(!part.collector.wants(&format!("salt/job/{JID}/ret/db1")));
+    assert!(part.collector.wants(&format!("salt/job/{JID}/ret/web1")));
+    part.returns("db1").returns("web1").returns("web2");
+    let mut reported = Vec::new();
+    while let Some(output) = part.collector.poll(part.now) {
+        reported.push(output);
+    }
+    let ids: Vec<&str> = (reported.iter())
+        .filter_map(|output| match output {
+            Output::Return(value) => Some(value.id.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ids, ["web1", "web2"]);
+    assert_eq!(reported.last(), Some(&Output::Done));
+}
+
+#[test]
 fn returns_of_minions_that_were_not_expected_are_shown_too() {
     let mut simulation = Simulation::new(&["a"], |_| ());
     assert_eq!(simulation.returns("z").done(), ["return z"]);

@@ -184,8 +184,7 @@ impl Course<'_> {
         loop {
             let next = run.dispatch();
             if has_news || !next.is_empty() {
-                self.news.progress(&next).await;
-                has_news = false;
+                has_news = !self.news.progress(&next).await;
             }
             if !next.is_empty() {
                 self.show_sent(&next, screen);
@@ -205,6 +204,7 @@ impl Course<'_> {
                 biased;
                 report = run.report() => report,
                 _ = redraw.tick(), if self.progress.is_on() => continue,
+                () = tokio::time::sleep_until(self.news.due().into()), if has_news => continue,
                 Ok(()) = tokio::signal::ctrl_c() => {
                     self.progress.clear(screen);
                     let awaited = self.progress.awaited();

@@ -3,7 +3,8 @@
 //! Invariant: nothing waits for listeners, and a program that may not write to the
 //! bus (which is its owner's) still carries the job out.
 
-use std::time::Duration;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 use halite_process::clock::{unix_micros, unix_seconds_f64};
 use halite_proto::event::Event;
@@ -18,6 +19,13 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Larger events are trimmed, as `max_event_size` has it by default.
 const EVENT_BYTES_MAX: usize = 1024 * 1024;
+
+/// Of a job of more minions not every return is told at once: an event has all results
+/// that there are so far.
+const TOLD_EACH_MAX: usize = 100;
+
+/// Between two events about such a job.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// What is told of a job before anything comes of it.
 pub(super) struct Plan<'a> {
@@ -41,6 +49,8 @@ pub(super) struct News {
     active: Map,
     done: Map,
     failed: Map,
+    /// When the next event may be told.
+    due: Instant,
 }
 
 impl News {
@@ -91,18 +101,30 @@ impl News {
             active: Map::new(),
             done: Map::new(),
             failed: Map::new(),
+            due: Instant::now(),
         };
         news.tell("new").await;
         news
     }
 
-    /// Some minions get the job, or some have ended.
-    pub(super) async fn progress(&mut self, next: &[String]) {
-        self.pending.retain(|id| !next.contains(id));
+    /// Some minions get the job, or some have ended. Whether it was told: of a large
+    /// job it is not before it is [due](Self::due).
+    pub(super) async fn progress(&mut self, next: &[String]) -> bool {
+        let sent: HashSet<&String> = next.iter().collect();
+        self.pending.retain(|id| !sent.contains(id));
         for id in next {
             self.active.insert(id.as_str(), now_s());
         }
+        if Instant::now() < self.due {
+            return false;
+        }
         self.tell("progress").await;
+        true
+    }
+
+    /// When the next progress may be told.
+    pub(super) fn due(&self) -> Instant {
+        self.due
     }
 
     /// What came of it on one minion; told with the next progress.
@@ -136,6 +158,10 @@ impl News {
     }
 
     async fn tell(&mut self, what: &str) {
+        let count = self.pending.len() + self.active.len() + self.done.len() + self.failed.len();
+        if count > TOLD_EACH_MAX {
+            self.due = Instant::now() + PAUSE;
+        }
         let Some(bus) = &mut self.bus else { return };
         let mut state = self.state.clone();
         state.insert("pending", ids(&self.pending));

@@ -62,8 +62,13 @@ impl Show<'_> {
             false => Progress::new(self.on_terminal, left, places).when_slow(),
         };
         let mut closing = Closing::default();
+        let mut named = 0;
         loop {
-            progress.awaiting(&session.pending());
+            // Those who return are taken out one by one.
+            if session.expected_count() != named {
+                named = session.expected_count();
+                progress.awaiting(&session.pending());
+            }
             match watched(session, interrupt.as_mut(), &mut progress, screen).await? {
                 Next::Report(report) => {
                     let shown = Shown::from(report);

@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn token(n: usize) -> DataName {
-        let id = MinionId::parse(&format!("{n:064}")).unwrap();
+        let id = MinionId::parse(format!("{n:064}")).unwrap();
         DataName::new(DataKind::Token, id)
     }
 

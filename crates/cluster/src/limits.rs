@@ -55,6 +55,13 @@ pub const DATA_ASKED_AT_ONCE_MAX: usize = 32;
 /// the next comparison.
 pub const DATA_ANSWER_MAX: Duration = Duration::from_secs(20);
 
+/// Data that somebody waits for at a time. More is not sought.
+pub const DATA_SOUGHT_MAX: usize = 32;
+
+/// How long a peer that has not answered in time to a search is not asked again, unless
+/// it answers late or is linked anew.
+pub const DATA_STALLED_FOR: Duration = Duration::from_secs(30);
+
 /// Handshakes of joining masters from one address, or one /64 of IPv6, that fail in a
 /// minute before further ones from there are refused unread.
 pub const JOIN_FAILURES_PER_ORIGIN_MAX: u32 = 10;

@@ -20,8 +20,12 @@ pub(crate) struct LoggedIn<'a> {
     pub(crate) groups: &'a [String],
 }
 
-/// Hears of tokens that are made or taken back.
+/// Hears of tokens that are made or taken back, and finds those that are not here.
 pub(crate) trait TokenListener: Send + Sync {
+    /// Waits, for a bounded time, until a token that another master has made is in the
+    /// store; it is not if nobody has it.
+    fn seek(&self, token: &TokenId);
+
     /// What a token stands for now; nothing if it was taken back.
     fn changed(&self, token: &TokenId, data: Option<&Map>);
 }
@@ -157,10 +161,24 @@ impl Tokens {
         Ok(held)
     }
 
-    /// What a token stands for; `None` if it is none, or not any more.
+    /// What a token stands for; `None` if it is none, or not any more. Waits for the
+    /// other masters if they may have it.
     pub(crate) fn get(&self, token: &str, now_s: i64) -> Option<Map> {
         let token = TokenId::parse(token)?;
-        self.store.get(&token, now_s).unwrap_or_else(|error| {
+        self.stored(&token, now_s).or_else(|| {
+            self.listener.get()?.seek(&token);
+            self.stored(&token, now_s)
+        })
+    }
+
+    /// Whether [`get`](Self::get) would ask other masters for a token.
+    pub(crate) fn is_to_be_sought(&self, token: &str, now_s: i64) -> bool {
+        let token = self.listener.get().and_then(|_| TokenId::parse(token));
+        token.is_some_and(|token| self.stored(&token, now_s).is_none())
+    }
+
+    fn stored(&self, token: &TokenId, now_s: i64) -> Option<Map> {
+        self.store.get(token, now_s).unwrap_or_else(|error| {
             tracing::error!("could not read a token: {}", chain(&error));
             None
         })

@@ -22,6 +22,7 @@ mod served;
 mod stage;
 mod streams;
 mod table;
+mod tokens;
 mod two;
 mod unread;
 

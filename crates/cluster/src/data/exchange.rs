@@ -7,6 +7,7 @@ use std::time::Instant;
 use halite_proto::{Map, Value};
 
 use super::message::{Content, Message};
+use super::sought::{Search, Sought};
 use super::version::{DataName, Version};
 use crate::clock::{ClockAhead, HybridClock, Stamp, check};
 use crate::encoding::{DecodeError, Items};
@@ -38,6 +39,8 @@ pub struct Exchange {
     links: BTreeMap<PeerId, Link>,
     /// What was changed here and is not named to the others yet.
     changed: BTreeSet<DataName>,
+    /// What somebody waits for.
+    sought: Sought,
     outputs: VecDeque<Output>,
 }
 
@@ -62,6 +65,7 @@ impl Exchange {
             versions: Table::new(),
             links: BTreeMap::new(),
             changed: BTreeSet::new(),
+            sought: Sought::default(),
             outputs: VecDeque::new(),
         }
     }
@@ -107,12 +111,42 @@ impl Exchange {
             asked: BTreeSet::new(),
             answers_by: None,
         };
+        let sought = self.sought.connected(&peer);
+        self.ask_at_once(&peer, sought);
         self.links.insert(peer, link);
     }
 
     /// There is none any more.
     pub fn disconnected(&mut self, peer: &PeerId) {
         self.links.remove(peer);
+        self.sought.disconnected(peer);
+    }
+
+    /// Somebody waits for something that is not stored here: asks all linked peers for
+    /// it, and those that are linked until [`seek_no_more`](Self::seek_no_more). False if
+    /// it was stored here and is not any more, or too much is sought already.
+    pub fn seek(&mut self, now: Instant, name: &DataName) -> bool {
+        if self.versions.get(name).is_some() {
+            return false;
+        }
+        let Some(peers) = self.sought.begin(now, name, self.links.keys()) else {
+            return false;
+        };
+        for peer in peers {
+            self.ask_at_once(&peer, vec![name.clone()]);
+        }
+        true
+    }
+
+    /// How the search for something stands.
+    pub fn search(&self, name: &DataName) -> Search {
+        self.sought.state(name)
+    }
+
+    /// Whoever waited for it does not any more. To be said once for each successful
+    /// [`seek`](Self::seek).
+    pub fn seek_no_more(&mut self, now: Instant, name: &DataName) {
+        self.sought.end(now, name);
     }
 
     /// Something is stored here of which it is not known since when.
@@ -150,6 +184,7 @@ impl Exchange {
         if self.is_news(name, version) {
             self.clock.hear(version.at, wall);
             self.set(name, version.clone());
+            self.sought.took(name);
         }
     }
 
@@ -225,8 +260,10 @@ impl Exchange {
             }
             Message::Data(name, content) => {
                 let link = self.links.get_mut(from);
+                let was_asked = link.is_some_and(|link| link.asked.remove(&name));
+                let was_sought = self.sought.answered(from, &name);
                 // What nobody has asked for is not taken.
-                if !link.is_some_and(|link| link.asked.remove(&name)) {
+                if !was_asked && !was_sought {
                     return Ok(());
                 }
                 let result = self.given(name, content, wall, is_known);
@@ -278,9 +315,17 @@ impl Exchange {
         };
         check(version.at, wall)?;
         if is_known(&name) && self.is_news(&name, version) {
+            self.sought.given(&name);
             self.outputs.push_back(Output::Store(name, content));
         }
         Ok(())
+    }
+
+    fn ask_at_once(&mut self, peer: &PeerId, names: Vec<DataName>) {
+        for some in names.chunks(DATA_ASKED_AT_ONCE_MAX) {
+            let wants = Message::Wants(some.to_vec());
+            self.outputs.push_back(Output::Send(peer.clone(), wants));
+        }
     }
 
     /// Asks a master for some of what it has, unless it has not answered yet.

@@ -16,6 +16,8 @@ pub enum Lane {
     SignIn,
     /// Requests with a user's password.
     Logins,
+    /// Requests with a token that other masters of the cluster may know.
+    Tokens,
     /// Everything else.
     General,
 }

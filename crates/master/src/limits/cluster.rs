@@ -139,6 +139,22 @@ pub const DATA_TURNS: usize = 64;
 /// How long it is remembered that a token was taken back, for masters that are away.
 pub const TOKEN_REMOVALS_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
+/// How long somebody who shows a token that is not known here waits for the peers.
+pub const SEEK_MAX: Duration = Duration::from_secs(1);
+
+/// How long behind the start of this master such a wait may last, while a peer is linked:
+/// both have much to tell each other then. The link to one that hangs ends before.
+pub const SEEK_FRESH_MAX: Duration = Duration::from_secs(5);
+
+/// How long behind the start of this master a first link is waited for.
+pub const SEEK_ALONE_MAX: Duration = Duration::from_secs(3);
+
+/// Searches for tokens that begin in a second. Further tokens are unknown at once.
+pub const SEARCHES_PER_SECOND_MAX: usize = 100;
+
+/// Threads that wait for the peers so. Further requests with unknown tokens wait for one.
+pub const SEEK_THREADS: usize = 4;
+
 /// How often it is written down which versions of that there are.
 pub const DATA_VERSIONS_WRITTEN_EVERY: Duration = Duration::from_secs(60);
 

@@ -10,6 +10,7 @@ use halite_proto::clear::ClearCommand;
 use halite_proto::{Map, Refusal, Value};
 use halite_transport::fleet::Incoming;
 
+use crate::clock::now_s;
 use crate::core::gate::Cause;
 use crate::core::lane::{Lane, lane_of_command};
 use crate::error::chain;
@@ -57,7 +58,7 @@ pub(super) fn answer(
             return Answer::Now(encode(&Refusal::HandlerFailed.to_value()));
         }
     };
-    match lane_of_command(&command) {
+    match lane_of(master, &command, lane) {
         of if of == lane => {}
         other => return Answer::Elsewhere(other),
     }
@@ -73,6 +74,18 @@ pub(super) fn answer(
         Reply::Now(value) => Answer::Now(encode(&value)),
         Reply::Slow(value) => Answer::Slow(encode(&value)),
         Reply::Nothing => Answer::Nothing,
+    }
+}
+
+/// The lane of a command that is in `lane`.
+fn lane_of(master: &Master, command: &ClearCommand, lane: Lane) -> Lane {
+    match (lane_of_command(command), command.token()) {
+        // It may be known by now.
+        (Lane::General, Some(_)) if lane == Lane::Tokens => Lane::Tokens,
+        (Lane::General, Some(token)) if master.access.tokens.is_to_be_sought(token, now_s()) => {
+            Lane::Tokens
+        }
+        (of, _) => of,
     }
 }
 

@@ -20,8 +20,8 @@ use crate::core::turns::Turns;
 use crate::limits::{
     LATER_ANSWERS_MAX, LOGIN_BYTES_WAITING_MAX, LOGIN_THREADS_MAX, LOGIN_THREADS_PER_ORIGIN_MAX,
     LOGINS_WAITING_MAX, REQUEST_BYTES_WAITING_MAX, REQUEST_WAIT_MAX, REQUESTS_WAITING_MAX,
-    SIGN_IN_WAIT_MAX, SLOW_ANSWER_MAX, SLOW_ANSWER_MIN, SLOW_ANSWER_SPREAD, SLOW_ANSWERS_MAX,
-    SLOW_ANSWERS_PER_ORIGIN_MAX, WORKER_THREADS_MAX,
+    SEEK_THREADS, SIGN_IN_WAIT_MAX, SLOW_ANSWER_MAX, SLOW_ANSWER_MIN, SLOW_ANSWER_SPREAD,
+    SLOW_ANSWERS_MAX, SLOW_ANSWERS_PER_ORIGIN_MAX, WORKER_THREADS_MAX,
 };
 use crate::serving::request_pipeline::{Answer, answer};
 use crate::telemetry::Telemetry;
@@ -43,12 +43,13 @@ pub(crate) struct Server {
     lanes: Arc<Lanes>,
 }
 
-/// The workers of each lane; all are there before the first request.
+/// The workers of each lane; all that get requests are there before the first one.
 #[derive(Default)]
 struct Lanes {
     sign_ins: OnceLock<Workers<Incoming>>,
     general: OnceLock<Workers<Incoming>>,
     logins: OnceLock<Workers<Incoming>>,
+    tokens: OnceLock<Workers<Incoming>>,
 }
 
 impl Lanes {
@@ -56,6 +57,7 @@ impl Lanes {
         match lane {
             Lane::SignIn => &self.sign_ins,
             Lane::Logins => &self.logins,
+            Lane::Tokens => &self.tokens,
             Lane::General => &self.general,
         }
     }
@@ -92,7 +94,10 @@ impl Server {
             lanes: Arc::downgrade(&lanes),
             serving,
         };
-        for lane in [Lane::Logins, Lane::SignIn, Lane::General] {
+        let shares_tokens = responder.serving.master.shared_data.is_some();
+        let tokens = shares_tokens.then_some(Lane::Tokens);
+        let others = [Lane::Logins, Lane::SignIn, Lane::General];
+        for lane in tokens.into_iter().chain(others) {
             let workers = responder.open(lane, limits_of(lane, &responder.serving))?;
             let _ = lanes.slot(lane).set(workers);
         }
@@ -109,21 +114,25 @@ impl Server {
 
     /// How many requests wait in each lane.
     pub(crate) fn waiting(&self) -> Vec<(&'static str, usize)> {
-        let lanes = [
+        let mut lanes = vec![
             ("sign_ins", Lane::SignIn),
             ("logins", Lane::Logins),
+            ("tokens", Lane::Tokens),
             ("general", Lane::General),
         ];
         let waiting = |lane| self.lanes.slot(lane).get().map_or(0, Workers::waiting);
-        lanes.map(|(name, lane)| (name, waiting(lane))).into()
+        // Of a lane that there is not nothing is said.
+        lanes.retain(|(_, lane)| self.lanes.slot(*lane).get().is_some());
+        let lanes = lanes.into_iter();
+        lanes.map(|(name, lane)| (name, waiting(lane))).collect()
     }
 
     /// Finishes what is queued; false if that is not done by `deadline`.
     pub(crate) fn drain(&self, deadline: Instant) -> bool {
-        // All lanes are drained, whatever comes of the first; logins last, which
-        // come from the general one.
+        // All lanes are drained, whatever comes of the first; those last whose
+        // requests come from the general one.
         let mut is_done = true;
-        for lane in [Lane::SignIn, Lane::General, Lane::Logins] {
+        for lane in [Lane::SignIn, Lane::General, Lane::Logins, Lane::Tokens] {
             let workers = self.lanes.slot(lane).get();
             is_done &= workers.is_none_or(|workers| workers.drain(deadline));
         }
@@ -148,6 +157,12 @@ fn limits_of(lane: Lane, serving: &Serving) -> LaneLimits {
         Lane::General => LaneLimits {
             threads: serving.settings.worker_threads.clamp(1, WORKER_THREADS_MAX),
             wait_max: REQUEST_WAIT_MAX,
+            ..limits
+        },
+        Lane::Tokens => LaneLimits {
+            threads: SEEK_THREADS,
+            waiting_max: LOGINS_WAITING_MAX,
+            bytes_max: LOGIN_BYTES_WAITING_MAX,
             ..limits
         },
         Lane::Logins => LaneLimits {
@@ -202,7 +217,7 @@ impl Responder {
     fn handle(&self, incoming: Incoming, lane: Lane) {
         let begun = Instant::now();
         let place = match lane {
-            Lane::SignIn | Lane::General => None,
+            Lane::SignIn | Lane::General | Lane::Tokens => None,
             // Before the password is checked: a missing answer would tell that
             // it is wrong, without the delay of a refusal.
             Lane::Logins => match self.slow_logins.take(&incoming.from) {
@@ -273,6 +288,7 @@ fn thread_name(lane: Lane) -> &'static str {
     match lane {
         Lane::SignIn => "sign-in",
         Lane::Logins => "login",
+        Lane::Tokens => "token",
         Lane::General => "worker",
     }
 }

@@ -7,20 +7,20 @@
 
 mod kept;
 mod place;
+mod sought;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use halite_cluster::PeerId;
-use halite_cluster::data::{
-    Content, DataKind, DataName, Exchange, Message, Output, Version, content_hash,
-};
+use halite_cluster::data::{Content, DataName, Exchange, Message, Output, Version, content_hash};
 use halite_proto::{Map, MinionId, Value};
 use halite_store::{Bank, StoreError, TokenId};
 
 use self::kept::Kept;
 pub(crate) use self::place::SharedPlaces;
 use self::place::kind_of;
+use self::sought::{Searches, name_of};
 use crate::clock::now_micros;
 use crate::cluster::message::Message as ToPeers;
 use crate::cluster::{Channel, Cluster};
@@ -43,6 +43,9 @@ pub(crate) struct SharedData {
     /// Who changes what is known of a minion holds the one of that minion.
     turns: Vec<Mutex<()>>,
     kept: Kept,
+    /// Tells who waits in `sought` that something has come, or a peer has gone.
+    came: Condvar,
+    searches: Searches,
 }
 
 impl SharedData {
@@ -60,6 +63,8 @@ impl SharedData {
             exchange: Mutex::new(exchange),
             turns: (0..DATA_TURNS).map(|_| Mutex::new(())).collect(),
             kept,
+            came: Condvar::new(),
+            searches: Searches::begin(Instant::now()),
         });
         if let Some(fleet) = &this.places.fleet {
             let listener = Arc::clone(&this) as Arc<dyn DataListener>;
@@ -158,6 +163,7 @@ impl SharedData {
             None => self.places.remove(name)?,
         }
         self.exchange().took(name, &version, now_micros());
+        self.came.notify_all();
         Ok(())
     }
 
@@ -186,15 +192,19 @@ impl DataListener for SharedData {
 
 impl TokenListener for SharedData {
     fn changed(&self, token: &TokenId, data: Option<&Map>) {
-        // A token has the form of an id.
-        let Ok(id) = MinionId::parse(token.expose()) else {
+        let Some(name) = name_of(token) else {
             return;
         };
-        let name = DataName::new(DataKind::Token, id);
         let content = data.map(content_hash);
         self.exchange().changed(&name, content, now_micros());
         // Whoever has it may show it to another master at once.
         self.act();
+    }
+
+    fn seek(&self, token: &TokenId) {
+        if let Some(name) = name_of(token).filter(|_| !self.cluster.shares_cache()) {
+            self.search(&name);
+        }
     }
 }
 
@@ -205,10 +215,13 @@ impl Channel for SharedData {
 
     fn peer_is_up(&self, peer: &PeerId) {
         self.exchange().connected(Instant::now(), peer.clone());
+        self.act();
+        self.came.notify_all();
     }
 
     fn peer_is_down(&self, peer: &PeerId) {
         self.exchange().disconnected(peer);
+        self.came.notify_all();
     }
 
     fn receive(&self, peer: &PeerId, body: Value) {
@@ -229,5 +242,6 @@ impl Channel for SharedData {
             tracing::warn!(%peer, "some of what it knows is not taken: {error}");
         }
         self.act();
+        self.came.notify_all();
     }
 }

@@ -99,20 +99,37 @@ impl ClearCommand {
     /// Whether a name and a password have to be judged for it, which may take
     /// long.
     pub fn logs_in(&self) -> bool {
-        let credentials = match self {
-            Self::Publish(request) => &request.credentials,
-            Self::Batch(request) => &request.publish.credentials,
-            Self::Runner(request) | Self::Wheel(request) => &request.credentials,
-            Self::MkToken(request) => return request.credentials.eauth.is_some(),
-            Self::Standing(request) => &request.credentials,
+        match self {
+            Self::MkToken(request) => request.credentials.eauth.is_some(),
+            command => command
+                .credentials()
+                .is_some_and(|shown| shown.token.is_none() && shown.eauth.is_some()),
+        }
+    }
+
+    /// The token that is to be looked up for it.
+    pub fn token(&self) -> Option<&str> {
+        match self {
+            Self::GetToken { token } => token.as_deref(),
+            command => command.credentials()?.token.as_deref(),
+        }
+    }
+
+    /// What proves who may have it done.
+    fn credentials(&self) -> Option<&Credentials> {
+        match self {
+            Self::Publish(request) => Some(&request.credentials),
+            Self::Batch(request) => Some(&request.publish.credentials),
+            Self::Runner(request) | Self::Wheel(request) => Some(&request.credentials),
+            Self::Standing(request) => Some(&request.credentials),
             Self::Auth(_)
             | Self::AuthBadId(_)
             | Self::Ping(_)
+            | Self::MkToken(_)
             | Self::GetToken { .. }
             | Self::Compare(_)
-            | Self::Unknown { .. } => return false,
-        };
-        credentials.token.is_none() && credentials.eauth.is_some()
+            | Self::Unknown { .. } => None,
+        }
     }
 
     /// The name of the command, as it travels.

@@ -7,7 +7,7 @@ use halite_proto::{Map, Value};
 use halite_target::{DEFAULT_DELIMITER, Reading, Subject, Target};
 
 use super::Externals;
-use crate::compile::Request;
+use crate::request::Request;
 
 /// The key in the pillar, unless another one is asked for.
 const KEY: &str = "nodegroups";

@@ -4,7 +4,7 @@
 //! Invariant: a file counts as unchanged only when the master has said so of this
 //! very content since the call began.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

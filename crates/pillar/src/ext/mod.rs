@@ -195,9 +195,9 @@ impl Externals<'_> {
                 }
             }
             External::FileTree(tree) => return tree.read(self),
-            External::Groups { key } => return Ok(groups::of(self, key)),
+            External::Groups { key } => return Ok(groups::own_groups(self, key)),
             External::MinionData(included) => {
-                return Ok(included.of(&self.request.extra_minion_data));
+                return Ok(included.select(&self.request.extra_minion_data));
             }
             External::Stack(stack) => return stack.read(self, pillar),
             External::Git { nth, module } => {

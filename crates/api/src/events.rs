@@ -107,7 +107,7 @@ impl Text {
     }
 
     /// The same, told by a master after others.
-    pub(crate) fn of(self, from: u64, told_by: u64) -> Self {
+    pub(crate) fn heard_from(self, from: u64, told_by: u64) -> Self {
         Self {
             from,
             told_by,

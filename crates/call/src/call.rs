@@ -6,11 +6,10 @@ use std::cell::Cell;
 use halite_proto::{Map, Value};
 
 use crate::context::MinionContext;
-use crate::error::{CallError, CallResult};
+use crate::error::CallError;
 use crate::job::{Cancel, Job};
-use crate::registry::Function;
+use crate::python;
 use crate::signature::{Bound, Signature};
-use crate::{python, run};
 
 /// A running call.
 pub struct Call<'a> {
@@ -45,7 +44,7 @@ impl<'a> Call<'a> {
     }
 
     /// The same call, of a function with this name.
-    pub(crate) fn of(self, function: &'static str) -> Self {
+    pub(crate) fn named(self, function: &'static str) -> Self {
         Self { function, ..self }
     }
 
@@ -173,25 +172,6 @@ impl<'a> Call<'a> {
             Some(state) => state.test,
             None => self.opt("test").is_true(),
         }
-    }
-
-    /// The execution function `fun`, if it exists here.
-    pub fn has_function(&self, fun: &str) -> bool {
-        run::is_available(self.ctx, fun)
-    }
-
-    /// The execution function `fun` itself, if it exists here: for its
-    /// signature.
-    pub fn find_function(&self, fun: &str) -> Option<&'static Function> {
-        run::find(self.ctx, fun)
-    }
-
-    /// Calls another function as part of this one (`__salt__['x.y'](...)`).
-    ///
-    /// # Errors
-    /// What that function fails with; `KeyError` when there is none.
-    pub fn salt(&self, fun: &str, args: &[Value], kwargs: Map) -> CallResult {
-        run::nested(self, fun, args, kwargs)
     }
 
     /// How deep it is within other calls; 0 for what was asked for.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use halite_proto::{Map, Value};
 use thiserror::Error;
 
+use crate::error::CallError;
 use crate::recall::Recall;
 use crate::registry::Registry;
 
@@ -52,6 +53,12 @@ pub enum ContextError {
     /// Anything else, in words.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<ContextError> for CallError {
+    fn from(error: ContextError) -> Self {
+        Self::Command(error.to_string())
+    }
 }
 
 /// What can be made new while the minion runs.

@@ -68,11 +68,5 @@ impl CallError {
     }
 }
 
-impl From<crate::ContextError> for CallError {
-    fn from(error: crate::ContextError) -> Self {
-        Self::Command(error.to_string())
-    }
-}
-
 /// What functions return.
 pub type CallResult = Result<halite_proto::Value, CallError>;

@@ -17,6 +17,7 @@ mod environment;
 mod error;
 pub mod extensions;
 pub mod file_client;
+mod held_files;
 pub mod host;
 mod host_root;
 mod job;

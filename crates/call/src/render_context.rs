@@ -18,7 +18,7 @@ use crate::call::Call;
 use crate::error::CallError;
 use crate::extensions::{self, ExtensionKind};
 use crate::file_client::FileClient;
-use crate::recall::{CallKind, Held};
+use crate::held_files::HeldFiles;
 use crate::{paths, python};
 
 /// What rendering needs, from a call. Files are fetched once: what changes on the master
@@ -27,7 +27,7 @@ pub struct CallRenderContext<'c> {
     call: &'c Call<'c>,
     files: RefCell<HashMap<(String, String), Option<ContextFile>>>,
     /// What earlier calls have read, where that is remembered.
-    held: Option<RefCell<Held>>,
+    held: Option<RefCell<HeldFiles>>,
 }
 
 impl<'c> CallRenderContext<'c> {
@@ -45,7 +45,7 @@ impl<'c> CallRenderContext<'c> {
     pub fn recalling(call: &'c Call<'c>) -> Self {
         let recall = call.ctx.recall();
         Self {
-            held: recall.map(|recall| RefCell::new(Held::ask(call, recall))),
+            held: recall.map(|recall| RefCell::new(HeldFiles::ask(call, recall))),
             ..Self::new(call)
         }
     }
@@ -53,7 +53,7 @@ impl<'c> CallRenderContext<'c> {
     /// Remembers what was read, for the next such call.
     pub fn keep_recall(self) {
         if let (Some(held), Some(recall)) = (self.held, self.call.ctx.recall()) {
-            recall.keep(CallKind::of(self.call), held.into_inner().into_read());
+            held.into_inner().keep(self.call, recall);
         }
     }
 

@@ -137,6 +137,47 @@ pub fn run_state_function(
     })
 }
 
+impl Call<'_> {
+    /// The execution function `fun`, if it exists here.
+    pub fn has_function(&self, fun: &str) -> bool {
+        find(self.ctx, fun).is_some()
+    }
+
+    /// The execution function `fun` itself, if it exists here: for its
+    /// signature.
+    pub fn find_function(&self, fun: &str) -> Option<&'static Function> {
+        find(self.ctx, fun)
+    }
+
+    /// Calls another function as part of this one (`__salt__['x.y'](...)`); it
+    /// shares its return code.
+    ///
+    /// # Errors
+    /// What that function fails with; `KeyError` when there is none.
+    pub fn salt(&self, fun: &str, args: &[Value], kwargs: Map) -> CallResult {
+        let depth = self.depth();
+        if depth >= CALL_DEPTH_MAX {
+            return Err(CallError::exception(
+                "RecursionError",
+                "functions call each other too deeply",
+            ));
+        }
+        let (ctx, job) = (self.ctx, self.job);
+        let function =
+            find(ctx, fun).ok_or_else(|| CallError::exception("KeyError", format!("'{fun}'")))?;
+        let retcode = self.retcode_cell();
+        call(
+            ctx,
+            job,
+            function,
+            args.to_vec(),
+            kwargs,
+            retcode,
+            depth + 1,
+        )
+    }
+}
+
 /// Calls a function that users brought: a beacon, a returner.
 ///
 /// # Errors
@@ -159,11 +200,6 @@ pub fn within_call<T>(ctx: &dyn MinionContext, job: &Job, body: impl FnOnce(&Cal
     body(&Call::new(ctx, job, Bound::default(), &retcode, 1))
 }
 
-/// Whether the execution function `fun` exists and is not switched off.
-pub(crate) fn is_available(ctx: &dyn MinionContext, fun: &str) -> bool {
-    find(ctx, fun).is_some()
-}
-
 /// Whether there is an execution function `fun` without an installed Salt.
 pub(crate) fn is_own(ctx: &dyn MinionContext, fun: &str) -> bool {
     let users = || extensions::function(ctx, ExtensionKind::Modules, fun).is_some();
@@ -171,9 +207,10 @@ pub(crate) fn is_own(ctx: &dyn MinionContext, fun: &str) -> bool {
     (own() || users()) && is_enabled(ctx, fun)
 }
 
-/// A user's function hides ours of the same name, as in Salt; one of a Salt
-/// that is installed is the last resort.
-pub(crate) fn find(ctx: &dyn MinionContext, fun: &str) -> Option<&'static Function> {
+/// The execution function `fun`, if it exists and is not switched off. A user's
+/// function hides ours of the same name, as in Salt; one of a Salt that is
+/// installed is the last resort.
+fn find(ctx: &dyn MinionContext, fun: &str) -> Option<&'static Function> {
     extensions::function(ctx, ExtensionKind::Modules, fun)
         .or_else(|| match ctx.registry().get(fun) {
             Some(function) => unmet(ctx, fun).is_none().then_some(function),
@@ -196,28 +233,6 @@ fn unmet(ctx: &dyn MinionContext, fun: &str) -> Option<Unmet> {
     ctx.registry().unmet(fun, |program| host.has(program))
 }
 
-/// Calls a function from within another; it shares its return code.
-pub(crate) fn nested(from: &Call<'_>, fun: &str, args: &[Value], kwargs: Map) -> CallResult {
-    if from.depth() >= CALL_DEPTH_MAX {
-        return Err(CallError::exception(
-            "RecursionError",
-            "functions call each other too deeply",
-        ));
-    }
-    let function =
-        find(from.ctx, fun).ok_or_else(|| CallError::exception("KeyError", format!("'{fun}'")))?;
-    let retcode = from.retcode_cell();
-    call(
-        from.ctx,
-        from.job,
-        function,
-        args.to_vec(),
-        kwargs,
-        retcode,
-        from.depth() + 1,
-    )
-}
-
 fn call(
     ctx: &dyn MinionContext,
     job: &Job,
@@ -234,7 +249,7 @@ fn call(
     if let Some(signal) = job.cancel.ended_by() {
         return Err(CallError::Ended(signal));
     }
-    (function.run)(&Call::new(ctx, job, bound, retcode, depth).of(function.name))
+    (function.run)(&Call::new(ctx, job, bound, retcode, depth).named(function.name))
 }
 
 /// Parts positional from keyword arguments; the fields of the publication come
@@ -284,7 +299,7 @@ fn split(
 
 fn signature(function: &'static Function, job: &Job) -> Result<Arc<Signature>, CallError> {
     job.signatures
-        .of(function)
+        .parsed(function.signature)
         .map_err(|error| CallError::exception("SystemError", error.to_string()))
 }
 

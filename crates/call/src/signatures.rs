@@ -9,53 +9,45 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::signature::{Signature, SignatureError};
 
-use crate::registry::Function;
-
-/// The signatures that a job has needed. Clones share them.
+/// The signatures that a job has needed, by their texts. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Signatures(Arc<Mutex<HashMap<Key, Arc<Signature>>>>);
-
-/// Which function: its place, since one that users have changed is another one
-/// of the same name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key(usize);
+pub struct Signatures(Arc<Mutex<HashMap<&'static str, Arc<Signature>>>>);
 
 impl Signatures {
-    /// The signature of a function.
+    /// The signature that a text says.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub(crate) fn of(&self, function: &'static Function) -> Result<Arc<Signature>, SignatureError> {
-        let key = Key(std::ptr::from_ref(function).addr());
+    pub(crate) fn parsed(&self, text: &'static str) -> Result<Arc<Signature>, SignatureError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(signature) = known.get(&key) {
+        if let Some(signature) = known.get(text) {
             return Ok(Arc::clone(signature));
         }
-        let signature = Arc::new(function.parse_signature()?);
-        known.insert(key, Arc::clone(&signature));
+        let signature = Arc::new(Signature::parse(text)?);
+        known.insert(text, Arc::clone(&signature));
         Ok(signature)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use halite_proto::Value;
-
     use super::*;
-    use crate::{Call, CallResult};
 
     #[test]
     fn a_signature_is_read_once_for_a_job_and_its_clones() {
-        fn nothing(_: &Call<'_>) -> CallResult {
-            Ok(Value::Nil)
-        }
-        static PING: Function = Function::new("test.ping", "()", nothing, "Answers.");
-        static ARG: Function = Function::new("test.arg", "(*args)", nothing, "Returns them.");
         let signatures = Signatures::default();
-        let of = |function: &'static Function| signatures.clone().of(function).unwrap();
-        assert!(Arc::ptr_eq(&of(&PING), &of(&PING)));
-        assert_ne!(of(&ARG), of(&PING));
+        let parsed = |text: &'static str| signatures.clone().parsed(text).unwrap();
+        assert!(Arc::ptr_eq(&parsed("()"), &parsed("()")));
+        assert_ne!(parsed("(*args)"), parsed("()"));
         let other = Signatures::default();
-        assert!(!Arc::ptr_eq(&other.of(&PING).unwrap(), &of(&PING)));
+        assert!(!Arc::ptr_eq(&other.parsed("()").unwrap(), &parsed("()")));
+    }
+
+    #[test]
+    fn a_signature_that_cannot_be_read_is_not_kept() {
+        let signatures = Signatures::default();
+        assert!(signatures.parsed("(").is_err());
+        assert!(signatures.parsed("(").is_err());
+        assert!(signatures.0.lock().unwrap().is_empty());
     }
 }

@@ -248,7 +248,7 @@ impl Crypticle {
     /// IV and ciphertext of a message whose HMAC is right.
     fn authentic<'a>(&self, message: &'a [u8]) -> Option<&'a [u8]> {
         let (sealed, found) = message.split_last_chunk::<HMAC_BYTES>()?;
-        let expected = must(self.hmac.of(sealed));
+        let expected = must(self.hmac.code(sealed));
         (sealed.len() >= BLOCK_BYTES && constant_time_eq(&expected, found)).then_some(sealed)
     }
 
@@ -366,7 +366,7 @@ mod tests {
             context.set_padding(false);
             let mut message = iv.to_vec();
             context.cipher_update_vec(&plain, &mut message).unwrap();
-            let hmac = crypticle.hmac.of(&message).unwrap();
+            let hmac = crypticle.hmac.code(&message).unwrap();
             message.extend_from_slice(&hmac);
             assert_eq!(crypticle.open(&message, None), Ok(expected), "{last}");
         }

@@ -22,9 +22,9 @@ impl DerivationRoot {
         let pem = key.to_pem()?;
         // The text is the same for everybody: PKCS#1 has one form.
         let extract = must(Hmac::new(&[0; HMAC_BYTES]));
-        let secret = Secret::new(must(extract.of(pem.expose().as_bytes())));
+        let secret = Secret::new(must(extract.code(pem.expose().as_bytes())));
         let keyed = must(Hmac::new(secret.expose()));
-        let root = Secret::new(must(keyed.of(purpose)));
+        let root = Secret::new(must(keyed.code(purpose)));
         Ok(Self(must(Hmac::new(root.expose()))))
     }
 
@@ -38,7 +38,7 @@ impl DerivationRoot {
         }
         let mut half = |number: u8| {
             said.push(number);
-            let half = must(self.0.of(&said));
+            let half = must(self.0.code(&said));
             said.pop();
             half
         };

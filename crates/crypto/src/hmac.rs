@@ -35,7 +35,8 @@ impl Hmac {
         })
     }
 
-    pub(crate) fn of(&self, bytes: &[u8]) -> Result<[u8; HMAC_BYTES], ErrorStack> {
+    /// The authentication code of a message.
+    pub(crate) fn code(&self, bytes: &[u8]) -> Result<[u8; HMAC_BYTES], ErrorStack> {
         let mut inner = self.begin();
         inner.update(bytes)?;
         self.finish(inner)

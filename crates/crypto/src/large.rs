@@ -28,7 +28,9 @@ const IV: [u8; 12] = [0; 12];
 /// The first step of HKDF: from the key of sealed messages, in both its parts,
 /// to what the keys of single answers are made of.
 pub(crate) fn root(key: &[u8]) -> Secret<[u8; HMAC_BYTES]> {
-    Secret::new(must(Hmac::new(PURPOSE).and_then(|extract| extract.of(key))))
+    Secret::new(must(
+        Hmac::new(PURPOSE).and_then(|extract| extract.code(key)),
+    ))
 }
 
 impl Crypticle {

@@ -17,7 +17,9 @@ const PURPOSE: &[u8; HMAC_BYTES] = b"halite: signs of life, version 1";
 
 /// The key of the proofs from the key of sealed messages, in both its parts.
 pub(crate) fn root(key: &[u8]) -> Secret<[u8; HMAC_BYTES]> {
-    Secret::new(must(Hmac::new(PURPOSE).and_then(|extract| extract.of(key))))
+    Secret::new(must(
+        Hmac::new(PURPOSE).and_then(|extract| extract.code(key)),
+    ))
 }
 
 /// Makes and checks the proofs of one session.
@@ -27,7 +29,7 @@ pub struct PresenceKey(Hmac);
 impl PresenceKey {
     /// The proof of what is said.
     pub fn prove(&self, said: &[u8]) -> [u8; PROOF_BYTES] {
-        must(self.0.of(said))
+        must(self.0.code(said))
     }
 
     /// Whether the proof is that of what is said.

@@ -50,7 +50,7 @@ impl SharedSecret {
             joined.extend((text.len() as u64).to_be_bytes());
             joined.extend_from_slice(text);
         }
-        must(self.0.of(&joined))
+        must(self.0.code(&joined))
     }
 
     /// Whether somebody who knows the secret has made the proof for these texts.

@@ -59,7 +59,9 @@ impl Stamp {
 
 /// The key of stamps from the key of sealed messages, in both its parts.
 pub(crate) fn root(key: &[u8]) -> Secret<[u8; HMAC_BYTES]> {
-    Secret::new(must(Hmac::new(PURPOSE).and_then(|extract| extract.of(key))))
+    Secret::new(must(
+        Hmac::new(PURPOSE).and_then(|extract| extract.code(key)),
+    ))
 }
 
 impl Crypticle {

@@ -158,7 +158,7 @@ impl Gitfs {
     pub(crate) fn find(&self, wanted: &RequestedPath, begun: &Commits) -> Option<GitFound> {
         let saltenv = wanted.saltenv.as_str();
         let looked = self.look();
-        let begun = begun.of(&wanted.saltenv);
+        let begun = begun.of_env(&wanted.saltenv);
         let is_there = has_env(&looked, saltenv);
         for it in &looked {
             let Some(path) = within(it.remote.mountpoint(saltenv), &wanted.rel) else {
@@ -336,7 +336,7 @@ impl Gitfs {
 
     /// The names of what an environment holds.
     pub(crate) fn lists(&self, saltenv: &SaltEnv, begun: &Commits) -> Arc<Lists> {
-        let begun = begun.of(saltenv);
+        let begun = begun.of_env(saltenv);
         let env = saltenv.as_str();
         let looked = self.look();
         let is_there = has_env(&looked, env);

@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::source::{Source, Span};
-use crate::value::Str;
+use crate::source::{Source, Span, Str};
 
 #[derive(Debug)]
 pub(crate) struct Ast {

@@ -2,9 +2,8 @@
 
 use crate::ast::{BinaryOp, CompareOp};
 use crate::error::{Error, ErrorKind, Result};
-use crate::eval::{Args, Machine};
+use crate::eval::{Args, Machine, operators};
 use crate::filters;
-use crate::regex;
 use crate::value::{self, Object, Other, OtherKind, Value};
 
 const NAMES: &[&str] = &[
@@ -59,7 +58,7 @@ pub(crate) fn exists(name: &str) -> bool {
 /// Applies a test; the first argument is the value.
 pub(crate) fn apply(machine: &Machine<'_>, name: &str, mut args: Args) -> Result<bool> {
     if name == "match" {
-        return regex::test_match(args);
+        return filters::test_match(args);
     }
     if !exists(name) {
         return Err(Error::new(
@@ -124,11 +123,11 @@ fn is_related(
             ))
         })
     };
-    let compare = |op| value::compare(op, value, &given()?);
+    let compare = |op| operators::compare(op, value, &given()?);
     Ok(match name {
         "sameas" => value.same(&given()?),
         "divisibleby" => has_rest(value, &given()?, 0)?,
-        "in" => value::contains(&given()?, value)?,
+        "in" => operators::contains(&given()?, value)?,
         "eq" | "==" | "equalto" => compare(CompareOp::Eq)?,
         "ne" | "!=" => compare(CompareOp::Ne)?,
         "lt" | "<" | "lessthan" => compare(CompareOp::Lt)?,
@@ -176,6 +175,6 @@ fn is_cased(value: &Value, is_wrong: fn(char) -> bool) -> Result<bool> {
 
 /// Whether this rest is left of a division.
 fn has_rest(value: &Value, by: &Value, wanted: i128) -> Result<bool> {
-    let rest = value::binary(BinaryOp::Mod, value, by)?;
+    let rest = operators::binary(BinaryOp::Mod, value, by)?;
     value::equal(&rest, &Value::Int(wanted))
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use halite_proto::value::Value as Data;
 
-use crate::ast::Ast;
 use crate::error::Result;
-use crate::eval::{Machine, Vars};
+use crate::eval::{self, Machine, Vars};
 use crate::functions;
 use crate::host::Host;
 use crate::parse;
 use crate::settings::Settings;
 use crate::source::Source;
+use crate::template::Template;
 use crate::trace::Trace;
 use crate::value::Value;
 use crate::walk::Walks;
@@ -20,14 +20,6 @@ use crate::walk::Walks;
 #[derive(Clone, Debug, Default)]
 pub struct Engine {
     settings: Arc<Settings>,
-}
-
-/// A parsed template; threads may share it.
-#[derive(Clone, Debug)]
-pub struct Template {
-    ast: Arc<Ast>,
-    settings: Arc<Settings>,
-    final_newline: bool,
 }
 
 /// The names that every template of a render sees. Values are shared between
@@ -48,7 +40,7 @@ impl Engine {
     /// Reads a template; `name` is what errors call it.
     pub fn parse(&self, name: &str, text: &str) -> Result<Template> {
         let source = Source::of_text(name, text, self.settings.keep_trailing_newline);
-        let ast = parse::parse(&source, &self.settings)?;
+        let ast = parse::parse(&source, &self.settings, eval::NAMES)?;
         Ok(Template {
             ast: Arc::new(ast),
             settings: Arc::clone(&self.settings),
@@ -58,10 +50,6 @@ impl Engine {
 }
 
 impl Template {
-    pub(crate) fn ast(&self) -> Arc<Ast> {
-        Arc::clone(&self.ast)
-    }
-
     /// Renders the template.
     pub fn render(&self, host: &dyn Host, globals: &Globals) -> Result<String> {
         let _walks = Walks::begin(self.settings.limits.walk_values_max);

@@ -4,7 +4,6 @@
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::value::{List, Mapping, Set, Tuple, Value, repr, text as plain_text};
-use crate::walk;
 
 /// The printed text of a value.
 pub(crate) fn text(value: &Value) -> Result<String> {
@@ -23,7 +22,7 @@ fn nested(value: &Value, out: &mut String, depth: u32) -> Result<()> {
             "data is nested too deeply to print, or holds itself",
         ));
     }
-    walk::see_value(value)?;
+    value.see()?;
     if out.len() > limits::TEXT_BYTES_MAX {
         return Err(Error::long_text());
     }
@@ -68,7 +67,7 @@ fn mapping(Mapping(cell): &Mapping, out: &mut String, depth: u32) -> Result<()> 
         if out.len() > limits::TEXT_BYTES_MAX {
             return Err(Error::long_text());
         }
-        walk::see_value(value)?;
+        value.see()?;
         out.push_str(&repr(key.value())?);
         out.push_str(": ");
         match value {

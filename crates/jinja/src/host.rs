@@ -3,8 +3,8 @@
 
 use halite_proto::value::{Map, Value as Data};
 
-use crate::engine::Template;
 use crate::error::{Error, Result};
+use crate::template::Template;
 
 /// A template that is wanted.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,6 @@ use halite_proto::json::{self, float, write_text};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::value::{Key, List, Mapping, Tuple, Value, repr, sort_by};
-use crate::walk;
 
 /// How JSON is written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +35,7 @@ fn write(value: &Value, style: Style, out: &mut String, depth: usize) -> Result<
     if depth >= limits::NESTING_MAX as usize {
         return Err(Error::of_value("Circular reference detected"));
     }
-    walk::see_value(value)?;
+    value.see()?;
     let separator = if style.indent.is_some() { "," } else { ", " };
     match value {
         Value::None => out.push_str("null"),

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+/// Text that a template and its values share.
+pub(crate) type Str = Arc<str>;
+
 /// The text of a template and the name that errors give it.
 #[derive(Debug)]
 pub struct Source {

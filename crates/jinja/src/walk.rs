@@ -54,8 +54,3 @@ pub(crate) fn see(bytes: usize) -> Result<()> {
     LEFT.set(Some(left - costs));
     Ok(())
 }
-
-/// The text that a value holds itself.
-pub(crate) fn see_value(value: &crate::value::Value) -> Result<()> {
-    see(value.as_str().map_or(0, str::len))
-}

@@ -88,6 +88,6 @@ impl PkiDir {
         hash_type: HashType,
     ) -> Result<String, KeyStoreError> {
         let bytes = read_limited(path, KEY_FILE_BYTES_MAX)?;
-        Ok(form.of(&bytes, hash_type))
+        Ok(form.fingerprint(&bytes, hash_type))
     }
 }

@@ -91,7 +91,7 @@ pub struct Listing {
 
 impl Listing {
     /// The ids in one state.
-    pub fn of(&self, state: KeyState) -> &[MinionId] {
+    pub fn in_state(&self, state: KeyState) -> &[MinionId] {
         match state {
             KeyState::Accepted => &self.accepted,
             KeyState::Denied => &self.denied,
@@ -120,14 +120,14 @@ impl Listing {
     pub fn iter(&self) -> impl Iterator<Item = (KeyState, &[MinionId])> {
         KeyState::ALL
             .into_iter()
-            .map(|state| (state, self.of(state)))
+            .map(|state| (state, self.in_state(state)))
     }
 
     /// Whether no state has any id.
     pub fn is_empty(&self) -> bool {
         KeyState::ALL
             .into_iter()
-            .all(|state| self.of(state).is_empty())
+            .all(|state| self.in_state(state).is_empty())
     }
 
     /// How many entries there are.
@@ -172,7 +172,7 @@ pub enum FingerForm {
 
 impl FingerForm {
     /// The fingerprint of a key's text.
-    pub(crate) fn of(self, text: &[u8], hash_type: HashType) -> String {
+    pub(crate) fn fingerprint(self, text: &[u8], hash_type: HashType) -> String {
         match self {
             Self::Body => fingerprint_path(text, hash_type),
             Self::WholeText => fingerprint_text(text, hash_type),

@@ -276,7 +276,7 @@ impl KeyStore {
     ) -> Result<Option<String>, KeyStoreError> {
         Ok(self
             .get(state, id)?
-            .map(|pem| form.of(pem.as_bytes(), hash_type)))
+            .map(|pem| form.fingerprint(pem.as_bytes(), hash_type)))
     }
 
     /// The ids with a key in one state, sorted. For the state that

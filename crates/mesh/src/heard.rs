@@ -25,7 +25,7 @@ pub(crate) struct Heard(BTreeMap<PeerId, HeardUpTo>);
 
 impl Heard {
     /// Where a peer was heard up to.
-    pub(crate) fn of(&self, peer: &PeerId) -> Option<HeardUpTo> {
+    pub(crate) fn up_to(&self, peer: &PeerId) -> Option<HeardUpTo> {
         self.0.get(peer).copied()
     }
 
@@ -38,7 +38,7 @@ impl Heard {
         peers: impl FnOnce() -> Vec<PeerId>,
     ) {
         let is_same = self
-            .of(peer)
+            .up_to(peer)
             .is_some_and(|place| place.incarnation == incarnation);
         if is_same {
             return;

@@ -272,7 +272,7 @@ impl Shared {
         {
             self.learn(&mut state, listens);
         }
-        let heard = state.heard.of(peer).map_or(0, |place| place.number);
+        let heard = state.heard.up_to(peer).map_or(0, |place| place.number);
         drop(state);
         self.note_change();
         heard
@@ -300,7 +300,7 @@ impl Shared {
 
     /// Whether a message of a peer is still to be handled.
     pub(crate) fn is_new(&self, peer: &PeerId, life: Incarnation, number: u64) -> bool {
-        let place = self.state().heard.of(peer);
+        let place = self.state().heard.up_to(peer);
         place.is_some_and(|place| place.incarnation == life && place.number < number)
     }
 

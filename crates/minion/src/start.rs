@@ -116,7 +116,7 @@ pub struct Source {
 
 impl Source {
     /// What sockets to `to` are bound to; nothing where no option says so.
-    fn of(self, port: u16, ipv6: bool) -> Option<SocketAddr> {
+    fn socket_address(self, port: u16, ipv6: bool) -> Option<SocketAddr> {
         let any: IpAddr = match ipv6 {
             true => Ipv6Addr::UNSPECIFIED.into(),
             false => Ipv4Addr::UNSPECIFIED.into(),
@@ -353,13 +353,13 @@ fn link_settings(setup: &Setup, uri: &MasterUri, grains: &Map) -> LinkSettings {
             reconnect: setup.reconnect.0,
             reconnect_max: setup.reconnect.1,
             keep_alive: setup.keep_alive,
-            source: setup.source.of(setup.source.publish_port, ipv6),
+            source: setup.source.socket_address(setup.source.publish_port, ipv6),
             ..SubscribeOptions::default()
         },
         request: RequesterOptions {
             transport: setup.transport,
             keep_alive: setup.keep_alive,
-            source: setup.source.of(setup.source.request_port, ipv6),
+            source: setup.source.socket_address(setup.source.request_port, ipv6),
             // Two connections cannot leave through one port.
             connections_max: match setup.source.request_port {
                 0 => RequesterOptions::default().connections_max,

@@ -9,88 +9,18 @@ use std::sync::Arc;
 use halite_proto::{Map, Value};
 use halite_target::Subject;
 
+use crate::compiler::Compiler;
 use crate::decrypt;
 use crate::effects::Effects;
 use crate::ext::{External, Externals};
 use crate::laid::Laid;
-use crate::repository::Repositories;
-use crate::settings::{Settings, SettingsError};
+use crate::request::Request;
+use crate::settings;
 use crate::sls::{Env, Rendering};
 use crate::top::Top;
-use crate::tree::{GivenRoots, Ignore, Tree};
-
-/// Whose pillar is wanted, and how far it differs from the usual one.
-#[derive(Debug, Clone, Default)]
-pub struct Request {
-    /// The minion.
-    pub id: String,
-    /// Its grains.
-    pub grains: Arc<Map>,
-    /// The environment of its states.
-    pub saltenv: Option<String>,
-    /// The environment of its pillar.
-    pub pillarenv: Option<String>,
-    /// Values laid under and over the pillar (`pillar=`).
-    pub overrides: Map,
-    /// What the minion says to external pillars.
-    pub extra_minion_data: Map,
-    /// An external pillar that the minion asks for (`pillar.ext`).
-    pub ext: Option<Value>,
-    /// The pillar that the files see while they are rendered: what the minion
-    /// holds, if it compiles its own.
-    pub held: Arc<Map>,
-    /// What stands in place of `pillar_roots`; then there are no external
-    /// pillars.
-    pub roots: Option<Arc<GivenRoots>>,
-}
-
-/// Compiles pillars: the options, read once.
-#[derive(Debug)]
-pub struct Compiler {
-    pub(crate) settings: Settings,
-    /// Where the external pillar `git` reads.
-    pub(crate) repositories: Option<Arc<dyn Repositories>>,
-    ignore: Ignore,
-    opts: Map,
-}
+use crate::tree::Tree;
 
 impl Compiler {
-    /// A compiler with the options of a master, or of a minion without one.
-    ///
-    /// # Errors
-    /// When an option names something that there is not.
-    pub fn new(opts: &Map) -> Result<Self, SettingsError> {
-        Ok(Self {
-            settings: Settings::from_opts(opts)?,
-            repositories: None,
-            ignore: Ignore::from_opts(opts)?,
-            opts: opts.clone(),
-        })
-    }
-
-    /// The same, with repositories for the external pillar `git`. Without them
-    /// it is a module in Python.
-    #[must_use]
-    pub fn with_repositories(self, repositories: Arc<dyn Repositories>) -> Self {
-        Self {
-            repositories: Some(repositories),
-            ..self
-        }
-    }
-
-    /// `overrides` laid over a pillar that was compiled without them.
-    pub fn lay_over(&self, pillar: Map, overrides: &Map) -> Map {
-        if overrides.is_empty() {
-            return pillar;
-        }
-        self.settings.merging.merge(pillar, overrides)
-    }
-
-    /// The options it was made with.
-    pub fn opts(&self) -> &Map {
-        &self.opts
-    }
-
     /// The pillar of a minion.
     pub fn compile(&self, request: &Request, effects: &dyn Effects) -> Map {
         Compilation::new(self, request, effects).run()
@@ -108,46 +38,6 @@ impl Compiler {
         } else {
             Err(errors)
         }
-    }
-
-    /// The options as the files see them: those of the minion laid over.
-    pub fn opts_for(&self, request: &Request) -> Map {
-        let mut opts = self.opts.clone();
-        let (saltenv, pillarenv) = self.envs_of(request);
-        opts.insert("file_client", "local");
-        opts.insert("grains", Map::clone(&request.grains));
-        opts.insert("saltenv", saltenv);
-        opts.insert("pillarenv", pillarenv);
-        opts.insert("id", request.id.as_str());
-        opts.insert("minion_id", request.id.as_str());
-        opts.insert("state_top", format!("salt://{}", self.settings.top));
-        if let Some(given) = &request.roots {
-            opts.insert("pillar_roots", given.shown());
-        }
-        opts
-    }
-
-    /// The pillar roots as they are for a minion.
-    pub(crate) fn tree(&self, request: &Request) -> Tree {
-        if let Some(given) = &request.roots {
-            return Tree::given(given);
-        }
-        let (saltenv, pillarenv) = self.envs_of(request);
-        let env = pillarenv.or(saltenv).unwrap_or_else(|| "base".to_owned());
-        Tree::new(&self.settings.roots, &env)
-    }
-
-    fn envs_of(&self, request: &Request) -> (Option<String>, Option<String>) {
-        let settings = &self.settings;
-        let saltenv = request.saltenv.clone().or_else(|| settings.saltenv.clone());
-        let pillarenv = match &request.pillarenv {
-            Some(env) => Some(env.clone()),
-            None if settings.pillarenv_from_saltenv => {
-                request.saltenv.clone().or_else(|| settings.saltenv.clone())
-            }
-            None => settings.pillarenv.clone(),
-        };
-        (saltenv, pillarenv.filter(|env| !env.is_empty()))
     }
 }
 
@@ -297,7 +187,7 @@ impl<'a> Compilation<'a> {
     /// Lays external pillars over it.
     fn external(&self, laid: &mut Laid<'_>, errors: &mut Vec<String>) {
         let settings = &self.compiler.settings;
-        let has_externals = self.compiler.opts.contains_key("ext_pillar");
+        let has_externals = self.compiler.opts().contains_key("ext_pillar");
         if !has_externals && self.request.ext.is_none() || self.request.roots.is_some() {
             return;
         }
@@ -316,14 +206,15 @@ impl<'a> Compilation<'a> {
         };
         let (saltenv, _) = self.compiler.envs_of(self.request);
         let externals = Externals {
-            compiler: self.compiler,
             request: self.request,
             tree: &self.tree,
             pillarenv: self.pillarenv.as_deref(),
             saltenv: saltenv.as_deref(),
-            opts: &self.compiler.opts,
+            opts: self.compiler.opts(),
             nodegroups: settings.nodegroups.as_ref(),
             range_server: &settings.range_server,
+            merging: settings.merging,
+            repositories: self.compiler.repositories.as_deref(),
             effects: self.effects,
             files: &files,
         };
@@ -355,7 +246,7 @@ impl<'a> Compilation<'a> {
         match ext {
             Value::Map(map) if is_allowed(map) => {
                 let one = Value::List(vec![ext.clone()]);
-                crate::settings::externals(Some(&one)).unwrap_or_else(|error| {
+                settings::externals(Some(&one)).unwrap_or_else(|error| {
                     errors.push(error.to_string());
                     Vec::new()
                 })

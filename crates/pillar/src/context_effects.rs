@@ -17,10 +17,10 @@ use halite_call::{
 use halite_proto::{Map, Value};
 use halite_render::{ContextFile, RenderContextError, Renderer, Returned, SlsRequest, TextRequest};
 
-use crate::compile::{Compiler, Request};
-use crate::effects::{Effects, Failure, Known, Sls};
-use crate::ext::Module;
+use crate::compiler::Compiler;
+use crate::effects::{Effects, Failure, Known, Module, Sls};
 use crate::limits::EXT_COMMAND_MAX;
+use crate::request::Request;
 use crate::tree::{Found, Tree};
 
 /// The pillar of a minion, compiled with the functions of `base`.
@@ -64,6 +64,7 @@ fn with_effects<T>(
             files: RefCell::default(),
         };
         work(&ContextEffects {
+            compiler,
             call,
             context: &context,
             renderer: Renderer::new(&templates),
@@ -243,6 +244,7 @@ impl halite_render::RenderContext for PillarTemplates<'_> {
 
 /// Carries out what the compiler of one pillar asks for.
 struct ContextEffects<'a> {
+    compiler: &'a Compiler,
     call: &'a Call<'a>,
     context: &'a PillarContext<'a>,
     renderer: Renderer<'a>,
@@ -291,8 +293,8 @@ impl Effects for ContextEffects<'_> {
         }
     }
 
-    fn compile(&self, compiler: &Compiler, request: &Request) -> Map {
-        compile(compiler, request, self.context.base)
+    fn compile(&self, request: &Request) -> Map {
+        compile(self.compiler, request, self.context.base)
     }
 
     fn module(

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use halite_proto::{Map, Value};
 
-use crate::compile::{Compiler, Request};
-use crate::ext::Module;
+use crate::request::Request;
 use crate::tree::Found;
 
 /// A file to be rendered.
@@ -38,6 +37,31 @@ impl From<String> for Failure {
     }
 }
 
+/// An external pillar in Python with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Module {
+    /// Its name.
+    pub name: String,
+    /// What it gets behind the minion's id and the pillar so far.
+    pub args: Vec<Value>,
+    /// The same by name.
+    pub kwargs: Map,
+}
+
+impl Module {
+    /// As Salt hands arguments on: a map by name, a list by place, anything
+    /// else as one.
+    pub(crate) fn parse(name: &str, arguments: &Value) -> Self {
+        let (args, kwargs) = match arguments {
+            Value::Map(named) => (Vec::new(), named.clone()),
+            Value::List(items) => (items.clone(), Map::new()),
+            one => (vec![one.clone()], Map::new()),
+        };
+        let name = name.to_owned();
+        Self { name, args, kwargs }
+    }
+}
+
 /// What there is beside the files: renderers, decryption, commands.
 pub trait Effects {
     /// Renders a file to data. `pillar` is what it sees as the pillar.
@@ -60,7 +84,7 @@ pub trait Effects {
 
     /// The pillar of another request, with effects of its own: that of a
     /// repository.
-    fn compile(&self, compiler: &Compiler, request: &Request) -> Map;
+    fn compile(&self, request: &Request) -> Map;
 
     /// What an external pillar in Python says.
     ///

@@ -9,6 +9,7 @@
 pub mod limits;
 
 mod compile;
+mod compiler;
 mod context_effects;
 mod decrypt;
 mod effects;
@@ -19,23 +20,26 @@ mod local_files;
 mod masterless;
 mod merge;
 mod minions_part;
+mod options;
 mod repository;
+mod request;
 mod settings;
 mod sls;
 mod top;
 mod tops;
 mod tree;
 
-pub use compile::{Compiler, Request};
+pub use compiler::Compiler;
 pub use context_effects::{compile, top};
-pub use effects::{Effects, Failure, Known, Sls};
-pub use ext::{Module, NAMES as EXTERNAL_PILLARS};
+pub use effects::{Effects, Failure, Known, Module, Sls};
+pub use ext::NAMES as EXTERNAL_PILLARS;
 pub use git_remotes::{GitPillars, GitRemote, unusable_git_remotes};
 pub use local_files::LocalFiles;
 pub use masterless::{CollectGrains, MasterlessContext, RunRunner};
 pub use merge::{Merging, Strategy};
 pub use minions_part::extra_minion_data;
+pub use options::SettingsError;
 pub use repository::{FileTree, RemotePlace, Repositories};
-pub use settings::SettingsError;
+pub use request::Request;
 pub use top::Top;
 pub use tree::{Found, GivenRoots};

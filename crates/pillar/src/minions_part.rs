@@ -6,8 +6,10 @@
 use halite_call::dicts::update;
 use halite_proto::{Map, Value};
 
-use crate::compile::{Compiler, Request};
+use crate::compiler::Compiler;
 use crate::ext::External;
+use crate::options::texts;
+use crate::request::Request;
 
 impl Compiler {
     /// Whether what the minion says of itself may be a part of its pillar: of
@@ -35,7 +37,7 @@ impl Compiler {
 /// Lays `data` over what `pass_to_ext_pillars` collects of a minion's options.
 pub fn extra_minion_data(opts: &Map) -> Map {
     let mut extra = Map::new();
-    for path in crate::settings::texts(opts.get("pass_to_ext_pillars")) {
+    for path in texts(opts.get("pass_to_ext_pillars")) {
         let Some(value) = halite_target::data::traverse(opts, &path, ":") else {
             continue;
         };

@@ -4,26 +4,10 @@ use std::path::PathBuf;
 
 use halite_proto::{Map, Value};
 use halite_range::RangeServer;
-use thiserror::Error;
 
 use crate::ext::{External, GIT};
 use crate::merge::{Merging, Strategy};
-
-/// Why pillars cannot be compiled with these options.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum SettingsError {
-    /// External pillars that are not written as Salt wants them.
-    #[error("`ext_pillar` has to be a list of maps of one name each")]
-    MalformedExternals,
-    /// A pattern of files to leave out that is none.
-    #[error("`file_ignore_regex`: {pattern:?} is no regular expression: {why}")]
-    IgnoreRegex {
-        /// The pattern.
-        pattern: String,
-        /// What is wrong with it.
-        why: String,
-    },
-}
+use crate::options::{SettingsError, texts};
 
 /// How pillars are compiled.
 #[derive(Debug)]
@@ -120,19 +104,6 @@ fn text(opts: &Map, name: &str) -> Option<String> {
 
 fn text_or(opts: &Map, name: &str, default: &str) -> String {
     text(opts, name).unwrap_or_else(|| default.to_owned())
-}
-
-/// The texts of a list, or the one text.
-pub(crate) fn texts(value: Option<&Value>) -> Vec<String> {
-    match value {
-        Some(Value::List(items)) => items
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect(),
-        Some(Value::Str(text)) if !text.is_empty() => vec![text.clone()],
-        _ => Vec::new(),
-    }
 }
 
 fn roots(value: Option<&Value>) -> Vec<(String, Vec<PathBuf>)> {

@@ -14,8 +14,8 @@ use halite_target::glob::Glob;
 use halite_target::pcre::Pcre;
 
 use crate::limits::{LIST_DEPTH_MAX, LIST_ENTRIES_MAX, SLS_BYTES_MAX};
+use crate::options::{SettingsError, texts};
 use crate::repository::FileTree;
-use crate::settings::{SettingsError, texts};
 
 /// Where files are looked for.
 #[derive(Debug, Clone)]

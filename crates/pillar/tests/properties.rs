@@ -47,9 +47,11 @@ fn merging() -> impl Strategy<Value = Merging> {
 }
 
 /// YAML without templates.
-struct Plain;
+struct Plain<'a> {
+    compiler: &'a Compiler,
+}
 
-impl Effects for Plain {
+impl Effects for Plain<'_> {
     fn render(&self, sls: &Sls<'_>, _pillar: &Arc<Map>) -> Result<Value, Failure> {
         halite_yaml::load_bytes(sls.bytes, sls.name)
             .map(halite_yaml::Node::into_value)
@@ -64,8 +66,8 @@ impl Effects for Plain {
         Ok(command.to_owned())
     }
 
-    fn compile(&self, compiler: &Compiler, request: &Request) -> Map {
-        compiler.compile(request, self)
+    fn compile(&self, request: &Request) -> Map {
+        self.compiler.compile(request, self)
     }
 
     fn module(
@@ -146,7 +148,7 @@ proptest! {
         opts.insert("decrypt_pillar", decrypt);
         let compiler = Compiler::new(&opts).unwrap();
         let request = Request { id: "m".to_owned(), overrides: overrides.clone(), ..Request::default() };
-        let pillar = compiler.compile(&request, &Plain);
+        let pillar = compiler.compile(&request, &Plain { compiler: &compiler });
         for (key, _) in &overrides {
             prop_assert!(pillar.get_value(key).is_some());
         }

@@ -32,7 +32,7 @@ impl Commits {
     }
 
     /// The commits of an environment, if they are said.
-    pub fn of(&self, saltenv: &SaltEnv) -> Option<&BTreeMap<String, String>> {
+    pub fn of_env(&self, saltenv: &SaltEnv) -> Option<&BTreeMap<String, String>> {
         self.0.get(saltenv)
     }
 
@@ -129,12 +129,12 @@ mod tests {
             ),
         ]);
         let read = Commits::from_value(&odd.into());
-        assert_eq!(read.of(&base), Some(&one));
+        assert_eq!(read.of_env(&base), Some(&one));
         assert_eq!(read, commits);
         let many = (0..=COMMITS_MAX).map(|n| (Value::from(n.to_string()), Value::from("00")));
         let many = Map::from([("base", many.collect::<Map>())]);
         let read = Commits::from_value(&many.into());
-        assert_eq!(read.of(&base).unwrap().len(), COMMITS_MAX);
+        assert_eq!(read.of_env(&base).unwrap().len(), COMMITS_MAX);
         assert_eq!(Commits::from_value(&Value::Nil), Commits::default());
     }
 }

@@ -38,7 +38,7 @@ impl<'m> RunFiles<'m> {
     }
 
     /// The commits of an environment, asked for if nobody has yet.
-    fn of(&self, saltenv: &SaltEnv) -> Option<BTreeMap<String, String>> {
+    fn commits_of_env(&self, saltenv: &SaltEnv) -> Option<BTreeMap<String, String>> {
         // Held while the master is asked: parallel states wait for one answer.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(commits) = known.get(saltenv) {
@@ -60,7 +60,7 @@ impl<'m> RunFiles<'m> {
         envs.extend(named.and_then(|env| SaltEnv::parse(env).ok()));
         let mut commits = Commits::default();
         for env in envs {
-            if let Some(of_env) = self.of(&env) {
+            if let Some(of_env) = self.commits_of_env(&env) {
                 commits.insert(env, of_env);
             }
         }
@@ -92,8 +92,8 @@ impl Files for RunFiles<'_> {
     fn held(&self, files: &[HeldFile], commits: &Commits) -> Option<Vec<bool>> {
         let mut commits = commits.clone();
         for file in files {
-            if commits.of(&file.saltenv).is_none()
-                && let Some(of_env) = self.of(&file.saltenv)
+            if commits.of_env(&file.saltenv).is_none()
+                && let Some(of_env) = self.commits_of_env(&file.saltenv)
             {
                 commits.insert(file.saltenv.clone(), of_env);
             }
@@ -102,7 +102,7 @@ impl Files for RunFiles<'_> {
     }
 
     fn commits(&self, saltenv: &SaltEnv) -> Option<BTreeMap<String, String>> {
-        self.of(saltenv)
+        self.commits_of_env(saltenv)
     }
 
     fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {
@@ -197,7 +197,9 @@ mod tests {
                 .unwrap_or_default();
             ["base", "dev"].map(|env| {
                 let env = SaltEnv::parse(env).unwrap();
-                commits.of(&env).map(|commits| commits["states"].clone())
+                commits
+                    .of_env(&env)
+                    .map(|commits| commits["states"].clone())
             })
         };
         let (zero, one) = (Some("0".to_owned()), Some("1".to_owned()));
@@ -216,7 +218,7 @@ mod tests {
         );
         assert_eq!(master.asked.load(Ordering::Relaxed), 3);
         assert_eq!(
-            files.commits_used().of(&SaltEnv::base()).unwrap()["states"],
+            files.commits_used().of_env(&SaltEnv::base()).unwrap()["states"],
             "0"
         );
     }

@@ -189,7 +189,7 @@ impl Waiting {
 
     /// What was published as a job, if that waits.
     pub(crate) fn load(&self, jid: &Jid) -> Option<Map> {
-        let mut loads = self.of(jid).loads.into_iter().rev();
+        let mut loads = self.numbers(jid).loads.into_iter().rev();
         let (mut load, minions) = loads.find_map(|number| match self.get(number)? {
             Write::Load { load, minions, .. } => Some((load, minions)),
             _ => None,
@@ -203,7 +203,7 @@ impl Waiting {
 
     /// What is known of a job by a return that waits.
     pub(crate) fn load_of_return(&self, jid: &Jid) -> Option<Map> {
-        let mut returns = self.of(jid).returns.into_iter();
+        let mut returns = self.numbers(jid).returns.into_iter();
         returns.find_map(|number| match self.get(number)? {
             Write::Return { jid, id, ret } => Some(load_of_return(&jid, &id, &ret)),
             _ => None,
@@ -212,7 +212,7 @@ impl Waiting {
 
     /// The returns to a job that wait.
     pub(crate) fn returns(&self, jid: &Jid) -> Vec<(MinionId, StoredReturn)> {
-        let returns = self.of(jid).returns.into_iter();
+        let returns = self.numbers(jid).returns.into_iter();
         returns.filter_map(|number| self.stored(number)).collect()
     }
 
@@ -237,7 +237,7 @@ impl Waiting {
         self.backlog.waits()
     }
 
-    fn of(&self, jid: &Jid) -> Numbers {
+    fn numbers(&self, jid: &Jid) -> Numbers {
         let numbers = self.server.index().jobs.get(jid).cloned();
         numbers.unwrap_or_default()
     }

@@ -27,6 +27,14 @@ const HEADER: &str = "\
 # Modules of one crate that import each other in circles, a line for each cycle:
 # `PATH OF THE PARENT: MODULES`. This list may only shrink (ARCHITECTURE.md,
 # Floors); `cargo xtask lint --shrink` removes what is mended.
+#
+# What is left is one idea each, which is recursive by itself:
+# - call, context, registry: a function takes a call, a call holds the context that
+#   it runs in, and a context knows the functions that there are.
+# - extensions, run: to run a function is to look among users' Python too, and
+#   Python calls our functions.
+# - jinja: values hold functions and macros, which the evaluator runs; all that it
+#   applies to values (filters, tests, methods, formats) takes and gives values.
 
 ";
 

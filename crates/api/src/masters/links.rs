@@ -107,7 +107,7 @@ impl Masters {
         if told_by & (bit(OWN) | bit(master)) != 0 {
             return;
         }
-        let text = text.of(bit(master), told_by);
+        let text = text.heard_from(bit(master), told_by);
         if self.watchers.wants(&text) {
             self.all.push(text);
         }

@@ -216,7 +216,9 @@ mod tests {
     use super::*;
 
     fn text(from: u64, told_by: u64) -> Text {
-        Text::from_record("t", "{}").unwrap().of(from, told_by)
+        Text::from_record("t", "{}")
+            .unwrap()
+            .heard_from(from, told_by)
     }
 
     #[test]

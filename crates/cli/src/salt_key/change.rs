@@ -63,7 +63,7 @@ impl Program<'_> {
         ));
         let shown = STATES
             .into_iter()
-            .filter(|state| !listing.of(*state).is_empty())
+            .filter(|state| !listing.in_state(*state).is_empty())
             .map(|state| (state.dir_name(), ids(&listing, state)))
             .collect::<Map>();
         self.show(screen, &shown.into());

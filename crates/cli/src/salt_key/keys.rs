@@ -141,7 +141,7 @@ impl Asked {
     ) -> Result<Vec<MinionId>, ActionError> {
         let states = STATES
             .into_iter()
-            .filter(|state| !meant.of(*state).is_empty());
+            .filter(|state| !meant.in_state(*state).is_empty());
         let meant_now: Map = states
             .map(|state| (state.dir_name(), ids(meant, state)))
             .collect();
@@ -163,7 +163,7 @@ impl Asked {
         self.wheel(fun, kwargs).await?;
         let after = self.listing().await?;
         let is_done = |id: &MinionId| match wanted {
-            Some(state) => after.of(state).contains(id),
+            Some(state) => after.in_state(state).contains(id),
             None => !after.entries().any(|(_, other)| other == id),
         };
         let entries = meant.entries().map(|(_, id)| id);

@@ -246,7 +246,7 @@ fn ids(listing: &Listing, state: KeyState) -> Value {
 
 /// The ids in one state; capitals do not count for their order.
 fn sorted(listing: &Listing, state: KeyState) -> Vec<&MinionId> {
-    let mut ids: Vec<&MinionId> = listing.of(state).iter().collect();
+    let mut ids: Vec<&MinionId> = listing.in_state(state).iter().collect();
     ids.sort_by_cached_key(|id| id.as_str().to_lowercase());
     ids
 }

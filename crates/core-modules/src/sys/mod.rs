@@ -220,6 +220,8 @@ fn reload_modules(call: &Call<'_>) -> CallResult {
 
 fn state_schema(call: &Call<'_>) -> CallResult {
     let all = all(call, What::States);
-    let schemas = chosen(&all, &module(call)).into_iter().map(schema::of);
+    let schemas = chosen(&all, &module(call))
+        .into_iter()
+        .map(schema::of_function);
     Ok(schemas.collect::<Vec<_>>().into())
 }

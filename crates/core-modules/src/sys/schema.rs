@@ -8,7 +8,7 @@ use super::catalog::Entry;
 const KINDS: [&str; 4] = ["boolean", "integer", "number", "string"];
 
 /// The schema of one state function.
-pub(super) fn of(entry: &Entry) -> Value {
+pub(super) fn of_function(entry: &Entry) -> Value {
     let signature = entry.signature();
     let properties: Map = signature
         .params

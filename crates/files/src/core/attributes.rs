@@ -40,7 +40,7 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// The attributes of a file; nothing where its file system knows none.
-pub(crate) fn of(path: &Path) -> Option<String> {
+pub(crate) fn letters_of(path: &Path) -> Option<String> {
     let bits = rustix::fs::ioctl_getflags(open(path).ok()?).ok()?.bits();
     let letters = LETTERS.iter().filter(|(_, bit)| bits & bit != 0);
     Some(letters.map(|(letter, _)| *letter).collect())
@@ -78,7 +78,9 @@ pub(crate) fn check(
     test: bool,
     complaints: &mut Vec<String>,
 ) -> Result<(), CallError> {
-    let Some(now) = of(path) else { return Ok(()) };
+    let Some(now) = letters_of(path) else {
+        return Ok(());
+    };
     let add: String = wanted
         .chars()
         .filter(|c| *c != 'e' && !now.contains(*c))

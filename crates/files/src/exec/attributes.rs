@@ -19,7 +19,7 @@ pub(super) fn lsattr(call: &Call<'_>) -> CallResult {
             "File or directory does not exist: {path}"
         )));
     }
-    let letters: Vec<Value> = attributes::of(at)
+    let letters: Vec<Value> = attributes::letters_of(at)
         .unwrap_or_default()
         .chars()
         .map(|letter| letter.to_string().into())

@@ -87,7 +87,8 @@ pub(crate) fn save(
     })
 }
 
-fn of(call: &Call<'_>) -> Result<(String, Document), CallError> {
+/// The name of the file that the call is about, and what is in it.
+fn file_and_document(call: &Call<'_>) -> Result<(String, Document), CallError> {
     let file = call.text("file_name");
     let ini = read(call, &file, &call.text("separator"))?;
     Ok((file, ini))
@@ -98,16 +99,16 @@ fn section(call: &Call<'_>) -> String {
 }
 
 fn get_ini(call: &Call<'_>) -> CallResult {
-    Ok(of(call)?.1.to_map().into())
+    Ok(file_and_document(call)?.1.to_map().into())
 }
 
 fn get_option(call: &Call<'_>) -> CallResult {
-    let (_, ini) = of(call)?;
+    let (_, ini) = file_and_document(call)?;
     Ok(ini.get(&section(call), &call.text("option")).into())
 }
 
 fn get_section(call: &Call<'_>) -> CallResult {
-    Ok(of(call)?
+    Ok(file_and_document(call)?
         .1
         .options(&section(call))
         .unwrap_or_default()
@@ -115,7 +116,7 @@ fn get_section(call: &Call<'_>) -> CallResult {
 }
 
 fn remove_option(call: &Call<'_>) -> CallResult {
-    let (file, mut ini) = of(call)?;
+    let (file, mut ini) = file_and_document(call)?;
     let old = ini.remove_option(&section(call), &call.text("option"));
     if old.is_some() {
         save(call, &file, &ini, false)?;
@@ -124,7 +125,7 @@ fn remove_option(call: &Call<'_>) -> CallResult {
 }
 
 fn remove_section(call: &Call<'_>) -> CallResult {
-    let (file, mut ini) = of(call)?;
+    let (file, mut ini) = file_and_document(call)?;
     let old = ini.remove_section(&section(call));
     if old.is_some() {
         save(call, &file, &ini, false)?;
@@ -133,7 +134,7 @@ fn remove_section(call: &Call<'_>) -> CallResult {
 }
 
 fn set_option(call: &Call<'_>) -> CallResult {
-    let (file, mut ini) = of(call)?;
+    let (file, mut ini) = file_and_document(call)?;
     let sections = match call.arg("sections") {
         Value::Map(map) => map.clone(),
         Value::Nil => Map::new(),

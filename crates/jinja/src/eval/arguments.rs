@@ -1,7 +1,8 @@
 //! Arguments of calls, and how functions of ours take them.
 
 use crate::error::{Error, Result};
-use crate::value::{Str, Value};
+use crate::source::Str;
+use crate::value::Value;
 
 /// The arguments of one call.
 #[derive(Clone, Default)]

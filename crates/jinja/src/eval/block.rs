@@ -8,7 +8,8 @@ use halite_proto::python;
 use super::{Env, Machine, Sink};
 use crate::ast::{BlockDef, Expr, Stmt};
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::{Object, Str, Undefined, Value};
+use crate::source::Str;
+use crate::value::{Object, Undefined, Value};
 
 /// A block of a template at work: its name, and how many derived ones of that
 /// name come before it.

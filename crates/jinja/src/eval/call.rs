@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use halite_proto::value::{Map, Value as Data};
 
-use super::{Args, Env, Machine};
+use super::{Args, Env, Machine, access};
 use crate::ast::{CallArgs, Expr};
 use crate::error::{Error, ErrorKind, Result};
 use crate::methods;
@@ -90,7 +90,7 @@ impl Machine<'_> {
                     .cloned()
                     .or_else(|| args.take_named("default"));
                 let found = match args.pos.first() {
-                    Some(key) => value::item(self, &Value::salt(), key)?,
+                    Some(key) => access::item(self, &Value::salt(), key)?,
                     None => return Err(Error::of_type("get expected at least 1 argument, got 0")),
                 };
                 if found.as_undefined().is_some() {

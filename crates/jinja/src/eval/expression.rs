@@ -1,12 +1,13 @@
 //! Evaluates expressions. The recursive function's own frame is kept small:
 //! operations that need room are in functions of their own.
 
-use super::{Args, Env, Machine};
+use super::{Args, Env, Machine, access, operators};
 use crate::ast::{Applied, CallArgs, CompareOp, Condition, Expr, ExprKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{NEW_BYTES_PER_KEPT, TEXT_BYTES_MAX};
-use crate::value::{self, Dict, Key, Object, Str, Undefined, Value};
-use crate::{filters, tests};
+use crate::source::Str;
+use crate::value::{self, Dict, Key, Object, Undefined, Value};
+use crate::{checks, filters};
 
 impl Machine<'_> {
     /// The value of an expression; errors get its place.
@@ -51,10 +52,10 @@ impl Machine<'_> {
             ExprKind::Binary(op, left, right) => {
                 let left = self.eval(env, left)?;
                 let right = self.eval(env, right)?;
-                value::binary(*op, &left, &right)
+                operators::binary(*op, &left, &right)
             }
-            ExprKind::Negative(inner) => value::negative(&self.eval(env, inner)?),
-            ExprKind::Positive(inner) => value::positive(&self.eval(env, inner)?),
+            ExprKind::Negative(inner) => operators::negative(&self.eval(env, inner)?),
+            ExprKind::Positive(inner) => operators::positive(&self.eval(env, inner)?),
             ExprKind::Not(inner) => Ok(Value::Bool(!self.truth(env, inner)?)),
             ExprKind::And(left, right) => self.eval_either(env, left, right, false),
             ExprKind::Or(left, right) => self.eval_either(env, left, right, true),
@@ -65,7 +66,7 @@ impl Machine<'_> {
             ExprKind::Call(callee, args) => self.eval_call(env, callee, args),
             ExprKind::Attribute(inner, name) => {
                 let inner = self.eval(env, inner)?;
-                value::attribute(self, &inner, name)
+                access::attribute(self, &inner, name)
             }
             ExprKind::Item(inner, item) => self.eval_item(env, inner, item),
             _ => Err(Error::of_type("a slice outside a subscript")),
@@ -146,7 +147,7 @@ impl Machine<'_> {
                 .is_some_and(|name| self.host().has_function(name));
             return Ok(known == (op == CompareOp::In));
         }
-        value::compare(op, left, right)
+        operators::compare(op, left, right)
     }
 
     fn eval_condition(&self, env: &Env, condition: &Condition) -> Result<Value> {
@@ -174,10 +175,10 @@ impl Machine<'_> {
                 Some(Some(expr)) => self.eval(env, expr),
                 _ => Ok(Value::None),
             };
-            return value::slice(self, &inner, [&part(0)?, &part(1)?, &part(2)?]);
+            return access::slice(self, &inner, [&part(0)?, &part(1)?, &part(2)?]);
         }
         let item = self.eval(env, item)?;
-        value::item(self, &inner, &item)
+        access::item(self, &inner, &item)
     }
 
     /// The arguments of a call, after what comes first.
@@ -243,6 +244,6 @@ impl Machine<'_> {
         };
         let value = self.eval(env, expr)?;
         let args = self.eval_args(env, &applied.args, Some(value))?;
-        tests::apply(self, &applied.name, args).map(Value::Bool)
+        checks::apply(self, &applied.name, args).map(Value::Bool)
     }
 }

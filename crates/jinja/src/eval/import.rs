@@ -7,13 +7,13 @@ use indexmap::IndexMap;
 
 use halite_proto::python;
 
-use super::{Context, Env, Loaded, Machine, Sink};
+use super::{Context, Env, Loaded, Machine, NAMES, Sink};
 use crate::ast::{Ast, FromImport, Import, Include, Stmt};
 use crate::error::{Error, ErrorKind, Result};
 use crate::host::LoadRequest;
 use crate::parse;
-use crate::source::Source;
-use crate::value::{self, List, Str, Tuple, Undefined, Value};
+use crate::source::{Source, Str};
+use crate::value::{self, List, Tuple, Undefined, Value};
 
 /// An imported template: what its top level assigned, and its text.
 pub(crate) struct ModuleValue {
@@ -95,11 +95,11 @@ impl Machine<'_> {
                 .insert(name.as_str().into(), value);
         }
         let ast = match loaded.template {
-            Some(template) => template.ast(),
+            Some(template) => template.ast,
             None => {
                 let keep = self.settings.keep_trailing_newline;
                 let source = Source::of_text(&loaded.name, &loaded.text, keep);
-                let ast = parse::parse(&source, self.settings)
+                let ast = parse::parse(&source, self.settings, NAMES)
                     .map_err(|error| error.through(format!("'{name}'"), &env.source, stmt.span))?;
                 Arc::new(ast)
             }

@@ -7,7 +7,8 @@ use halite_proto::python;
 use super::{Args, Env, Machine, Sink};
 use crate::ast::MacroDef;
 use crate::error::{Error, Result};
-use crate::value::{Dict, Key, Str, Undefined, Value};
+use crate::source::Str;
+use crate::value::{Dict, Key, Undefined, Value};
 
 /// A macro with the place where it was defined.
 pub(crate) struct MacroValue {

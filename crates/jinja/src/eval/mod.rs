@@ -1,5 +1,6 @@
 //! Runs a parsed template: a walk over the tree.
 
+pub(crate) mod access;
 mod arguments;
 mod block;
 mod call;
@@ -7,6 +8,7 @@ mod expression;
 mod import;
 mod loops;
 mod macros;
+pub(crate) mod operators;
 mod scope;
 mod statement;
 
@@ -26,10 +28,18 @@ use crate::ast::Ast;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::limits;
+use crate::parse::Names;
 use crate::settings::{Settings, UndefinedMode};
 use crate::source::Span;
 use crate::stack::Stack;
 use crate::trace::Mark;
+use crate::{checks, filters};
+
+/// What the parser needs to know of filters and tests.
+pub(crate) const NAMES: Names = Names {
+    is_filter: filters::exists,
+    is_test: checks::exists,
+};
 
 /// One render: its globals, its loaded templates and what it has used up.
 pub(crate) struct Machine<'h> {

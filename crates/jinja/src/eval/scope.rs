@@ -9,8 +9,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::ast::{Ast, BlockDef};
-use crate::source::Source;
-use crate::value::{Str, Value};
+use crate::source::{Source, Str};
+use crate::value::Value;
 
 /// Names and their values.
 pub(crate) type Vars = HashMap<Str, Value>;

@@ -4,6 +4,7 @@ use halite_proto::python;
 
 use super::{defined, only};
 use crate::error::{Error, ErrorKind, Result};
+use crate::escape::escape_html;
 use crate::eval::{Args, Machine};
 use crate::json::{self, Style};
 use crate::value::{self, Mapping, Native, Value, iterate, to_usize};
@@ -22,22 +23,6 @@ pub(super) fn find(name: &str) -> Option<Native> {
         "xmlattr" => xml_attributes,
         _ => return None,
     })
-}
-
-/// Text for HTML.
-pub(crate) fn escape_html(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '\'' => out.push_str("&#39;"),
-            '"' => out.push_str("&#34;"),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 fn escape(args: Args, force: bool) -> Result<Value> {

@@ -2,7 +2,7 @@
 
 use super::{defined, only};
 use crate::error::{Error, ErrorKind, Result};
-use crate::eval::{Args, Machine};
+use crate::eval::{Args, Machine, access, operators};
 use crate::value::{
     self, Dict, Key, List, Mapping, Native, Tuple, Value, equal, iterate, to_usize,
 };
@@ -55,7 +55,7 @@ pub(super) fn find(name: &str) -> Option<Native> {
             }
             let value = args.pos.remove(0);
             let name = args.pos.remove(0);
-            let method = value::attribute(machine, &value, name.want_str("the name")?)?;
+            let method = access::attribute(machine, &value, name.want_str("the name")?)?;
             if method.as_undefined().is_some() {
                 return Ok(Value::None);
             }
@@ -103,7 +103,14 @@ fn in_list(items: &[Value], key: &str) -> Result<Option<Value>> {
     Ok(None)
 }
 
-pub(crate) fn traverse(machine: &Machine<'_>, args: Args) -> Result<Value> {
+impl Value {
+    /// What the filter `traverse` does, as a function.
+    pub fn traverse() -> Self {
+        Self::object(value::Object::Function("traverse", traverse))
+    }
+}
+
+fn traverse(machine: &Machine<'_>, args: Args) -> Result<Value> {
     let names = ["data", "key", "default", "delimiter"];
     let [data, key, default, delimiter] = args.bind("traverse_dict_and_list", names, 2)?;
     let mut found = data.unwrap_or(Value::None);
@@ -248,7 +255,7 @@ fn compare_lists(_: &Machine<'_>, args: Args) -> Result<Value> {
     let missing = |from: &[Value], other: &[Value]| -> Result<Vec<Value>> {
         let mut out = Vec::new();
         for item in from {
-            if !value::contains(&Value::list(other.to_vec()), item)? {
+            if !operators::contains(&Value::list(other.to_vec()), item)? {
                 out.push(item.clone());
             }
         }

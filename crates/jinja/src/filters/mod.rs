@@ -9,13 +9,14 @@ pub(crate) mod keys;
 mod network;
 mod number;
 mod pretty;
+mod regex;
 mod select;
 mod sequence;
 mod sets;
 mod text;
 mod words;
 
-pub(crate) use html::escape_html;
+pub(crate) use regex::test_match;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::eval::{Args, Machine};

@@ -4,7 +4,7 @@ use halite_proto::python;
 
 use super::{flag, int, only};
 use crate::error::{Error, ErrorKind, Result};
-use crate::eval::{Args, Machine};
+use crate::eval::{Args, Machine, operators};
 use crate::value::{self, Native, Value, float_to_int, int_to_float};
 
 pub(super) fn find(name: &str) -> Option<Native> {
@@ -62,10 +62,10 @@ pub(super) fn find(name: &str) -> Option<Native> {
                     machine.step()?;
                     let mut total = Value::Int(0);
                     for item in &items {
-                        total = value::binary(crate::ast::BinaryOp::Add, &total, item)?;
+                        total = operators::binary(crate::ast::BinaryOp::Add, &total, item)?;
                     }
                     let count = Value::int_of(items.len());
-                    value::binary(crate::ast::BinaryOp::Div, &total, &count)
+                    operators::binary(crate::ast::BinaryOp::Div, &total, &count)
                 }
                 other => python_float(other).map(Value::Float),
             }

@@ -3,7 +3,6 @@
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::value::{List, Mapping, Tuple, Value, repr, sort_by};
-use crate::walk;
 
 const WIDTH: usize = 80;
 
@@ -19,7 +18,7 @@ fn flat(value: &Value, depth: u32) -> Result<String> {
     if depth >= limits::NESTING_MAX {
         return Err(Error::limit("data is nested too deeply to print"));
     }
-    walk::see_value(value)?;
+    value.see()?;
     let join = |items: &[Value]| -> Result<String> {
         let parts: Result<Vec<String>> = items.iter().map(|item| flat(item, depth + 1)).collect();
         Ok(parts?.join(", "))

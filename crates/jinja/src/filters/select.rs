@@ -4,7 +4,7 @@ use super::sequence::by_path;
 use super::{apply, flag};
 use crate::checks;
 use crate::error::{Error, ErrorKind, Result};
-use crate::eval::{Args, Machine};
+use crate::eval::{Args, Machine, operators};
 use crate::value::{self, Native, Value, iterate};
 
 pub(super) fn find(name: &str) -> Option<Native> {
@@ -118,7 +118,7 @@ fn sum(machine: &Machine<'_>, args: Args) -> Result<Value> {
                 "sum() can't sum strings [use ''.join(seq) instead]",
             ));
         }
-        total = value::binary(crate::ast::BinaryOp::Add, &total, &item)?;
+        total = operators::binary(crate::ast::BinaryOp::Add, &total, &item)?;
     }
     Ok(total)
 }

@@ -3,7 +3,7 @@
 use super::text::nothing;
 use super::{flag, int, only};
 use crate::error::{Error, ErrorKind, Result};
-use crate::eval::{Args, Machine};
+use crate::eval::{Args, Machine, access};
 use crate::limits::TEXT_BYTES_MAX;
 use crate::value::{self, Mapping, Native, Value, iterate, to_usize};
 
@@ -90,7 +90,7 @@ fn join(machine: &Machine<'_>, args: Args) -> Result<Value> {
 /// An item's attribute by a dotted path or an index.
 pub(super) fn by_path(machine: &Machine<'_>, item: &Value, path: &Value) -> Result<Value> {
     let Some(text) = path.as_str() else {
-        return value::item(machine, item, path);
+        return access::item(machine, item, path);
     };
     let mut found = item.clone();
     for part in text.split('.') {
@@ -99,7 +99,7 @@ pub(super) fn by_path(machine: &Machine<'_>, item: &Value, path: &Value) -> Resu
             Ok(index) if digits => Value::Int(index),
             _ => Value::str(part),
         };
-        found = value::item(machine, &found, &key)?;
+        found = access::item(machine, &found, &key)?;
     }
     Ok(found)
 }

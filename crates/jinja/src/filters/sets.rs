@@ -2,8 +2,8 @@
 
 use super::{defined, flag, int, only};
 use crate::error::{Error, ErrorKind, Result};
-use crate::eval::{Args, Machine};
-use crate::value::{self, Key, Native, Tuple, Value, contains, iterate};
+use crate::eval::{Args, Machine, operators};
+use crate::value::{self, Key, Native, Tuple, Value, iterate};
 
 pub(super) fn find(name: &str) -> Option<Native> {
     Some(match name {
@@ -56,7 +56,7 @@ pub(super) fn find(name: &str) -> Option<Native> {
             let [wanted, list] = args.bind("substring_in_list", names, 2)?;
             let wanted = wanted.unwrap_or(Value::None);
             for item in iterate(&list.unwrap_or(Value::None))? {
-                if contains(&item, &wanted)? {
+                if operators::contains(&item, &wanted)? {
                     return Ok(Value::Bool(true));
                 }
             }
@@ -89,7 +89,7 @@ fn unique(value: &Value) -> Result<Value> {
     }
     let kept = Value::list(Vec::new());
     for item in iterate(value)? {
-        if !contains(&kept, &item)?
+        if !operators::contains(&kept, &item)?
             && let Value::List(list) = &kept
         {
             list.0.0.borrow_mut().push(item);
@@ -101,7 +101,7 @@ fn unique(value: &Value) -> Result<Value> {
 fn only_in(items: &[Value], other: &Value, wanted: bool) -> Result<Vec<Value>> {
     let mut out = Vec::new();
     for item in items {
-        if contains(other, item)? == wanted {
+        if operators::contains(other, item)? == wanted {
             out.push(item.clone());
         }
     }
@@ -116,7 +116,7 @@ fn combine(args: Args, name: &str) -> Result<Value> {
     let (left, right) = (iterate(&a)?, iterate(&b)?);
     if !hashable(&a) && !hashable(&b) || hashable(&a) != hashable(&b) {
         if name == "union" && a.type_name() != b.type_name() {
-            let sum = value::binary(crate::ast::BinaryOp::Add, &a, &b)?;
+            let sum = operators::binary(crate::ast::BinaryOp::Add, &a, &b)?;
             return unique(&sum);
         }
         let items = match name {

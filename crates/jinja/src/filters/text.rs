@@ -1,5 +1,6 @@
 //! Filters of text.
 
+use super::regex;
 use super::{flag, int, only};
 use crate::error::{Error, ErrorKind, Result};
 use crate::eval::{Args, Machine};
@@ -47,14 +48,14 @@ pub(super) fn find(name: &str) -> Option<Native> {
         "center" => |_, args| {
             let [value, width] = args.bind("do_center", ["value", "width"], 1)?;
             let text = value::text(&value.unwrap_or(Value::None))?;
-            methods::pad(&text, int(width, 80)?, ' ', "center").map(Value::str)
+            format::pad(&text, int(width, 80)?, ' ', "center").map(Value::str)
         },
         "truncate" => truncate,
         "reverse" => reverse,
-        "regex_search" => crate::regex::search,
-        "regex_match" => crate::regex::matches,
-        "regex_replace" => crate::regex::replace,
-        "regex_escape" => crate::regex::escape,
+        "regex_search" => regex::search,
+        "regex_match" => regex::matches,
+        "regex_replace" => regex::replace,
+        "regex_escape" => regex::escape,
         _ => return None,
     })
 }

@@ -1,9 +1,10 @@
-//! Python's two ways to format text, and the little language they share.
+//! Python's `%` on text, and the directives of `str.format`.
 
-mod braces;
 mod number;
+mod pad;
 mod percent;
 mod spec;
 
-pub(crate) use braces::{braces, braces_map};
+pub(crate) use pad::pad;
 pub(crate) use percent::percent;
+pub(crate) use spec::apply;

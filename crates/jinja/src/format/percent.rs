@@ -3,9 +3,9 @@
 use halite_proto::python;
 
 use super::number;
+use super::pad::pad;
 use crate::error::{Error, ErrorKind, Result};
-use crate::filters::escape_html;
-use crate::methods_pad;
+use crate::escape::escape_html;
 use crate::value::{Key, Mapping, Value, float_to_int, repr, text};
 
 /// Width and precision above this are refused.
@@ -205,7 +205,7 @@ impl Arguments<'_> {
                 let mut body = number::radix(int.unsigned_abs(), kind);
                 if let Some(precision) = spec.precision {
                     let width = i128::try_from(precision).unwrap_or_default();
-                    body = methods_pad(&body, width, '0', "rjust")?;
+                    body = pad(&body, width, '0', "rjust")?;
                 }
                 let prefix = match (spec.alternate, kind) {
                     (true, 'x') => "0x",
@@ -259,16 +259,16 @@ fn padded(lead: &str, body: &str, spec: &Directive, number: bool) -> Result<Stri
     let width = i128::try_from(spec.width).unwrap_or_default();
     let whole = format!("{lead}{body}");
     if spec.left {
-        return methods_pad(&whole, width, ' ', "ljust");
+        return pad(&whole, width, ' ', "ljust");
     }
     if spec.zero && number {
         let lead_width = i128::try_from(lead.chars().count()).unwrap_or_default();
         return Ok(format!(
             "{lead}{}",
-            methods_pad(body, width - lead_width, '0', "rjust")?
+            pad(body, width - lead_width, '0', "rjust")?
         ));
     }
-    methods_pad(&whole, width, ' ', "rjust")
+    pad(&whole, width, ' ', "rjust")
 }
 
 /// Bytes of one text.

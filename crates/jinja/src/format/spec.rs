@@ -4,8 +4,8 @@
 use halite_proto::python;
 
 use super::number;
+use super::pad::pad;
 use crate::error::{Error, Result};
-use crate::methods_pad;
 use crate::value::{Value, float_to_int, text};
 
 #[derive(Default)]
@@ -87,7 +87,7 @@ fn parse(spec: &str, name: &str) -> Result<Spec> {
 }
 
 /// Python's `format(value, spec)`.
-pub(super) fn apply(value: &Value, spec: &str) -> Result<String> {
+pub(crate) fn apply(value: &Value, spec: &str) -> Result<String> {
     if spec.is_empty() {
         return text(value);
     }
@@ -205,20 +205,20 @@ fn aligned(spec: &Spec, lead: &str, body: &str, default: char) -> Result<String>
     let width = i128::try_from(spec.width).unwrap_or_default();
     let whole = format!("{lead}{body}");
     match spec.align.unwrap_or(default) {
-        '<' => methods_pad(&whole, width, fill, "ljust"),
-        '>' => methods_pad(&whole, width, fill, "rjust"),
+        '<' => pad(&whole, width, fill, "ljust"),
+        '>' => pad(&whole, width, fill, "rjust"),
         '^' => {
             let missing = spec.width.saturating_sub(whole.chars().count());
             let left = missing / 2;
             let fill = |count: usize| fill.to_string().repeat(count);
             Ok([&fill(left), whole.as_str(), &fill(missing - left)].concat())
         }
-        _ if default == '<' => methods_pad(&whole, width, fill, "ljust"),
+        _ if default == '<' => pad(&whole, width, fill, "ljust"),
         _ => {
             let lead_width = i128::try_from(lead.chars().count()).unwrap_or_default();
             Ok(format!(
                 "{lead}{}",
-                methods_pad(body, width - lead_width, fill, "rjust")?
+                pad(body, width - lead_width, fill, "rjust")?
             ))
         }
     }

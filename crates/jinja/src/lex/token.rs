@@ -1,7 +1,6 @@
 //! The tokens that the lexer yields.
 
-use crate::source::Span;
-use crate::value::Str;
+use crate::source::{Span, Str};
 
 /// A token and where it starts.
 #[derive(Clone, Debug)]

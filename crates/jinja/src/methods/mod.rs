@@ -1,6 +1,7 @@
 //! The methods that Python's values have, as far as they are data: nothing
 //! here reaches beyond the value, its arguments and other values.
 
+mod braces;
 mod bytes;
 mod dict;
 mod list;
@@ -14,7 +15,7 @@ pub(crate) use bytes::hex;
 pub(crate) use dict::pairs;
 pub(crate) use split::lines;
 pub(crate) use text::{replace, strip};
-pub(crate) use text_more::{capitalize, pad};
+pub(crate) use text_more::capitalize;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::eval::{Args, Machine};

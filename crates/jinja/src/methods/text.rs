@@ -1,11 +1,11 @@
 //! The methods of text: searching, splitting, replacing.
 
+use super::braces::{braces, braces_map};
 use super::split::{lines, partition, split};
 use super::text_more;
 use crate::error::{Error, Result};
+use crate::escape::escape_html;
 use crate::eval::{Args, Machine};
-use crate::filters::escape_html;
-use crate::format;
 use crate::value::{Value, iterate, to_usize};
 
 pub(super) const NAMES: &[&str] = &[
@@ -83,10 +83,10 @@ pub(super) fn markup_call(
 pub(super) fn call(machine: &Machine<'_>, text: &str, name: &str, args: Args) -> Result<Value> {
     machine.account(text.len() / 16)?;
     match name {
-        "format" => format::braces(machine, text, &args).map(Value::str),
+        "format" => braces(machine, text, &args).map(Value::str),
         "format_map" => {
             let [map] = args.bind(name, ["mapping"], 1)?;
-            format::braces_map(machine, text, &map.unwrap_or(Value::None)).map(Value::str)
+            braces_map(machine, text, &map.unwrap_or(Value::None)).map(Value::str)
         }
         "split" | "rsplit" => split(text, name, args),
         "encode" => {

@@ -3,7 +3,8 @@
 use halite_proto::python;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::{Value, to_usize};
+use crate::format::pad;
+use crate::value::Value;
 
 pub(super) fn call(text: &str, name: &str, pos: &[Value]) -> Result<Value> {
     Ok(match name {
@@ -128,23 +129,6 @@ fn title(text: &str) -> String {
     out
 }
 
-/// Python's `center`, `ljust`, `rjust`.
-pub(crate) fn pad(text: &str, width: i128, fill: char, name: &str) -> Result<String> {
-    let length = text.chars().count();
-    let width = to_usize(width.max(0)).unwrap_or(usize::MAX);
-    if width > MAX {
-        return Err(Error::long_text());
-    }
-    let missing = width.saturating_sub(length);
-    let left = match name {
-        "ljust" => 0,
-        "rjust" => missing,
-        _ => missing / 2 + (missing & width & 1),
-    };
-    let fill = |count: usize| fill.to_string().repeat(count);
-    Ok([&fill(left), text, &fill(missing - left)].concat())
-}
-
 pub(super) fn expand_tabs(text: &str, size: usize) -> String {
     let mut out = String::new();
     let mut column = 0;
@@ -196,6 +180,3 @@ pub(super) fn encode(text: &str, encoding: &str) -> Result<Value> {
     })?;
     Ok(Value::Bytes(bytes.into()))
 }
-
-/// Characters of one text.
-const MAX: usize = crate::limits::TEXT_BYTES_MAX;

@@ -14,11 +14,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::lex::{self, Token, TokenKind};
 use crate::limits;
 use crate::settings::Settings;
-use crate::source::{Source, Span};
-use crate::value::Str;
+use crate::source::{Source, Span, Str};
+
+/// The names of filters and tests that there are: of another one, a template is
+/// refused where Jinja2 refuses it.
+#[derive(Clone, Copy)]
+pub(crate) struct Names {
+    pub(crate) is_filter: fn(&str) -> bool,
+    pub(crate) is_test: fn(&str) -> bool,
+}
 
 /// Parses a template.
-pub(crate) fn parse(source: &Arc<Source>, settings: &Settings) -> Result<Ast> {
+pub(crate) fn parse(source: &Arc<Source>, settings: &Settings, names: Names) -> Result<Ast> {
     if source.text().len() > limits::SOURCE_BYTES_MAX {
         return Err(Error::limit(format!(
             "template {} is larger than {} bytes",
@@ -29,6 +36,7 @@ pub(crate) fn parse(source: &Arc<Source>, settings: &Settings) -> Result<Ast> {
     let (tokens, fault) = lex::tokens(source, settings);
     let mut parser = Parser {
         source: Arc::clone(source),
+        names,
         tokens,
         at: 0,
         expressions: 0,
@@ -72,6 +80,7 @@ enum Use {
 
 struct Parser {
     source: Arc<Source>,
+    names: Names,
     tokens: Vec<Token>,
     at: usize,
     /// Expressions inside one another here.

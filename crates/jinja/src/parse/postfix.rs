@@ -5,7 +5,6 @@ use super::expression::node;
 use crate::ast::{Applied, CallArgs, Expr, ExprKind};
 use crate::error::Result;
 use crate::lex::TokenKind;
-use crate::{filters, tests};
 
 impl Parser {
     pub(super) fn postfix(&mut self, mut value: Expr) -> Result<Expr> {
@@ -159,7 +158,7 @@ impl Parser {
         } else {
             CallArgs::default()
         };
-        if self.soft == 0 && !filters::exists(&name) {
+        if self.soft == 0 && !(self.names.is_filter)(&name) {
             return Err(self.assertion(span, format!("No filter named '{name}'.")));
         }
         let name = name.into();
@@ -188,7 +187,7 @@ impl Parser {
             let arg = self.primary()?;
             args.positional.push(self.postfix(arg)?);
         }
-        if self.soft == 0 && !tests::exists(&name) {
+        if self.soft == 0 && !(self.names.is_test)(&name) {
             return Err(self.assertion(span, format!("No test named '{name}'.")));
         }
         let value = Some(value);

@@ -8,8 +8,7 @@ use crate::ast::{
 };
 use crate::error::Result;
 use crate::lex::TokenKind;
-use crate::source::Span;
-use crate::value::Str;
+use crate::source::{Span, Str};
 
 impl Parser {
     pub(super) fn for_tag(&mut self) -> Result<StmtKind> {

@@ -7,7 +7,6 @@ use halite_proto::value::{Map, Value as Data};
 use super::{Dict, Key, Mapping, Other, OtherKind, Set, Undefined, Value, ViewKind, iterate};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::walk;
 
 impl Value {
     /// A value of its own from data: nobody else sees it change.
@@ -42,14 +41,6 @@ impl Value {
         }
         dict.label = Some(label.into());
         Self::dict(dict)
-    }
-
-    /// What the filter `traverse` does, as a function.
-    pub fn traverse() -> Self {
-        Self::object(super::Object::Function(
-            "traverse",
-            crate::filters::keys::traverse,
-        ))
     }
 
     /// The function map of the host: what templates call `salt`.
@@ -95,7 +86,7 @@ fn to_data(value: &Value, depth: u32, undefined_as: Option<i8>) -> Result<Data> 
     if depth >= limits::NESTING_MAX {
         return Err(Error::limit("data is nested too deeply, or holds itself"));
     }
-    walk::see_value(value)?;
+    value.see()?;
     Ok(match value {
         Value::None => Data::Nil,
         Value::Bool(bool) => Data::Bool(*bool),

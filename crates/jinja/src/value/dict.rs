@@ -5,9 +5,10 @@ use std::hash::{Hash, Hasher};
 
 use indexmap::{Equivalent, IndexMap};
 
-use super::{Str, Value, float_to_int, order};
+use super::{Value, float_to_int, order};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::source::Str;
 use crate::walk;
 
 /// A hashable value.

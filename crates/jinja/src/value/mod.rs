@@ -2,13 +2,11 @@
 //! Lists and maps are shared: appending to one changes it for everyone who holds
 //! it.
 
-mod access;
 mod bury;
 mod convert;
 mod dict;
 mod iterate;
 mod object;
-mod operators;
 mod order;
 mod repr;
 mod undefined;
@@ -18,20 +16,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::source::Str;
+use crate::walk;
 
-pub(crate) use access::{attribute, item, slice};
 pub(crate) use bury::{DictCell, ListCell, TupleCell};
 pub(crate) use dict::{Dict, Key};
-pub(crate) use iterate::{Iter, iterate, length};
+pub(crate) use iterate::{Iter, char_value, iterate, length};
 pub(crate) use object::namespace;
 pub(crate) use object::{Cycler, Native, Object, Range};
-pub(crate) use operators::{binary, compare, contains, negative, positive};
-pub(crate) use order::{equal, less, sort_by};
+pub(crate) use order::{equal, keys_of, less, order, set_order, sort_by};
 pub(crate) use repr::{repr, text};
 pub(crate) use undefined::Undefined;
-
-/// Shared text.
-pub(crate) type Str = Arc<str>;
 
 /// A value of a template at work.
 #[derive(Clone)]
@@ -116,6 +111,12 @@ impl Value {
             }
             _ => 0,
         }
+    }
+
+    /// Counts the value, with the text that it holds itself, among those that the
+    /// render has walked through.
+    pub(crate) fn see(&self) -> Result<()> {
+        walk::see(self.as_str().map_or(0, str::len))
     }
 
     pub(crate) fn str(text: impl Into<Str>) -> Self {

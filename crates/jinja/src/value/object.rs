@@ -3,10 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::{DictCell, Str, Value};
+use super::{DictCell, Value};
 use crate::error::Result;
 use crate::eval::{Args, Machine};
 use crate::eval::{BlockRef, LoopState, MacroValue, ModuleValue};
+use crate::source::Str;
 
 /// A function of ours.
 pub(crate) type Native = fn(&Machine<'_>, Args) -> Result<Value>;

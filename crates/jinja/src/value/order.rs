@@ -71,7 +71,7 @@ fn equal_at(a: &Value, b: &Value, depth: u32) -> Result<bool> {
 }
 
 /// The members of a set, or of a view that is one.
-pub(super) fn keys_of(value: &Value) -> Option<Vec<Value>> {
+pub(crate) fn keys_of(value: &Value) -> Option<Vec<Value>> {
     match value {
         Value::Set(Set(cell)) => Some(cell.0.borrow().keys()),
         Value::Other(Other(OtherKind::View(cell, ViewKind::Keys))) => Some(cell.0.borrow().keys()),
@@ -201,7 +201,7 @@ pub(crate) fn sort_by(
 }
 
 /// Subset and superset tests of sets; `None` if one of them is no set.
-pub(super) fn set_order(a: &Value, b: &Value) -> Result<Option<(bool, bool)>> {
+pub(crate) fn set_order(a: &Value, b: &Value) -> Result<Option<(bool, bool)>> {
     match (keys_of(a), keys_of(b)) {
         (Some(a), Some(b)) => Ok(Some((subset(&a, &b)?, subset(&b, &a)?))),
         _ => Ok(None),

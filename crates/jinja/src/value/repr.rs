@@ -5,7 +5,6 @@ use halite_proto::python;
 use super::{Mapping, Object, Other, OtherKind, Set, Value, ViewKind};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::walk;
 
 /// Python's `str`.
 pub(crate) fn text(value: &Value) -> Result<String> {
@@ -36,7 +35,7 @@ fn write(value: &Value, out: &mut String, depth: u32) -> Result<()> {
             "data is nested too deeply to print, or holds itself",
         ));
     }
-    walk::see_value(value)?;
+    value.see()?;
     if out.len() > MAX_BYTES {
         return Err(Error::limit("printed data is too large"));
     }

@@ -159,7 +159,7 @@ impl Process {
                 (float(resident) / float(total) * 100.0).into()
             }
             "name" => self.name().into(),
-            "net_connections" => sockets::of(&self.place)?,
+            "net_connections" => sockets::of_process(&self.place)?,
             "nice" => self.signed(16).into(),
             "num_ctx_switches" => {
                 let mut counts = self.status_numbers("voluntary_ctxt_switches:")?;

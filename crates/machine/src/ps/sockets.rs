@@ -25,7 +25,7 @@ const STATES: [&str; 11] = [
 ];
 
 /// fd, family, type, own address, the other's, state: as psutil tells them.
-pub(super) fn of(place: &Path) -> Result<Value, ErrorKind> {
+pub(super) fn of_process(place: &Path) -> Result<Value, ErrorKind> {
     let entries = fs::read_dir(place.join("fd")).map_err(|error| error.kind())?;
     let sockets: Vec<(String, i64)> = entries
         .flatten()

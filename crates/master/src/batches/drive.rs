@@ -161,7 +161,7 @@ impl Drive<'_> {
         let mut course = self.job.course();
         course.completed = course.total.saturating_sub(active.len() + pending.len());
         (self.active, self.left) = (active, pending);
-        Record::of(state, self.batches, &self.job.jid)
+        Record::resume(state, self.batches, &self.job.jid)
     }
 
     /// Finds out who is there for a new job.

@@ -56,7 +56,7 @@ impl Record {
     }
 
     /// Goes on with what lies there, which is this master's from now on.
-    pub(super) fn of(mut state: Map, batches: &Batches, jid: &Jid) -> Self {
+    pub(super) fn resume(mut state: Map, batches: &Batches, jid: &Jid) -> Self {
         state.insert(MASTER, batches.general.id.as_str());
         list_as_driven(batches, jid);
         Self {

@@ -90,7 +90,7 @@ fn keys(keys: &Keys) -> Map {
     };
     for state in [KeyState::Accepted, KeyState::Pending, KeyState::Rejected] {
         let mut of_state = Map::new();
-        for id in listing.of(state) {
+        for id in listing.in_state(state) {
             let pem = keys.store.get(state, id).ok().flatten().unwrap_or_default();
             let lines: String = pem.lines().map(str::trim).collect();
             of_state.insert(id, hash_hex(HashType::Sha256, lines.as_bytes()));

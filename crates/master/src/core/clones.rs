@@ -120,7 +120,7 @@ impl<A: Copy + Ord> Clones<A> {
 
     /// A process has proven that it has the key of `id`.
     pub fn heard(&mut self, id: &MinionId, name: &Nonce, address: A, now: Instant) -> Others<A> {
-        let Some(known) = self.of(id, now) else {
+        let Some(known) = self.known_or_new(id, now) else {
             return Others::default();
         };
         known.take(name, address, now);
@@ -139,7 +139,7 @@ impl<A: Copy + Ord> Clones<A> {
 
     /// A job has come back for the first time.
     pub fn returned(&mut self, id: &MinionId, jid: &Jid, address: A, now: Instant) {
-        let Some(known) = self.of(id, now) else {
+        let Some(known) = self.known_or_new(id, now) else {
             return;
         };
         known.jobs.returned(jid, address, now);
@@ -177,7 +177,7 @@ impl<A: Copy + Ord> Clones<A> {
         cloned.map(|process| process.address).collect()
     }
 
-    fn of(&mut self, id: &MinionId, now: Instant) -> Option<&mut Known<A>> {
+    fn known_or_new(&mut self, id: &MinionId, now: Instant) -> Option<&mut Known<A>> {
         if !self.minions.contains_key(id) && !self.has_room(now) {
             return None;
         }

@@ -40,7 +40,7 @@ impl<T> ByMinion<T> {
     }
 
     /// The entries that hold for the minion.
-    fn of(&self, id: &MinionId) -> impl Iterator<Item = &T> {
+    fn entries_for(&self, id: &MinionId) -> impl Iterator<Item = &T> {
         let matching = self
             .0
             .iter()
@@ -65,12 +65,12 @@ impl Peers {
 
     /// What the minion may publish.
     pub fn publishes(&self, id: &MinionId) -> Vec<Perm> {
-        self.publish.of(id).cloned().collect()
+        self.publish.entries_for(id).cloned().collect()
     }
 
     /// Whether the minion may have the master run this.
     pub fn may_run(&self, id: &MinionId, fun: &str) -> bool {
-        self.run.of(id).any(|pattern| pattern.matches(fun))
+        self.run.entries_for(id).any(|pattern| pattern.matches(fun))
     }
 
     /// The functions of `asked` that the minion may read in mines.
@@ -78,7 +78,7 @@ impl Peers {
         let Some(read) = &self.read else {
             return asked;
         };
-        let patterns: Vec<&StartPattern> = read.of(id).collect();
+        let patterns: Vec<&StartPattern> = read.entries_for(id).collect();
         let may_read = |fun: &String| patterns.iter().any(|pattern| pattern.matches(fun));
         asked.into_iter().filter(may_read).collect()
     }

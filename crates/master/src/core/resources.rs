@@ -58,7 +58,7 @@ impl Owners {
     }
 
     /// What a minion has, in order.
-    pub fn of<'a>(&'a self, owner: &MinionId) -> impl Iterator<Item = &'a MinionId> {
+    pub fn owned_by<'a>(&'a self, owner: &MinionId) -> impl Iterator<Item = &'a MinionId> {
         self.by_owner.get(owner).into_iter().flatten()
     }
 }
@@ -95,7 +95,7 @@ mod tests {
         assert!(owners.register(&id("a"), ids(&["r2"]), |_| true));
         owners.register(&id("b"), ids(&["r1", "r3"]), |_| true);
         assert!(owners.is_of(&id("b"), &id("r1")));
-        assert_eq!(owners.of(&id("b")).count(), 2);
+        assert_eq!(owners.owned_by(&id("b")).count(), 2);
     }
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
         owners.register(&id("a"), ids(&["r1"]), |_| true);
         owners.register(&id("b"), ids(&["r1"]), |owner| *owner != id("a"));
         assert!(owners.is_of(&id("b"), &id("r1")));
-        assert_eq!(owners.of(&id("a")).count(), 0);
+        assert_eq!(owners.owned_by(&id("a")).count(), 0);
     }
 
     #[test]
@@ -122,6 +122,6 @@ mod tests {
         let mut owners = Owners::default();
         let many = (0..RESOURCES_PER_MINION_MAX + 5).map(|n| id(&format!("r{n}")));
         owners.register(&id("a"), many, |_| true);
-        assert_eq!(owners.of(&id("a")).count(), RESOURCES_PER_MINION_MAX);
+        assert_eq!(owners.owned_by(&id("a")).count(), RESOURCES_PER_MINION_MAX);
     }
 }

@@ -82,7 +82,7 @@ impl Roster {
     }
 
     /// What is known of a minion.
-    pub fn of(&self, id: &MinionId) -> Option<Presence> {
+    pub fn presence(&self, id: &MinionId) -> Option<Presence> {
         self.minions.get(id).copied()
     }
 }
@@ -131,19 +131,19 @@ mod tests {
         let mut roster = Roster::new(10);
         // Who was never here is not away.
         assert!(!roster.record(&id("web1"), false, 1));
-        assert_eq!(roster.of(&id("web1")), None);
+        assert_eq!(roster.presence(&id("web1")), None);
         assert!(roster.record(&id("web1"), true, 2));
         assert!(!roster.record(&id("web1"), true, 3));
-        assert_eq!(roster.of(&id("web1")), Some(Presence::Here(2)));
+        assert_eq!(roster.presence(&id("web1")), Some(Presence::Here(2)));
         assert!(roster.record(&id("web1"), false, 4));
         assert!(!roster.record(&id("web1"), false, 5));
-        assert_eq!(roster.of(&id("web1")), Some(Presence::Away(4)));
+        assert_eq!(roster.presence(&id("web1")), Some(Presence::Away(4)));
         roster.forget_away(&id("web1"));
-        assert_eq!(roster.of(&id("web1")), None);
+        assert_eq!(roster.presence(&id("web1")), None);
         // Who is here is not forgotten by what comes from elsewhere.
         assert!(roster.record(&id("web1"), true, 6));
         roster.forget_away(&id("web1"));
-        assert_eq!(roster.of(&id("web1")), Some(Presence::Here(6)));
+        assert_eq!(roster.presence(&id("web1")), Some(Presence::Here(6)));
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
         roster.record(&id("b"), false, 2);
         assert!(roster.record(&id("c"), true, 3));
         assert!(!roster.record(&id("d"), true, 4));
-        assert_eq!(roster.of(&id("a")), Some(Presence::Here(1)));
-        assert_eq!(roster.of(&id("b")), None);
+        assert_eq!(roster.presence(&id("a")), Some(Presence::Here(1)));
+        assert_eq!(roster.presence(&id("b")), None);
     }
 }

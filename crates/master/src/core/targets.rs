@@ -4,14 +4,16 @@
 //! Invariant: this is a prediction. The minion decides for itself; the master only
 //! refuses to publish to no minion.
 
-use std::cell::{Cell, OnceCell};
+mod known;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use halite_proto::{Map, MinionId, Value};
 use halite_store::Parts;
-use halite_target::{Names, Ranges, Reading, Subject, Target, TargetError, glob};
+use halite_target::{Names, Ranges, Reading, Target, TargetError, glob};
 
+use self::known::{Data, Known, Spent};
 use crate::limits::{TARGET_READ_TIME_MAX, TARGET_TIME_MAX};
 
 /// What the master knows of its minions.
@@ -152,100 +154,6 @@ fn retain_by_globs(globs: &str, accepted: &mut Vec<MinionId>) {
             .split(',')
             .any(|pattern| glob::fnmatch(pattern, id.as_str()))
     });
-}
-
-/// The processor time that a target has cost. Reading what is known of ten thousand
-/// minions takes a second where it was not read before, whatever the target is: it has
-/// a limit of its own.
-struct Spent<'a> {
-    minions: &'a dyn Minions,
-    begun: Duration,
-    read: Cell<Duration>,
-}
-
-impl<'a> Spent<'a> {
-    fn new(minions: &'a dyn Minions) -> Self {
-        Self {
-            minions,
-            begun: minions.processor_time(),
-            read: Cell::new(Duration::ZERO),
-        }
-    }
-
-    fn reading<T>(&self, read: impl FnOnce() -> T) -> T {
-        let begun = self.minions.processor_time();
-        let found = read();
-        let took = self.minions.processor_time().saturating_sub(begun);
-        self.read.set(self.read.get().saturating_add(took));
-        found
-    }
-
-    fn is_too_much(&self) -> bool {
-        let all = self.minions.processor_time().saturating_sub(self.begun);
-        let read = self.read.get();
-        read > self.minions.read_time_max() || all.saturating_sub(read) > TARGET_TIME_MAX
-    }
-}
-
-/// What is known of all minions, as far as it was asked for at once.
-struct Data<'a> {
-    spent: &'a Spent<'a>,
-    grains: Option<Parts>,
-    pillars: Option<Parts>,
-    with_unknown: bool,
-}
-
-/// A minion with what is known of it, read when the target asks for it.
-struct Known<'a> {
-    id: &'a MinionId,
-    data: &'a Data<'a>,
-    grains: OnceCell<Option<Map>>,
-    pillar: OnceCell<Option<Map>>,
-}
-
-impl<'a> Known<'a> {
-    fn new(id: &'a MinionId, data: &'a Data<'a>) -> Self {
-        Self {
-            id,
-            data,
-            grains: OnceCell::new(),
-            pillar: OnceCell::new(),
-        }
-    }
-}
-
-impl Subject for Known<'_> {
-    fn id(&self) -> &str {
-        self.id.as_str()
-    }
-
-    fn grains(&self) -> Option<&Map> {
-        if let Some(all) = &self.data.grains {
-            return all.get(self.id);
-        }
-        self.grains
-            .get_or_init(|| {
-                let spent = self.data.spent;
-                spent.reading(|| spent.minions.grains(self.id))
-            })
-            .as_ref()
-    }
-
-    fn pillar(&self) -> Option<&Map> {
-        if let Some(all) = &self.data.pillars {
-            return all.get(self.id);
-        }
-        self.pillar
-            .get_or_init(|| {
-                let spent = self.data.spent;
-                spent.reading(|| spent.minions.pillar(self.id))
-            })
-            .as_ref()
-    }
-
-    fn matches_unknown(&self) -> bool {
-        self.data.with_unknown
-    }
 }
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ impl Attendance {
 
     /// What a minion has shown of its connection.
     pub(crate) fn presence(&self, id: &MinionId) -> Option<Presence> {
-        let here = self.lock().of(id);
+        let here = self.lock().presence(id);
         if let Some(Presence::Here(_)) = here {
             return here;
         }
@@ -169,7 +169,7 @@ impl Attendance {
 
     /// The other master that a minion is connected to, if it is not to this one.
     pub(crate) fn master_of(&self, id: &MinionId) -> Option<String> {
-        if let Some(Presence::Here(_)) = self.lock().of(id) {
+        if let Some(Presence::Here(_)) = self.lock().presence(id) {
             return None;
         }
         let elsewhere = self.elsewhere();
@@ -180,7 +180,7 @@ impl Attendance {
     /// All masters of the cluster that a minion is connected to; this one by the name
     /// `own`, if the minion has shown itself here.
     pub(crate) fn masters_of(&self, id: &MinionId, own: &str) -> Vec<String> {
-        let is_here = matches!(self.lock().of(id), Some(Presence::Here(_)));
+        let is_here = matches!(self.lock().presence(id), Some(Presence::Here(_)));
         let mut masters: Vec<String> = is_here.then(|| own.to_owned()).into_iter().collect();
         let elsewhere = self.elsewhere();
         let others = elsewhere.masters_of(id);
@@ -223,7 +223,7 @@ impl Attendance {
     /// changes of each kind, and the masters that are not heard and that it was connected
     /// to.
     pub(crate) fn history_of(&self, id: &MinionId, count: usize) -> Vec<Entry> {
-        let mut all = self.histories.of(id, count);
+        let mut all = self.histories.newest(id, count);
         let elsewhere = self.elsewhere();
         let unheard = elsewhere.unheard_masters_of(id);
         all.extend(unheard.map(|(master, since)| Entry {

@@ -58,7 +58,7 @@ impl Histories {
 
     /// What has become of a minion, the oldest first: so many of the newest that are
     /// proven, as many that other masters tell, and as many that are claimed.
-    pub(crate) fn of(&self, id: &MinionId, count: usize) -> Vec<Entry> {
+    pub(crate) fn newest(&self, id: &MinionId, count: usize) -> Vec<Entry> {
         let mut all = Vec::new();
         for history in [&self.proven, &self.told, &self.claimed] {
             all.extend(lock(history).newest(id, count).cloned());
@@ -86,7 +86,7 @@ mod tests {
             histories.record(&web1, Change::Refused("why"));
         }
         histories.record_at(&"m2".into(), &[(web1.clone(), Change::Connected)]);
-        let all = histories.of(&web1, HISTORY_CHANGES_MAX);
+        let all = histories.newest(&web1, HISTORY_CHANGES_MAX);
         assert_eq!(all.len(), HISTORY_CHANGES_MAX + 2);
         let connected: Vec<_> = all
             .iter()
@@ -95,7 +95,7 @@ mod tests {
             .collect();
         assert_eq!(connected, [None, Some("m2")]);
         // Neither where it is shown.
-        let newest = histories.of(&web1, 2);
+        let newest = histories.newest(&web1, 2);
         let is_proven = |entry: &&Entry| entry.change == Change::Connected;
         assert_eq!(newest.len(), 4);
         assert_eq!(newest.iter().filter(is_proven).count(), 2);

@@ -43,7 +43,7 @@ impl Resources {
         ) {
             return;
         }
-        let named: Vec<Value> = owners.of(id).map(Value::from).collect();
+        let named: Vec<Value> = owners.owned_by(id).map(Value::from).collect();
         let stored = match named.is_empty() {
             true => self.banks.flush(BANK, Some(id.as_str())).map(drop),
             false => self.banks.store(BANK, id.as_str(), &named.into()),

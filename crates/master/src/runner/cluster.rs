@@ -62,7 +62,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-pub(super) fn of<'c>(call: &'c Call<'_>) -> Result<&'c Cluster, RunnerError> {
+/// The cluster that this master belongs to; without one, nothing can be run here.
+pub(super) fn own_cluster<'c>(call: &'c Call<'_>) -> Result<&'c Cluster, RunnerError> {
     let cluster = call.runners.cluster.as_deref();
     cluster.ok_or_else(|| {
         RunnerError::Failed("this master belongs to no cluster (cluster_id)".to_owned())
@@ -70,7 +71,7 @@ pub(super) fn of<'c>(call: &'c Call<'_>) -> Result<&'c Cluster, RunnerError> {
 }
 
 fn members(call: &Call<'_>) -> Ran {
-    let cluster = of(call)?;
+    let cluster = own_cluster(call)?;
     let mut members = Map::new();
     let own = cluster.settings.address(cluster.own.as_str());
     members.insert(cluster.own.as_str(), member(&own, true, 0));
@@ -158,7 +159,7 @@ fn member(address: &str, is_connected: bool, behind: u64) -> Value {
 }
 
 fn status(call: &Call<'_>) -> Ran {
-    let cluster = of(call)?;
+    let cluster = own_cluster(call)?;
     let peers = cluster.mesh.peers();
     let names = |is_wanted: fn(&PeerStatus) -> bool| {
         let peers = peers.iter().filter(|peer| is_wanted(peer));
@@ -215,7 +216,7 @@ fn status(call: &Call<'_>) -> Ran {
 
 /// Begins to hand the minions over.
 fn drain(call: &Call<'_>) -> Ran {
-    let cluster = of(call)?;
+    let cluster = own_cluster(call)?;
     if cluster.serving().is_empty() {
         return Err(RunnerError::Failed(
             "no other master is connected that could take the minions: those that hand theirs \
@@ -235,7 +236,7 @@ fn stage(cluster: &Cluster) -> &'static str {
 }
 
 fn remove(call: &Call<'_>) -> Ran {
-    let cluster = of(call)?;
+    let cluster = own_cluster(call)?;
     let failed = |why: String| RunnerError::Failed(why);
     let name = call.text("peer").unwrap_or_default();
     let peer = PeerId::parse(name).map_err(|error| failed(error.to_string()))?;
@@ -272,13 +273,13 @@ fn remove(call: &Call<'_>) -> Ran {
 }
 
 fn rotate_keys(call: &Call<'_>) -> Ran {
-    of(call)?;
+    own_cluster(call)?;
     call.runners.publishing.rotate();
     Ok(true.into())
 }
 
 fn rotate_secret(call: &Call<'_>) -> Ran {
-    let cluster = of(call)?;
+    let cluster = own_cluster(call)?;
     if !cluster.settings.isolated {
         return Err(RunnerError::Failed(
             "these masters share `cluster_pki_dir`: nobody joins them by a secret \

@@ -10,7 +10,7 @@ use halite_cluster::roots::{RootEnv, RootFile, Which};
 use halite_proto::{Map, Value};
 
 use super::Call;
-use super::cluster::{known_peers, of};
+use super::cluster::{known_peers, own_cluster};
 use super::error::{Ran, RunnerError};
 use super::root_gifts::Gift;
 use super::table::Function;
@@ -84,7 +84,7 @@ impl Outcome {
 }
 
 fn run(call: &Call<'_>) -> Ran {
-    let cluster = of(call)?;
+    let cluster = own_cluster(call)?;
     let roots = call.runners.shared_roots.as_deref();
     let roots = roots.ok_or_else(|| failed("this master belongs to no cluster".to_owned()))?;
     let options: &[Which] = match call.text("roots") {

@@ -217,7 +217,7 @@ fn not_present(call: &Call<'_>) -> Ran {
     let here = call.runners.fleet.connected();
     let accepted = call.runners.keys.store.list_all()?;
     let away = accepted
-        .of(KeyState::Accepted)
+        .in_state(KeyState::Accepted)
         .iter()
         .filter(|id| !here.contains(id));
     let away = away.filter(|id| is_in_subset(call, id.as_str()));

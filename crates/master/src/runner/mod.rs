@@ -39,6 +39,7 @@ mod proc_files;
 mod promotion;
 mod python;
 mod queue;
+mod queue_items;
 mod reactor;
 mod registry;
 mod root_gifts;

@@ -7,13 +7,12 @@ use halite_call::{
     extensions::{ExtensionKind, plugin},
     run_plugin, within_call,
 };
-use halite_output::{Indent, Outputter, RenderOptions, render_as};
-use halite_proto::python;
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Value, python};
 use halite_queue::{Inserted, QueueError, QueueName, Queues};
 
 use super::Call;
 use super::error::{Ran, RunnerError};
+use super::queue_items::{items, text_to_data};
 use super::table::{self, Function};
 use crate::error::chain;
 
@@ -196,51 +195,6 @@ fn place_of_runners(call: &Call<'_>, fun: &str) -> Result<NamedQueue, RunnerErro
         backend: Backend::of(call, given("backend").unwrap_or(BACKEND), fun)?,
         queue: QueueName::parse(queue)?,
     })
-}
-
-/// The texts of `items`: one, or a list; data as it is stored.
-fn items(value: &Value) -> Result<Vec<String>, RunnerError> {
-    match value {
-        Value::Nil => Err(RunnerError::BadArguments("there is no item".to_owned())),
-        Value::List(items) => items.iter().map(item).collect(),
-        one => Ok(vec![item(one)?]),
-    }
-}
-
-fn item(value: &Value) -> Result<String, RunnerError> {
-    match value {
-        Value::Str(text) => Ok(text.clone()),
-        Value::Map(_) | Value::List(_) => data_to_text(value),
-        other => Ok(python::str(other)),
-    }
-}
-
-/// JSON with single quotes, as Salt stores it; as it is where that would not be
-/// read again.
-fn data_to_text(data: &Value) -> Result<String, RunnerError> {
-    let options = RenderOptions {
-        indent: Indent::Compact,
-        ..RenderOptions::default()
-    };
-    let json = render_as(Outputter::Json, data, &options);
-    if json == "{}" && data.is_true() {
-        let why = "the data has what JSON cannot say".to_owned();
-        return Err(RunnerError::BadArguments(why));
-    }
-    match json.contains(['\'', '\\']) {
-        true => Ok(json),
-        false => Ok(json.replace('"', "'")),
-    }
-}
-
-/// Data from its text.
-fn text_to_data(text: &str) -> Option<Value> {
-    let read = |text: &str| {
-        let data = halite_yaml::load(text, "queue").ok()?.into_value();
-        matches!(data, Value::Map(_)).then_some(data)
-    };
-    // YAML contains JSON, and reads single quotes too.
-    read(text)
 }
 
 fn insert(call: &Call<'_>) -> Ran {
@@ -436,39 +390,4 @@ fn run(call: &Call<'_>, runner: &Value) -> Result<(), RunnerError> {
         kwargs.cloned().unwrap_or_default(),
     )?;
     found.run(&nested).map(drop)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn data_is_stored_as_salt_stores_it() {
-        let runner = |arg: &str| {
-            Value::from(Map::from([
-                ("fun", Value::from("test.arg")),
-                ("args", vec![arg.into(), 1.into()].into()),
-                ("kwargs", Map::new().into()),
-            ]))
-        };
-        let plain = item(&runner("a")).unwrap();
-        assert_eq!(plain, "{'fun': 'test.arg', 'args': ['a', 1], 'kwargs': {}}");
-        assert_eq!(text_to_data(&plain), Some(runner("a")));
-        // What Salt could not read again.
-        for odd in ["it's", "say \"no\"", "back\\slash", "line\nbreak", "é"] {
-            let text = item(&runner(odd)).unwrap();
-            assert_eq!(text_to_data(&text), Some(runner(odd)), "{text}");
-        }
-        assert_eq!(text_to_data("minion1"), None);
-        assert_eq!(text_to_data("[1]"), None);
-    }
-
-    #[test]
-    fn items_are_texts() {
-        let texts = |value: Value| items(&value).unwrap();
-        assert_eq!(texts("m1".into()), ["m1"]);
-        assert_eq!(texts(5.into()), ["5"]);
-        assert_eq!(texts(vec!["a".into(), true.into()].into()), ["a", "True"]);
-        assert!(items(&Value::Nil).is_err());
-    }
 }

@@ -123,7 +123,7 @@ fn matched(wheel: &Wheel, bound: &Bound) -> Result<Listing, WheelError> {
                 let wanted = states.get(state.dir_name()).and_then(Value::as_list);
                 let wanted = wanted.unwrap_or_default();
                 let is_wanted = |id: &&MinionId| wanted.contains(&Value::from(*id));
-                let ids = all.of(state).iter().filter(is_wanted).cloned();
+                let ids = all.in_state(state).iter().filter(is_wanted).cloned();
                 part = part.with(state, ids.collect());
             }
             part
@@ -251,7 +251,7 @@ fn where_now(wheel: &Wheel, bound: &Bound, meant: &Listing) -> Done {
     let all = wheel.keys.store.list_all()?;
     let mut now = Listing::default();
     for state in KeyState::ALL {
-        let ids = all.of(state).iter();
+        let ids = all.in_state(state).iter();
         let is_meant = |id: &&MinionId| meant.entries().any(|(_, other)| other == *id);
         now = now.with(state, ids.filter(is_meant).cloned().collect());
     }
@@ -274,7 +274,7 @@ fn list(wheel: &Wheel, bound: &Bound) -> Done {
         _ => &[],
     };
     let lists = states.iter().map(|state| {
-        let ids = all.of(*state).iter().map(Value::from).collect();
+        let ids = all.in_state(*state).iter().map(Value::from).collect();
         (Value::from(state.dir_name()), Value::List(ids))
     });
     let mut lists: Map = lists.collect();
@@ -294,7 +294,7 @@ fn list_all(wheel: &Wheel, _: &Bound) -> Done {
     let all = wheel.keys.store.list_all()?;
     let mut found = Map::from([("local", local(wheel)?)]);
     for state in KeyState::ALL {
-        let ids = all.of(state).iter().map(Value::from).collect();
+        let ids = all.in_state(state).iter().map(Value::from).collect();
         found.insert(state.dir_name(), Value::List(ids));
     }
     Ok(found.into())

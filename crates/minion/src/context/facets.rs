@@ -61,7 +61,7 @@ impl Files for JobContext {
         // Should another master have to be asked, it tells nothing.
         let load = Map::from([("cmd", "_file_envs")]);
         let answer = self.request_beyond(load, asked).ok()?;
-        Commits::from_value(&answer).of(saltenv).cloned()
+        Commits::from_value(&answer).of_env(saltenv).cloned()
     }
 
     fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {

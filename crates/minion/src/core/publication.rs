@@ -122,14 +122,14 @@ impl Gates {
     /// says whether for what other masters of a cluster have published, too.
     pub fn raise(&mut self, key_hash: &str, before: PublishedBefore, others: bool) {
         match before {
-            PublishedBefore::Serial(serial) => self.of(key_hash).raise(serial),
+            PublishedBefore::Serial(serial) => self.gate(key_hash).raise(serial),
             PublishedBefore::Stamp { sealer, moment } => {
-                self.of(&of_sealer(key_hash, sealer)).raise(moment);
+                self.gate(&of_sealer(key_hash, sealer)).raise(moment);
                 if others {
                     // Their clocks may be behind.
                     let apart = u64::try_from(CLUSTER_CLOCKS_APART_MAX.as_micros());
                     let moment = moment.saturating_sub(apart.unwrap_or(u64::MAX));
-                    self.of(key_hash).raise(moment);
+                    self.gate(key_hash).raise(moment);
                 }
             }
         }
@@ -139,10 +139,10 @@ impl Gates {
     /// neither number nor stamp always passes, as with Salt.
     fn admit(&mut self, key_hash: &str, serial: Option<u64>, stamp: Option<Stamp>) -> bool {
         match (serial, stamp) {
-            (Some(serial), _) => self.of(key_hash).admit(Some(serial)),
+            (Some(serial), _) => self.gate(key_hash).admit(Some(serial)),
             (None, Some(Stamp { sealer, moment })) => {
-                moment > self.of(key_hash).last()
-                    && self.of(&of_sealer(key_hash, sealer)).admit(Some(moment))
+                moment > self.gate(key_hash).last()
+                    && self.gate(&of_sealer(key_hash, sealer)).admit(Some(moment))
             }
             (None, None) => true,
         }
@@ -156,10 +156,10 @@ impl Gates {
 
     /// Remembers what was read from the disk.
     pub fn remember(&mut self, name: &str, last: u64) {
-        self.of(name).raise(last);
+        self.gate(name).raise(last);
     }
 
-    fn of(&mut self, name: &str) -> &mut SerialGate {
+    fn gate(&mut self, name: &str) -> &mut SerialGate {
         let known = self.of_keys.iter().position(|(known, _)| known == name);
         let gate = known.and_then(|at| self.of_keys.remove(at));
         if self.of_keys.len() >= PUBLISH_KEYS_MAX {

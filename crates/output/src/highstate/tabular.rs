@@ -133,7 +133,7 @@ fn laid_out(text: &str, layout: &str) -> Result<String, Unfit> {
 mod tests {
     use super::*;
 
-    fn of(format: &str) -> Option<String> {
+    fn formatted(format: &str) -> Option<String> {
         let record = halite_proto::Map::from([("result", true)]);
         let texts = ["", "warned", "test", "configurable", "Changed", ""];
         let mut fields: Vec<Value> = texts.into_iter().map(Value::from).collect();
@@ -145,12 +145,12 @@ mod tests {
     fn lines_are_as_python_formats_them() {
         let format = "[{0}{1:>8}{5}] {2:<8}|{3:^8.3}|{4!r:10}|{{x}} {6[result]} {6}";
         assert_eq!(
-            of(format).unwrap(),
+            formatted(format).unwrap(),
             "[  warned] test    |  con   |'Changed' |{x} True {'result': True}"
         );
-        assert_eq!(of("{} {} {}").unwrap(), " warned test");
-        assert_eq!(of("{1!s:*^9}").unwrap(), "*warned**");
-        assert_eq!(of("pad").unwrap(), "pad");
+        assert_eq!(formatted("{} {} {}").unwrap(), " warned test");
+        assert_eq!(formatted("{1!s:*^9}").unwrap(), "*warned**");
+        assert_eq!(formatted("pad").unwrap(), "pad");
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
             "{1:99999999999}",
             "{1:{2}}",
         ] {
-            assert_eq!(of(bad), None, "{bad}");
+            assert_eq!(formatted(bad), None, "{bad}");
         }
     }
 }

@@ -11,7 +11,7 @@ use super::Externals;
 use super::groups::is_in_group;
 use crate::limits::{FILE_TREE_BYTES_MAX, LIST_DEPTH_MAX};
 use crate::merge::{Merging, Strategy};
-use crate::settings::texts;
+use crate::options::texts;
 use crate::tree::Found;
 
 const MERGING: Merging = Merging {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use halite_proto::{Map, Value};
 
 use super::Externals;
-use crate::compile::Request;
 use crate::repository::{FileTree, RemotePlace, Repositories};
+use crate::request::Request;
 use crate::tree::{GivenRoots, Root};
 
 /// A branch, or an environment, that stands for the minion's.
@@ -161,11 +161,11 @@ pub(super) fn read(
             roots: Some(Arc::new(GivenRoots { env, roots })),
             ..Request::default()
         };
-        let mut own = at.effects.compile(at.compiler, &request);
+        let mut own = at.effects.compile(&request);
         if let Some(Value::List(own)) = own.remove("_errors") {
             errors.extend(own.into_iter().map(|error| halite_yaml::python_str(&error)));
         }
-        pillar = at.compiler.settings.merging.merge(pillar, &own);
+        pillar = at.merging.merge(pillar, &own);
     }
     (pillar, errors)
 }

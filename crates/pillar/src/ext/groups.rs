@@ -7,7 +7,7 @@ use halite_proto::{Map, Value};
 use halite_target::{DEFAULT_DELIMITER, Reading, Subject, Target};
 
 use super::Externals;
-use crate::compile::Request;
+use crate::request::Request;
 
 /// The key in the pillar, unless another one is asked for.
 const KEY: &str = "nodegroups";
@@ -24,7 +24,7 @@ pub(super) fn key(arguments: &Value) -> String {
 }
 
 /// The groups of the minion in the order of the options.
-pub(super) fn of(at: &Externals<'_>, key: &str) -> Map {
+pub(super) fn own_groups(at: &Externals<'_>, key: &str) -> Map {
     let groups = at.nodegroups.into_iter().flat_map(Map::keys);
     let own: Vec<Value> = groups
         .filter(|group| group.as_str().is_some_and(|group| is_in_group(group, at)))

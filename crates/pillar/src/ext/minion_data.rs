@@ -38,7 +38,7 @@ impl Included {
     }
 
     /// What of `said` becomes pillar.
-    pub(super) fn of(&self, said: &Map) -> Map {
+    pub(super) fn select(&self, said: &Map) -> Map {
         let Self::Paths(paths) = self else {
             return said.clone();
         };
@@ -72,7 +72,7 @@ mod tests {
         let Value::Map(said) = data("{a: 1, b: {c: 2, d: 3}}") else {
             panic!("no map");
         };
-        let taken = |arguments: &str| Included::parse(&data(arguments)).unwrap().of(&said);
+        let taken = |arguments: &str| Included::parse(&data(arguments)).unwrap().select(&said);
         assert_eq!(
             Value::from(taken("{include: [a, 'b:c', no]}")),
             data("{a: 1, b: {c: 2}}")

@@ -16,9 +16,11 @@ mod stack;
 use halite_proto::{Map, Value, json};
 use halite_range::RangeServer;
 
-use crate::compile::{Compiler, Request};
-use crate::effects::{Effects, Known};
-use crate::settings::SettingsError;
+use crate::effects::{Effects, Known, Module};
+use crate::merge::Merging;
+use crate::options::SettingsError;
+use crate::repository::Repositories;
+use crate::request::Request;
 use crate::tree::Tree;
 
 /// The external pillars that need no Python.
@@ -55,31 +57,6 @@ pub(crate) enum External {
     },
     /// A module in Python.
     Module(Module),
-}
-
-/// An external pillar in Python with its arguments.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Module {
-    /// Its name.
-    pub name: String,
-    /// What it gets behind the minion's id and the pillar so far.
-    pub args: Vec<Value>,
-    /// The same by name.
-    pub kwargs: Map,
-}
-
-impl Module {
-    /// As Salt hands arguments on: a map by name, a list by place, anything
-    /// else as one.
-    fn parse(name: &str, arguments: &Value) -> Self {
-        let (args, kwargs) = match arguments {
-            Value::Map(named) => (Vec::new(), named.clone()),
-            Value::List(items) => (items.clone(), Map::new()),
-            one => (vec![one.clone()], Map::new()),
-        };
-        let name = name.to_owned();
-        Self { name, args, kwargs }
-    }
 }
 
 impl External {
@@ -156,7 +133,6 @@ pub(crate) const GIT: &str = "git";
 
 /// What external pillars may look at.
 pub(crate) struct Externals<'a> {
-    pub(crate) compiler: &'a Compiler,
     pub(crate) request: &'a Request,
     pub(crate) tree: &'a Tree,
     pub(crate) pillarenv: Option<&'a str>,
@@ -164,6 +140,9 @@ pub(crate) struct Externals<'a> {
     pub(crate) opts: &'a Map,
     pub(crate) nodegroups: Option<&'a Map>,
     pub(crate) range_server: &'a RangeServer,
+    pub(crate) merging: Merging,
+    /// Where the external pillar `git` reads.
+    pub(crate) repositories: Option<&'a dyn Repositories>,
     pub(crate) effects: &'a dyn Effects,
     /// The pillar before the first of them, where one in Python may ask for it.
     pub(crate) files: &'a Map,
@@ -216,14 +195,14 @@ impl Externals<'_> {
                 }
             }
             External::FileTree(tree) => return tree.read(self),
-            External::Groups { key } => return Ok(groups::of(self, key)),
+            External::Groups { key } => return Ok(groups::own_groups(self, key)),
             External::MinionData(included) => {
-                return Ok(included.of(&self.request.extra_minion_data));
+                return Ok(included.select(&self.request.extra_minion_data));
             }
             External::Stack(stack) => return stack.read(self, pillar),
             External::Git { nth, module } => {
-                if let Some(repositories) = &self.compiler.repositories {
-                    let read = git::read(*nth, repositories.as_ref(), self);
+                if let Some(repositories) = self.repositories {
+                    let read = git::read(*nth, repositories, self);
                     return Ok(with_errors(read, errors));
                 }
                 self.module(module, pillar)?
@@ -246,9 +225,8 @@ impl Externals<'_> {
     /// The pillar of repositories that the minion asks for: those of the options are no
     /// module. `None` if a module is to be asked.
     fn asked(&self, module: &Module) -> Result<Option<(Map, Vec<String>)>, String> {
-        let repositories = self.compiler.repositories.as_ref();
         let is_git = module.name == GIT && module.kwargs.is_empty();
-        let Some(repositories) = repositories.filter(|_| is_git) else {
+        let Some(repositories) = self.repositories.filter(|_| is_git) else {
             return Ok(None);
         };
         let asked = repositories.asked(&Value::List(module.args.clone()))?;

@@ -80,7 +80,7 @@ pub(crate) fn render(
                 },
             ))
         }
-        Err(error) => Err(words::of(&error, job.name, &text)),
+        Err(error) => Err(words::render_error(&error, job.name, &text)),
     }
 }
 

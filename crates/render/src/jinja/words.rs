@@ -11,7 +11,7 @@ const MARKER: &str = "    <======================";
 /// The error as Salt's renderer words it (`render_jinja_tmpl` of
 /// `salt/utils/templates.py` and `SaltRenderError`, 3008). `name` and `text`
 /// are those of the template at the top.
-pub(super) fn of(error: &Error, name: &str, text: &str) -> RenderError {
+pub(super) fn render_error(error: &Error, name: &str, text: &str) -> RenderError {
     let problem = error.message();
     let location = error.location();
     let mut message = match error.kind() {

@@ -60,7 +60,7 @@ impl Index {
         let stamps = cache.stamps(bank);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let listed = match stamps {
-            Err(error) if !error.is_answer() && kept.knows(keys) => return Ok(kept.of(ids)),
+            Err(error) if !error.is_answer() && kept.knows(keys) => return Ok(kept.parts(ids)),
             stamps => stamps?,
         };
         if let Some(answer) = &kept.answer
@@ -96,7 +96,7 @@ impl Index {
                 kept.minions.insert(id.clone(), part);
             }
         }
-        let parts = kept.of(ids);
+        let parts = kept.parts(ids);
         let is_settled = |part: &Part| part.is_of(part.stamp);
         if kept.minions.values().all(is_settled) {
             kept.answer = Some(Answer {
@@ -128,7 +128,7 @@ impl Kept {
         }
     }
 
-    fn of(&self, ids: &[MinionId]) -> Parts {
+    fn parts(&self, ids: &[MinionId]) -> Parts {
         let part = |id: &MinionId| {
             let data = self.minions.get(id)?.data.clone()?;
             Some((id.clone(), data))

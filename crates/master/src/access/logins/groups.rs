@@ -6,7 +6,7 @@ use halite_proto::Map;
 use nix::unistd::{Group, User, getgrouplist};
 
 /// The names of the user's groups, sorted; none where no entry asks for any.
-pub(super) fn of(entries: &Map, name: &str) -> Vec<String> {
+pub(super) fn of_user(entries: &Map, name: &str) -> Vec<String> {
     if !are_asked_for(entries) {
         return Vec::new();
     }
@@ -44,8 +44,8 @@ mod tests {
         let root = User::from_uid(0.into()).unwrap().unwrap();
         let with = Map::from([("ops%", ".*")]);
         let group = Group::from_gid(root.gid).unwrap().unwrap();
-        assert!(of(&with, &root.name).contains(&group.name));
-        assert!(of(&Map::from([("ops", ".*")]), &root.name).is_empty());
-        assert!(of(&with, "no such user").is_empty());
+        assert!(of_user(&with, &root.name).contains(&group.name));
+        assert!(of_user(&Map::from([("ops", ".*")]), &root.name).is_empty());
+        assert!(of_user(&with, "no such user").is_empty());
     }
 }

@@ -78,7 +78,7 @@ pub(crate) fn could_serve(access: &Access, eauth: &str, name: &str) -> bool {
     }
     match eauth {
         "ldap" => grants.could_permit(name, None),
-        "pam" => grants.could_permit(name, Some(&groups::of(entries, name))),
+        "pam" => grants.could_permit(name, Some(&groups::of_user(entries, name))),
         module if is_python && python::has(access, module, "groups") => {
             grants.could_permit(name, None)
         }
@@ -183,7 +183,7 @@ pub(crate) fn log_in(access: &Access, eauth: &str, name: &str, password: &str) -
                 .map_err(|error| failed(chain(&error)))
                 .ok()?;
             known(is_right).map(|login| Login {
-                groups: groups::of(entries, name),
+                groups: groups::of_user(entries, name),
                 ..login
             })
         }

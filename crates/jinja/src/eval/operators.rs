@@ -3,16 +3,15 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use super::order::{equal, keys_of, order, set_order};
-use super::{
-    Key, Mapping, Other, OtherKind, Set, Value, ViewKind, float_to_int, int_to_float, iterate,
-    to_usize,
-};
 use crate::ast::{BinaryOp, CompareOp};
 use crate::error::{Error, ErrorKind, Result};
-use crate::filters::escape_html;
+use crate::escape::escape_html;
 use crate::format::percent;
 use crate::limits;
+use crate::value::{
+    Key, Mapping, Other, OtherKind, Set, Value, ViewKind, equal, float_to_int, int_to_float,
+    iterate, keys_of, order, set_order, to_usize,
+};
 
 fn symbol(op: BinaryOp) -> &'static str {
     match op {

@@ -85,12 +85,12 @@ fn groups(captures: &Captures<'_, str>) -> Value {
 }
 
 /// `regex_search` and `regex_match`: the groups, or the whole, or `None`.
-pub(crate) fn search(_: &Machine<'_>, args: Args) -> Result<Value> {
+pub(super) fn search(_: &Machine<'_>, args: Args) -> Result<Value> {
     find(args, "regex_search", false)
 }
 
 /// `regex_match`.
-pub(crate) fn matches(_: &Machine<'_>, args: Args) -> Result<Value> {
+pub(super) fn matches(_: &Machine<'_>, args: Args) -> Result<Value> {
     find(args, "regex_match", true)
 }
 
@@ -102,7 +102,7 @@ fn find(args: Args, function: &str, anchored: bool) -> Result<Value> {
 }
 
 /// `regex_replace`.
-pub(crate) fn replace(machine: &Machine<'_>, args: Args) -> Result<Value> {
+pub(super) fn replace(machine: &Machine<'_>, args: Args) -> Result<Value> {
     let call = call(args, "regex_replace", true, false)?;
     let text = call.text.as_str().unwrap_or_default();
     let template = call.value.unwrap_or(Value::None);
@@ -176,7 +176,7 @@ fn expand(template: &str, captures: &Captures<'_, str>, out: &mut String) -> Res
 }
 
 /// `regex_escape`.
-pub(crate) fn escape(_: &Machine<'_>, args: Args) -> Result<Value> {
+pub(super) fn escape(_: &Machine<'_>, args: Args) -> Result<Value> {
     let [value] = args.bind("regex_escape", ["value"], 1)?;
     let value = value.unwrap_or(Value::None);
     let mut out = String::new();

@@ -3,12 +3,13 @@
 
 use std::rc::Rc;
 
-use super::{
-    Key, Mapping, Object, Other, OtherKind, Str, Undefined, Value, iterate::char_value, to_usize,
-};
+use super::Machine;
 use crate::error::{Error, Result};
-use crate::eval::Machine;
 use crate::methods;
+use crate::source::Str;
+use crate::value::{
+    Key, Mapping, Object, Other, OtherKind, Undefined, Value, char_value, iterate, to_usize,
+};
 
 /// `value.name`: an attribute, else an item of that name.
 pub(crate) fn attribute(machine: &Machine<'_>, value: &Value, name: &str) -> Result<Value> {
@@ -68,7 +69,7 @@ pub(crate) fn item(machine: &Machine<'_>, value: &Value, item: &Value) -> Result
         Value::Other(Other(OtherKind::Object(object)))
             if matches!(&**object, Object::Group(..)) && item.as_int().is_some() =>
         {
-            let pair = super::iterate(value)?;
+            let pair = iterate(value)?;
             index(item, pair.len()).and_then(|at| pair.get(at).cloned())
         }
         _ => match item.as_str() {
@@ -259,7 +260,7 @@ pub(crate) fn slice(machine: &Machine<'_>, value: &Value, parts: [&Value; 3]) ->
         }
         Value::List(list) => Value::list(pick(&list.0.0.borrow())?),
         Value::Tuple(tuple) => Value::tuple(pick(&tuple.0.0)?),
-        Value::Other(Other(OtherKind::Range(_))) => Value::list(pick(&super::iterate(value)?)?),
+        Value::Other(Other(OtherKind::Range(_))) => Value::list(pick(&iterate(value)?)?),
         other => no_slice(machine, other),
     })
 }

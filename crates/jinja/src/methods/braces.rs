@@ -2,10 +2,11 @@
 
 use halite_proto::python;
 
-use super::spec;
 use crate::error::{Error, ErrorKind, Result};
-use crate::eval::{Args, Machine};
-use crate::value::{self, Key, Mapping, Str, Value, repr, text};
+use crate::eval::{Args, Machine, access};
+use crate::format;
+use crate::source::Str;
+use crate::value::{Key, Mapping, Value, repr, text};
 
 struct Fields<'a, 'm> {
     machine: &'a Machine<'m>,
@@ -18,7 +19,7 @@ struct Fields<'a, 'm> {
 }
 
 /// `str.format`.
-pub(crate) fn braces(machine: &Machine<'_>, format: &str, args: &Args) -> Result<String> {
+pub(super) fn braces(machine: &Machine<'_>, format: &str, args: &Args) -> Result<String> {
     let mut fields = Fields {
         machine,
         pos: &args.pos,
@@ -31,7 +32,7 @@ pub(crate) fn braces(machine: &Machine<'_>, format: &str, args: &Args) -> Result
 }
 
 /// `str.format_map`.
-pub(crate) fn braces_map(machine: &Machine<'_>, format: &str, map: &Value) -> Result<String> {
+pub(super) fn braces_map(machine: &Machine<'_>, format: &str, map: &Value) -> Result<String> {
     let mut fields = Fields {
         machine,
         pos: &[],
@@ -114,7 +115,7 @@ impl Fields<'_, '_> {
         } else {
             format.to_owned()
         };
-        spec::apply(&value, &format)
+        format::apply(&value, &format)
     }
 
     fn lookup(&mut self, name: &str) -> Result<Value> {
@@ -124,7 +125,7 @@ impl Fields<'_, '_> {
         while !path.is_empty() {
             if let Some(rest) = path.strip_prefix('.') {
                 let end = rest.find(['.', '[']).unwrap_or(rest.len());
-                value = value::attribute(self.machine, &value, &rest[..end])?;
+                value = access::attribute(self.machine, &value, &rest[..end])?;
                 path = &rest[end..];
             } else {
                 let rest = &path[1..];
@@ -135,7 +136,7 @@ impl Fields<'_, '_> {
                     Ok(int) => Value::Int(int),
                     Err(_) => Value::str(&rest[..end]),
                 };
-                value = value::item(self.machine, &value, &item)?;
+                value = access::item(self.machine, &value, &item)?;
                 path = &rest[end + 1..];
             }
             if let Some(undefined) = value.as_undefined() {

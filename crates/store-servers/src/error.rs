@@ -81,8 +81,14 @@ pub enum Failure {
     #[error("refused: {0}")]
     OtherTables(String),
     /// The answer is longer than what is read.
-    #[error("answered wrongly: more than {max} bytes")]
+    #[error("answers with more than {max} bytes, the most that is read at once")]
     TooLong {
+        /// The limit.
+        max: usize,
+    },
+    /// The answer is a list with more entries than are read.
+    #[error("lists more than {max} entries, the most that are read")]
+    TooMany {
         /// The limit.
         max: usize,
     },
@@ -96,7 +102,11 @@ impl Failure {
     pub fn is_answer(&self) -> bool {
         matches!(
             self,
-            Self::Refused(_) | Self::OtherTables(_) | Self::Answer(_) | Self::TooLong { .. }
+            Self::Refused(_)
+                | Self::OtherTables(_)
+                | Self::Answer(_)
+                | Self::TooLong { .. }
+                | Self::TooMany { .. }
         )
     }
 
@@ -117,6 +127,7 @@ impl Failure {
             Self::OtherTables(text) => Self::OtherTables(text.clone()),
             Self::Answer(text) => Self::Answer(text.clone()),
             Self::TooLong { max } => Self::TooLong { max: *max },
+            Self::TooMany { max } => Self::TooMany { max: *max },
         }
     }
 

@@ -28,6 +28,8 @@
 )]
 
 pub mod address;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
+mod answer;
 mod error;
 #[cfg(feature = "etcd")]
 mod etcd;

@@ -77,3 +77,14 @@ pub const ETCD_ANSWER_BYTES_MAX: usize = 80 * 1024 * 1024;
 
 /// Most characters of what an etcd says of an error that are shown.
 pub const ETCD_REASON_CHARS_MAX: usize = 300;
+
+/// Most bytes that are read of the answer to one question: of a list of names, of the
+/// returns of one job, of one value. What is longer is an error, and stays on the server.
+pub const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Most entries of a list that a server gives.
+pub const LISTED_MAX: usize = 1_000_000;
+
+/// Most rows that are read of an answer: one more than are listed, so that it is seen
+/// that there are more.
+pub const ANSWER_ROWS_MAX: usize = LISTED_MAX + 1;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mysql_async::prelude::{FromRow, Queryable, StatementLike};
-use mysql_async::{Conn, DriverError, Error, Opts, OptsBuilder, Params, SslOpts};
+use mysql_async::{Conn, DriverError, Error, Opts, OptsBuilder, Params, Row, SslOpts};
 
 use crate::address::{Address, Tls};
+use crate::answer::Counted;
 use crate::error::Failure;
-use crate::limits::REST_MAX;
+use crate::limits::{ANSWER_BYTES_MAX, REST_MAX};
 use crate::open::OpenServers;
 use crate::server::{Driver, Server};
 
@@ -27,6 +28,8 @@ pub struct MysqlConnection {
     used: Instant,
     /// Most bytes of one value: to more the server hangs up.
     value_bytes_max: usize,
+    /// An answer was not read to its end.
+    is_spent: bool,
 }
 
 /// The MySQL of an address.
@@ -39,20 +42,27 @@ impl Driver for MysqlDriver {
     type Connection = MysqlConnection;
 
     async fn connect(&self, address: &Address) -> Result<MysqlConnection, Failure> {
-        let mut conn = Conn::new(opts(address)?).await?;
-        let max: Option<mysql_async::Row> = conn.query_first("select @@max_allowed_packet").await?;
+        let mut conn = Conn::new(opts(address, None)?).await?;
+        let max: Option<Row> = conn.query_first("select @@max_allowed_packet").await?;
         let max = max.map(mysql_async::from_row_opt::<usize>).transpose();
         let max = max.map_err(|_| Failure::Answer("its largest packet is no number".to_owned()))?;
+        let mut max = max.unwrap_or(usize::MAX);
+        if max > ANSWER_BYTES_MAX {
+            // The driver would read a row of that size.
+            max = ANSWER_BYTES_MAX;
+            conn = Conn::new(opts(address, Some(max))?).await?;
+        }
         Ok(MysqlConnection {
             conn,
             used: Instant::now(),
-            value_bytes_max: max.unwrap_or(usize::MAX),
+            value_bytes_max: max,
+            is_spent: false,
         })
     }
 
     /// The driver does not say; a server closes those that rest for long.
     fn is_open(&self, connection: &MysqlConnection) -> bool {
-        connection.used.elapsed() < REST_MAX
+        !connection.is_spent && connection.used.elapsed() < REST_MAX
     }
 }
 
@@ -60,7 +70,7 @@ impl MysqlConnection {
     /// The rows of a statement.
     ///
     /// # Errors
-    /// When the server does not answer, or refuses.
+    /// When the server does not answer, refuses, or has more to say than is read.
     pub async fn rows<T: FromRow + Send + 'static>(
         &mut self,
         statement: impl StatementLike,
@@ -68,7 +78,16 @@ impl MysqlConnection {
     ) -> Result<Vec<T>, Failure> {
         self.used = Instant::now();
         let arguments = self.params(arguments)?;
-        let rows: Vec<mysql_async::Row> = self.conn.exec(statement, arguments).await?;
+        let mut found = self.conn.exec_iter(statement, arguments).await?;
+        let (mut rows, mut counted) = (Vec::new(), Counted::default());
+        while let Some(row) = found.next().await? {
+            if let Err(too_much) = counted.add(bytes_of(&row)) {
+                self.is_spent = true;
+                return Err(too_much);
+            }
+            rows.push(row);
+        }
+        found.drop_result().await?;
         let wrong = || Failure::Answer("a row has other columns than were asked for".to_owned());
         rows.into_iter()
             .map(|row| mysql_async::from_row_opt(row).map_err(|_| wrong()))
@@ -144,11 +163,20 @@ impl MysqlConnection {
     }
 }
 
+/// The texts and bytes of a row.
+fn bytes_of(row: &Row) -> usize {
+    let length = |column| match row.as_ref(column) {
+        Some(MysqlValue::Bytes(bytes)) => bytes.len(),
+        _ => 0,
+    };
+    (0..row.len()).map(length).sum()
+}
+
 fn too_large() -> Failure {
     Failure::Refused("what is to be stored is larger than its max_allowed_packet".to_owned())
 }
 
-fn opts(address: &Address) -> Result<Opts, Failure> {
+fn opts(address: &Address, packet_bytes_max: Option<usize>) -> Result<Opts, Failure> {
     let mut opts = OptsBuilder::default()
         .ip_or_hostname(address.host.clone())
         .tcp_port(address.port)
@@ -156,6 +184,7 @@ fn opts(address: &Address) -> Result<Opts, Failure> {
         .pass(address.password.as_ref().map(|it| it.expose().clone()))
         .db_name(address.database.clone())
         .prefer_socket(false)
+        .max_allowed_packet(packet_bytes_max)
         .client_found_rows(true);
     if let Some(socket) = &address.socket {
         opts = opts.socket(Some(socket.display().to_string()));

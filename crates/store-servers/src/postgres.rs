@@ -4,8 +4,10 @@ mod failure;
 mod schema;
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 
+use futures_util::TryStreamExt;
 use openssl::ssl::ConnectConfiguration;
 use postgres_openssl::TlsConnector;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -15,6 +17,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Row, Statement};
 
 use crate::address::Address;
+use crate::answer::{Allowance, Counted, Metered, too_long};
 use crate::error::Failure;
 use crate::open::OpenServers;
 use crate::server::{Driver, Server};
@@ -31,6 +34,7 @@ pub type PostgresServer = Server<PostgresDriver>;
 pub struct PostgresConnection {
     client: Client,
     prepared: HashMap<&'static str, Statement>,
+    allowance: Allowance,
 }
 
 /// A row of an answer.
@@ -49,16 +53,18 @@ impl Driver for PostgresDriver {
     type Connection = PostgresConnection;
 
     async fn connect(&self, address: &Address) -> Result<PostgresConnection, Failure> {
-        let client = connect(address).await?;
+        let allowance = Allowance::new();
+        let client = connect(address, &allowance).await?;
         schema::make(&client).await?;
         Ok(PostgresConnection {
             client,
             prepared: HashMap::new(),
+            allowance,
         })
     }
 
     fn is_open(&self, connection: &PostgresConnection) -> bool {
-        !connection.client.is_closed()
+        !connection.client.is_closed() && !connection.allowance.is_spent()
     }
 }
 
@@ -66,14 +72,40 @@ impl PostgresConnection {
     /// The rows of a statement.
     ///
     /// # Errors
-    /// When the server does not answer, or refuses.
+    /// When the server does not answer, refuses, or has more to say than is read.
     pub async fn rows(
         &mut self,
         statement: &'static str,
         arguments: &[Argument<'_>],
     ) -> Result<Vec<Row>, Failure> {
         let statement = self.prepare(statement).await?;
-        Ok(self.client.query(&statement, arguments).await?)
+        self.allowance.renew();
+        let found = self.collect(&statement, arguments).await;
+        if matches!(found, Err(Failure::TooMany { .. })) {
+            self.allowance.spend();
+            return found;
+        }
+        match self.allowance.is_spent() {
+            // The connection has ended because of it, and not by itself.
+            true => Err(too_long()),
+            false => found,
+        }
+    }
+
+    async fn collect(
+        &self,
+        statement: &Statement,
+        arguments: &[Argument<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        let arguments = arguments.iter().copied();
+        let found = self.client.query_raw(statement, arguments).await?;
+        let mut found = pin!(found);
+        let (mut rows, mut counted) = (Vec::new(), Counted::default());
+        while let Some(row) = found.try_next().await? {
+            counted.add(row.raw_size_bytes())?;
+            rows.push(row);
+        }
+        Ok(rows)
     }
 
     /// The first row of a statement, if it has one.
@@ -98,6 +130,7 @@ impl PostgresConnection {
         arguments: &[Argument<'_>],
     ) -> Result<u64, Failure> {
         let statement = self.prepare(statement).await?;
+        self.allowance.renew();
         Ok(self.client.execute(&statement, arguments).await?)
     }
 
@@ -106,6 +139,7 @@ impl PostgresConnection {
     /// # Errors
     /// When the server does not answer, or refuses.
     pub async fn batch(&mut self, statements: &str) -> Result<(), Failure> {
+        self.allowance.renew();
         Ok(self.client.batch_execute(statements).await?)
     }
 
@@ -120,15 +154,16 @@ impl PostgresConnection {
 }
 
 /// Signs in, and drives the connection beside whoever uses it.
-async fn connect(address: &Address) -> Result<Client, Failure> {
+async fn connect(address: &Address, allowance: &Allowance) -> Result<Client, Failure> {
     let config = config(address);
     if let Some(socket) = &address.socket {
         let stream = UnixStream::connect(socket).await.map_err(Failure::broken)?;
-        return open(&config, stream, NoTls).await;
+        return open(&config, Metered::new(stream, allowance), NoTls).await;
     }
     let host = (address.host.as_str(), address.port);
     let stream = TcpStream::connect(host).await.map_err(Failure::broken)?;
     stream.set_nodelay(true).map_err(Failure::broken)?;
+    let stream = Metered::new(stream, allowance);
     match &address.tls {
         None => open(&config, stream, NoTls).await,
         Some(settings) => {

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use redis::aio::ConnectionLike;
 use redis::{ErrorKind, RedisError};
 
-use self::answers::UNSERVED;
+use self::answers::{TOO_LONG, UNSERVED};
 use self::cluster::Cluster;
 use self::single::Single;
 use crate::address::Address;
+use crate::answer;
 use crate::error::Failure;
 use crate::members::Members;
 use crate::open::OpenServers;
@@ -143,6 +144,7 @@ impl From<RedisError> for Failure {
             _ if error.code() == Some(UNSERVED) => {
                 Self::Unserved(error.detail().unwrap_or_default().to_owned())
             }
+            _ if error.code() == Some(TOO_LONG) => answer::too_long(),
             _ if says_one_of(&error, &TOO_EARLY) => Self::broken(error),
             _ => Self::Refused(error.to_string()),
         }

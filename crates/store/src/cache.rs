@@ -40,7 +40,9 @@ use halite_proto::msgpack::{pack_modern, unpack_modern};
     feature = "redis"
 ))]
 use halite_store_servers::Address;
-use halite_store_servers::Failure;
+#[cfg(any(feature = "etcd", feature = "redis"))]
+use halite_store_servers::limits::ANSWER_BYTES_MAX;
+use halite_store_servers::{Failure, ServerError};
 
 use crate::error::StoreError;
 use crate::limits::{FILE_BYTES_MAX, JOBS_LISTED_MAX};
@@ -88,6 +90,31 @@ impl Found {
             Some(bytes) => Self::Bytes(bytes),
             None => Self::TooLarge(length.try_into().unwrap_or(usize::MAX)),
         }
+    }
+}
+
+/// Values that are read one after the other must not be longer together than one answer
+/// may be.
+#[cfg(feature = "etcd")]
+fn check_bytes(server: &Address, values: &[Option<Found>]) -> Result<(), StoreError> {
+    let length = |found: &Found| match found {
+        Found::Bytes(bytes) => bytes.len(),
+        Found::TooLarge(_) => 0,
+    };
+    let bytes: usize = values.iter().flatten().map(length).sum();
+    match bytes > ANSWER_BYTES_MAX {
+        false => Ok(()),
+        true => Err(StoreError::Server(ServerError {
+            server: server.to_string(),
+            failure: too_long(),
+        })),
+    }
+}
+
+#[cfg(any(feature = "etcd", feature = "redis"))]
+pub(crate) fn too_long() -> Failure {
+    Failure::TooLong {
+        max: ANSWER_BYTES_MAX,
     }
 }
 
@@ -178,11 +205,40 @@ impl Cache {
             .transpose()
     }
 
+    /// Gives what is kept under each of several keys, with the number of the key. What is
+    /// too long to be read together is read and given in parts.
+    ///
+    /// # Errors
+    /// When the server cannot be asked: then some may have been given.
+    pub fn fetch_each(
+        &self,
+        bank: &str,
+        keys: &[String],
+        take: &mut dyn FnMut(usize, Option<Vec<u8>>),
+    ) -> Result<(), StoreError> {
+        let mut parts = vec![0..keys.len()];
+        while let Some(part) = parts.pop() {
+            let first = part.start;
+            let some = keys.get(part.clone()).unwrap_or_default();
+            match self.fetch_many(bank, some) {
+                Err(error) if error.is_too_long() && some.len() > 1 => {
+                    let middle = first + some.len() / 2;
+                    parts.extend([middle..part.end, first..middle]);
+                }
+                found => {
+                    let numbered = found?.into_iter().enumerate();
+                    numbered.for_each(|(number, bytes)| take(first + number, bytes));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// What is kept under each of several keys. One that is too large is left
     /// out with a warning.
     ///
     /// # Errors
-    /// When the server cannot be asked.
+    /// When the server cannot be asked, or they are too long together.
     pub fn fetch_many(
         &self,
         bank: &str,

@@ -112,10 +112,20 @@ impl StoreError {
     pub fn is_of_content(&self) -> bool {
         match self {
             Self::Server(error) => {
-                matches!(error.failure, Failure::Answer(_) | Failure::TooLong { .. })
+                matches!(
+                    error.failure,
+                    Failure::Answer(_) | Failure::TooLong { .. } | Failure::TooMany { .. }
+                )
             }
+            Self::TooMany { .. } => true,
             _ => false,
         }
+    }
+
+    /// Whether a server has answered with more bytes than are read: with a part of it it
+    /// may not.
+    pub(crate) fn is_too_long(&self) -> bool {
+        matches!(self, Self::Server(error) if matches!(error.failure, Failure::TooLong { .. }))
     }
 
     /// Whether a server has refused.

@@ -21,8 +21,15 @@ pub const GROWING_LISTS_MAX: usize = 64;
 /// is read alone, one after the other, up to [`FILE_BYTES_MAX`].
 pub const LISTED_LOAD_BYTES_MAX: usize = 64 * 1024;
 
-/// Most jobs that are listed at once. Of more the oldest are left out.
-pub const JOBS_LISTED_MAX: usize = 1_000_000;
+/// Most jobs that are listed at once. Of more the oldest are left out. Of other lists of a
+/// server (keys, banks, minions of a job) more is an error.
+pub const JOBS_LISTED_MAX: usize = halite_store_servers::limits::LISTED_MAX;
+
+/// Most jobs of a database that one search looks at. More is an error.
+pub const JOBS_SEARCHED_MAX: usize = 10_000_000;
+
+/// Old jobs that are asked of a Redis at once, to be removed.
+pub const OLD_JOBS_AT_ONCE: usize = 5000;
 
 /// Most jobs in files that are kept in memory for lists. With more, each list reads
 /// them all from disk.

@@ -10,7 +10,7 @@ use halite_proto::{Jid, Map, MinionId, Value};
 use crate::error::StoreError;
 use crate::job_filter::JobFilter;
 use crate::kept::StoredReturn;
-use crate::limits::FILE_BYTES_MAX;
+use crate::limits::{FILE_BYTES_MAX, JOBS_LISTED_MAX, JOBS_SEARCHED_MAX};
 
 /// Jobs that are asked for first.
 const PAGE_FIRST: usize = 500;
@@ -45,6 +45,17 @@ pub(crate) fn load_of(jid: &Jid, packed: Option<Vec<u8>>, json: Option<String>) 
     }
 }
 
+/// Refuses more minions of a job than are listed.
+pub(crate) fn check_minions(jid: &Jid, minions: usize) -> Result<(), StoreError> {
+    match minions > JOBS_LISTED_MAX {
+        false => Ok(()),
+        true => Err(StoreError::TooMany {
+            place: format!("the list of minions of {jid}"),
+            max: JOBS_LISTED_MAX,
+        }),
+    }
+}
+
 /// The returns of a job by minion, in the order of their names. Salt's table may
 /// have several of one minion.
 pub(crate) fn returns_of(jid: &Jid, found: Vec<Found>) -> Vec<(MinionId, StoredReturn)> {
@@ -76,16 +87,33 @@ pub(crate) fn search<T>(
     let mut found = Vec::new();
     let mut before: Option<String> = None;
     let mut size = PAGE_FIRST;
+    let mut looked_at = 0;
     while found.len() < max {
         let asked = page(filter, before.clone(), size);
-        let page = match asked {
+        let asked = match asked {
             // A load among them is text and no JSON, to a server that minds: of this page
             // all are looked at here.
             Err(error) if error.is_refusal() && filter.is_of_loads() => {
-                page(&filter.of_times(), before, size)?
+                page(&filter.of_times(), before.clone(), size)
+            }
+            page => page,
+        };
+        let page = match asked {
+            // They are much longer than those before.
+            Err(error) if error.is_too_long() && size > PAGE_MIN => {
+                size = (size / 2).max(PAGE_MIN);
+                continue;
             }
             page => page?,
         };
+        looked_at += page.len();
+        if looked_at > JOBS_SEARCHED_MAX {
+            // Or a server that gives the same ones again and again.
+            return Err(StoreError::TooMany {
+                place: "the list of jobs".to_owned(),
+                max: JOBS_SEARCHED_MAX,
+            });
+        }
         let is_last = page.len() < size;
         size = next_size(size, &page);
         before = page.last().map(|(jid, ..)| jid.clone());

@@ -1,10 +1,11 @@
 //! What `salt-key` shows after a database was put back to yesterday's copy.
 
+use std::fs::File;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::{Fleet, Kind, Master, START, until};
-use halite_test_services::{Postgres, Redis, Wanted, find_program};
+use halite_test_services::{Etcd, MariaDb, Postgres, Redis, Wanted, find_program};
 use serde_json::{Value, json};
 
 const MINIONS: [&str; 3] = ["deleted", "good", "rejected"];
@@ -117,6 +118,52 @@ fn decisions_of_today_are_shown_on_a_postgres_of_yesterday() -> Result<()> {
         )
     };
     check("yesterdaypg", &postgres.url("salt"), save, restore)
+}
+
+#[test]
+fn decisions_of_today_are_shown_on_a_mariadb_of_yesterday() -> Result<()> {
+    let Some(mariadb) = MariaDb::for_test(&Wanted::default()) else {
+        return Ok(());
+    };
+    let socket = format!("--socket={}", mariadb.server.dir().join("socket").display());
+    let file = mariadb.server.dir().join("yesterday.sql");
+    let tool = |name: &str| {
+        let program = find_program(name).unwrap_or_else(|| name.into());
+        let mut command = Command::new(program);
+        command.args(["--no-defaults", "--user=root", &socket]);
+        command
+    };
+    let save = || {
+        let mut dump = tool("mariadb-dump");
+        dump.args(["--single-transaction", "--hex-blob", "salt"]);
+        let status = dump.stdout(File::create(&file)?).status()?;
+        ensure!(status.success(), "mariadb-dump: {status}");
+        Ok(())
+    };
+    let restore = || {
+        let mut fill = tool("mariadb");
+        let status = fill.arg("salt").stdin(File::open(&file)?).status()?;
+        ensure!(status.success(), "mariadb: {status}");
+        Ok(())
+    };
+    check("yesterdaymy", &mariadb.url("salt"), save, restore)
+}
+
+#[test]
+fn decisions_of_today_are_shown_on_an_etcd_of_yesterday() -> Result<()> {
+    let Some(etcd) = Etcd::for_test(&Wanted::default()) else {
+        return Ok(());
+    };
+    let path = |name: &str| etcd.server.dir().join(name).display().to_string();
+    let (data, copy) = (path("data"), path("yesterday.db"));
+    let save = || etcd.ctl(&["snapshot", "save", &copy]).map(drop);
+    let restore = || {
+        etcd.server.kill();
+        run("rm", &["-r", &data])?;
+        etcd.ctl(&["snapshot", "restore", &copy, "--data-dir", &data])?;
+        etcd.server.start()
+    };
+    check("yesterdayetcd", &etcd.url(), save, restore)
 }
 
 /// Its log, in which every change is before it is answered.

@@ -45,12 +45,14 @@ impl CachedKeys {
     pub(super) fn note_removed(&self, gone: &[MinionId]) -> Result<(), KeyStoreError> {
         for ids in gone.chunks(FETCHED_AT_ONCE_MAX) {
             let names: Vec<String> = ids.iter().map(MinionId::to_string).collect();
-            let found = self.0.cache.fetch_many(REMOVED, &names)?;
-            for (id, bytes) in ids.iter().zip(found) {
-                if let Some(mark) = bytes.and_then(|bytes| mark(&bytes)) {
-                    self.ended().note(id, &mark, By::Deletion);
-                }
-            }
+            self.0
+                .cache
+                .fetch_each(REMOVED, &names, &mut |number, bytes| {
+                    let mark = bytes.and_then(|bytes| mark(&bytes));
+                    if let Some((id, mark)) = ids.get(number).zip(mark) {
+                        self.ended().note(id, &mark, By::Deletion);
+                    }
+                })?;
         }
         Ok(())
     }

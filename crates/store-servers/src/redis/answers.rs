@@ -9,6 +9,9 @@ use super::slots::{Node, named_node};
 /// The code of what no server does now. None says so itself.
 pub(super) const UNSERVED: &str = "UNSERVED";
 
+/// The code of an answer that is longer than what is read.
+pub(super) const TOO_LONG: &str = "TOOLONG";
+
 /// What a server says of a command that it does not do.
 pub(super) enum Redirect {
     /// Its slot is on another server from now on.
@@ -112,6 +115,11 @@ pub(super) fn says_down(answers: &[Value]) -> Option<RedisError> {
 /// What no server does now, although others may do what is asked of them.
 pub(super) fn unserved(why: impl ToString) -> RedisError {
     make_extension_error(UNSERVED.to_owned(), Some(why.to_string()))
+}
+
+/// An answer that was not read to its end.
+pub(super) fn too_long() -> RedisError {
+    make_extension_error(TOO_LONG.to_owned(), None)
 }
 
 fn no_answer() -> RedisError {

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisFuture, Value};
 
+use super::answers::too_long;
 use super::says_one_of;
 use crate::address::Address;
+use crate::answer::{Allowance, Metered};
 use crate::error::Failure;
 use crate::{io, tls};
 
@@ -16,12 +18,14 @@ use crate::{io, tls};
 pub(super) struct Single {
     commands: MultiplexedConnection,
     is_closed: Arc<AtomicBool>,
+    allowance: Allowance,
 }
 
 impl Single {
     /// Connects and signs in; the server answers.
     pub(super) async fn connect(address: &Address) -> Result<Self, Failure> {
-        let stream = tls::connect(address).await?;
+        let allowance = Allowance::new();
+        let stream = Metered::new(tls::connect(address).await?, &allowance);
         // The time limit is the operation's.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
@@ -38,6 +42,7 @@ impl Single {
         let mut connection = Self {
             commands,
             is_closed,
+            allowance,
         };
         // One that still reads its data answers to nothing else.
         let _: String = redis::cmd("PING").query_async(&mut connection).await?;
@@ -45,7 +50,7 @@ impl Single {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        !self.is_closed.load(Ordering::Relaxed)
+        !self.is_closed.load(Ordering::Relaxed) && !self.allowance.is_spent()
     }
 }
 
@@ -68,8 +73,9 @@ fn sign_in(address: &Address) -> Result<RedisConnectionInfo, Failure> {
 
 impl ConnectionLike for Single {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        self.allowance.renew();
         let done = self.commands.req_packed_command(command);
-        watched(&self.is_closed, done)
+        watched(&self.is_closed, &self.allowance, done)
     }
 
     fn req_packed_commands<'a>(
@@ -78,8 +84,9 @@ impl ConnectionLike for Single {
         offset: usize,
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
+        self.allowance.renew();
         let done = self.commands.req_packed_commands(commands, offset, count);
-        watched(&self.is_closed, done)
+        watched(&self.is_closed, &self.allowance, done)
     }
 
     fn get_db(&self) -> i64 {
@@ -89,9 +96,17 @@ impl ConnectionLike for Single {
 
 /// A server that does not take writes any more may not be the right one: its
 /// connection is not used again.
-fn watched<'a, T: 'a>(is_closed: &'a AtomicBool, done: RedisFuture<'a, T>) -> RedisFuture<'a, T> {
+fn watched<'a, T: 'a>(
+    is_closed: &'a AtomicBool,
+    allowance: &'a Allowance,
+    done: RedisFuture<'a, T>,
+) -> RedisFuture<'a, T> {
     Box::pin(async move {
         let done = done.await;
+        if allowance.is_spent() {
+            // The connection has ended because of it, and not by itself.
+            return Err(too_long());
+        }
         if done
             .as_ref()
             .is_err_and(|error| says_one_of(error, &["READONLY"]))

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
+use halite_store_servers::limits::ANSWER_BYTES_MAX;
 use halite_store_servers::{
     Address, Entry, EtcdConnection, EtcdServer, Failure, ServerError, etcd_server, prefix_of,
 };
 
-use super::Found;
+use super::{Found, check_bytes, too_long};
 use crate::error::StoreError;
 use crate::limits::{ETCD_KEYS_AT_ONCE_MAX, ETCD_VALUES_AT_ONCE_MAX, JOBS_LISTED_MAX};
 
@@ -71,6 +72,7 @@ impl EtcdCache {
     ) -> Result<Vec<Option<Found>>, StoreError> {
         let mut values = Vec::with_capacity(keys.len());
         for keys in keys.chunks(ETCD_VALUES_AT_ONCE_MAX) {
+            check_bytes(self.server(), &values)?;
             let places: Vec<_> = keys.iter().map(|key| self.place(bank, key)).collect();
             let found = self
                 .server
@@ -186,12 +188,17 @@ fn is_too_long(error: &ServerError) -> bool {
 async fn list(etcd: &mut EtcdConnection, range: Range) -> Result<Vec<Entry>, Failure> {
     let Range { mut first, after } = range;
     let mut all: Vec<Entry> = Vec::new();
+    let mut bytes = 0;
     loop {
         let found = etcd
             .range(&first, &after, ETCD_KEYS_AT_ONCE_MAX, true)
             .await?;
         let is_last = found.len() < ETCD_KEYS_AT_ONCE_MAX;
         let next = found.last().map(|entry| entry.key.clone());
+        bytes += found.iter().map(|entry| entry.key.len()).sum::<usize>();
+        if bytes > ANSWER_BYTES_MAX {
+            return Err(too_long());
+        }
         all.extend(found);
         match next {
             Some(next) if !is_last && all.len() <= JOBS_LISTED_MAX => {

@@ -14,7 +14,7 @@ use halite_store_servers::{
     Address, EtcdConnection, EtcdServer, Failure, Node, ServerError, etcd_v2_server, prefix_of,
 };
 
-use super::Found;
+use super::{Found, check_bytes};
 use crate::error::StoreError;
 use crate::limits::ETCD_VALUES_AT_ONCE_MAX;
 
@@ -76,6 +76,7 @@ impl EtcdV2Cache {
         let places: Vec<Option<String>> = keys.iter().map(place).collect();
         let mut values = Vec::with_capacity(places.len());
         for some in places.chunks(ETCD_VALUES_AT_ONCE_MAX) {
+            check_bytes(self.server(), &values)?;
             let some = some.to_vec();
             // What has been answered in one operation's time stays.
             let found: Vec<Option<Found>> = self.server.run(async move |etcd| {

@@ -11,7 +11,7 @@ use halite_store_servers::{Address, Failure, mysql_server};
 
 use super::Found;
 use crate::error::StoreError;
-use crate::limits::STAMP_SETTLED_S;
+use crate::limits::{JOBS_LISTED_MAX, STAMP_SETTLED_S};
 use crate::mysql_tables::Tables;
 
 /// The stamp of what has been stored so lately that what is stored next may get
@@ -24,6 +24,9 @@ const SAME_NAME: &str = "cast(bank as binary) = values(bank) \
 
 /// What is longer than `FILE_BYTES_MAX` stays on the server.
 const SHORT_DATA: &str = "if(octet_length(data) <= 104857600, data, null)";
+
+/// Names that are asked for: one more than are listed.
+const ROWS_MAX: usize = JOBS_LISTED_MAX + 1;
 
 /// The cache of a MySQL.
 #[derive(Clone, Debug)]
@@ -179,7 +182,7 @@ impl MysqlCache {
 
     pub(super) fn keys(&self, bank: &str) -> Result<Vec<String>, StoreError> {
         let ask = format!(
-            "select etcd_key from {} where bank = ? and cast(bank as binary) = ?",
+            "select etcd_key from {} where bank = ? and cast(bank as binary) = ? limit {ROWS_MAX}",
             self.table
         );
         let arguments = vec![bank.into(), bank.into()];
@@ -189,7 +192,7 @@ impl MysqlCache {
 
     pub(super) fn banks_below(&self, bank: &str) -> Result<Vec<String>, StoreError> {
         let ask = format!(
-            "select distinct bank from {} where left(bank, char_length(?)) = ?",
+            "select distinct bank from {} where left(bank, char_length(?)) = ? limit {ROWS_MAX}",
             self.table
         );
         let below = format!("{bank}/");
@@ -210,7 +213,7 @@ impl MysqlCache {
         let ask = format!(
             "select etcd_key, cast(unix_timestamp(last_update) as signed), \
              last_update > current_timestamp - interval {STAMP_SETTLED_S} second \
-             from {} where bank = ? and cast(bank as binary) = ?",
+             from {} where bank = ? and cast(bank as binary) = ? limit {ROWS_MAX}",
             self.table
         );
         let arguments = vec![bank.into(), bank.into()];

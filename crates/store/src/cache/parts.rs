@@ -87,14 +87,15 @@ impl Index {
         let missing: Vec<MinionId> = wanted.filter(|id| !is_kept(id)).cloned().collect();
         for ids in missing.chunks(FETCHED_AT_ONCE_MAX) {
             let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
-            for (id, bytes) in ids.iter().zip(cache.fetch_many(bank, &names)?) {
+            cache.fetch_each(bank, &names, &mut |number, bytes| {
+                let Some(id) = ids.get(number) else { return };
                 let part = Part {
                     stamp: stamps.get(id.as_str()).copied().unwrap_or_default(),
                     read_s: now_s,
                     data: bytes.and_then(|bytes| wanted_of(&bytes, &kept.keys)),
                 };
                 kept.minions.insert(id.clone(), part);
-            }
+            })?;
         }
         let parts = kept.parts(ids);
         let is_settled = |part: &Part| part.is_of(part.stamp);

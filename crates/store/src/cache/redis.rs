@@ -15,6 +15,7 @@ use redis::Script;
 
 use super::Found;
 use crate::error::StoreError;
+use crate::limits::JOBS_LISTED_MAX;
 
 /// What the keys of the cache begin with, the separator included (Salt's
 /// `cache.redis.banks_prefix` and so on).
@@ -226,8 +227,7 @@ impl RedisCache {
     pub(crate) fn keys(&self, bank: &str) -> Result<Vec<String>, StoreError> {
         let names = self.names(bank);
         Ok(self.server.run(async move |redis| {
-            let mut ask = redis::cmd("HKEYS");
-            let keys: Vec<Vec<u8>> = ask.arg(names.bank).query_async(redis).await?;
+            let keys: Vec<Vec<u8>> = values::all(redis, "HKEYS", &names.bank).await?;
             // A name that is not text is none of ours and none of Salt's.
             Ok(keys
                 .into_iter()
@@ -251,8 +251,7 @@ impl RedisCache {
     pub(crate) fn stamps(&self, bank: &str) -> Result<Vec<(String, i64)>, StoreError> {
         let names = self.names(bank);
         Ok(self.server.run(async move |redis| {
-            let mut ask = redis::cmd("HGETALL");
-            let all: Vec<(Vec<u8>, Vec<u8>)> = ask.arg(names.stamps).query_async(redis).await?;
+            let all: Vec<(Vec<u8>, Vec<u8>)> = values::all(redis, "HGETALL", &names.stamps).await?;
             let known = all.into_iter().filter_map(|(key, stamp)| {
                 Some((
                     String::from_utf8(key).ok()?,
@@ -271,6 +270,8 @@ fn below(names: &Names) -> redis::Cmd {
     let after = format!("({}0", names.bank.trim_end_matches('/'));
     let mut ask = redis::cmd("ZRANGEBYLEX");
     ask.arg(&names.all).arg(first).arg(after);
+    // One more than are listed.
+    ask.arg("LIMIT").arg(0).arg(JOBS_LISTED_MAX + 1);
     ask
 }
 

@@ -30,7 +30,8 @@ impl Jobs {
 
     pub(crate) fn active_batches(&self) -> Result<Vec<Jid>, StoreError> {
         let found: Vec<String> = self.run(async move |mysql| {
-            let ask = "select jid from halite_jobs where batch_is_active order by jid";
+            let ask =
+                "select jid from halite_jobs where batch_is_active order by jid limit 1000000";
             mysql.rows(ask, Vec::new()).await
         })?;
         let jids = found.into_iter().filter_map(|jid| Jid::parse(jid).ok());

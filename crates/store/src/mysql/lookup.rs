@@ -5,7 +5,7 @@ use halite_proto::{Jid, Map, MinionId, Value};
 use super::jobs::Jobs;
 use crate::error::StoreError;
 use crate::kept::StoredReturn;
-use crate::stored_jobs::{load_of, returns_of};
+use crate::stored_jobs::{check_minions, load_of, returns_of};
 
 const KNOWS: &str = "
 select exists (select 1 from halite_jobs where jid = ?)
@@ -31,7 +31,7 @@ type Row = (Option<Vec<u8>>, Option<String>, bool);
 
 const MINIONS: &str = "
 select id from halite_minions where jid = ?
-union select id from halite_returns where jid = ? and ?";
+union select id from halite_returns where jid = ? and ? limit 1000001";
 
 /// Ours, and those of Python masters that we have not. What is longer than `FILE_BYTES_MAX`
 /// stays on the server.
@@ -82,6 +82,7 @@ impl Jobs {
         let Some(((packed, json, _), mut minions)) = found else {
             return Ok(None);
         };
+        check_minions(jid, minions.len())?;
         let Some(mut load) = load_of(jid, packed, json) else {
             return Ok(None);
         };
@@ -132,7 +133,7 @@ impl Jobs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::FILE_BYTES_MAX;
+    use crate::limits::{FILE_BYTES_MAX, JOBS_LISTED_MAX};
 
     #[test]
     fn the_statements_have_the_limit() {
@@ -142,5 +143,6 @@ mod tests {
                 2
             );
         }
+        assert!(MINIONS.ends_with(&format!(" limit {}", JOBS_LISTED_MAX + 1)));
     }
 }

@@ -35,7 +35,8 @@ impl Jobs {
 
     pub(crate) fn active_batches(&self) -> Result<Vec<Jid>, StoreError> {
         let found: Vec<String> = self.run(async move |postgres| {
-            let ask = "select jid from halite_jobs where batch_is_active order by jid";
+            let ask =
+                "select jid from halite_jobs where batch_is_active order by jid limit 1000000";
             let rows = postgres.rows(ask, &[]).await?;
             rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
         })?;

@@ -5,7 +5,7 @@ use halite_proto::{Jid, Map, MinionId, Value};
 use super::jobs::Jobs;
 use crate::error::StoreError;
 use crate::kept::StoredReturn;
-use crate::stored_jobs::{Found, load_of, returns_of};
+use crate::stored_jobs::{Found, check_minions, load_of, returns_of};
 
 const KNOWS: &str = "
 select exists (select from halite_jobs where jid = $1) or exists (select from jids where jid = $1)";
@@ -23,8 +23,8 @@ select case when octet_length(job.load) <= 104857600 then job.load end,
         then jids.load::text end, case
         when job.from_returns then array(
             select id from halite_returns where jid = $1
-            union select unnest(job.minions))
-        else coalesce(job.minions, '{}') end
+            union select unnest(job.minions) limit 1000001)
+        else coalesce(job.minions[1:1000001], '{}') end
 from (select $1::text as jid) asked
     left join halite_jobs job on job.jid = asked.jid
     left join jids on jids.jid = asked.jid
@@ -85,7 +85,11 @@ impl Jobs {
             row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
                 .transpose()
         })?;
-        Ok(found.and_then(|(packed, json, minions)| Some((load_of(jid, packed, json)?, minions))))
+        let Some((packed, json, minions)) = found else {
+            return Ok(None);
+        };
+        check_minions(jid, minions.len())?;
+        Ok(load_of(jid, packed, json).map(|load| (load, minions)))
     }
 
     pub(crate) fn returns(&self, jid: &Jid) -> Result<Vec<(MinionId, StoredReturn)>, StoreError> {
@@ -131,7 +135,7 @@ impl Jobs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::FILE_BYTES_MAX;
+    use crate::limits::{FILE_BYTES_MAX, JOBS_LISTED_MAX};
 
     #[test]
     fn the_statements_have_the_limit() {
@@ -141,5 +145,8 @@ mod tests {
                 2
             );
         }
+        let minions = JOBS_LISTED_MAX + 1;
+        assert!(LOAD.contains(&format!(" limit {minions})")));
+        assert!(LOAD.contains(&format!("[1:{minions}]")));
     }
 }

@@ -9,6 +9,7 @@ use super::now_s;
 use crate::cache::pack;
 use crate::cache::redis::values;
 use crate::error::StoreError;
+use crate::limits::JOBS_LISTED_MAX;
 
 /// The jobs in batches that are not over, in the order of their beginning.
 const ACTIVE: &str = "halite:batches";
@@ -32,7 +33,8 @@ impl Jobs {
     pub(crate) fn active_batches(&self) -> Result<Vec<Jid>, StoreError> {
         let found: Vec<String> = self.server.run(async move |redis| {
             let mut ask = redis::cmd("ZRANGE");
-            Ok(ask.arg(ACTIVE).arg(0).arg(-1).query_async(redis).await?)
+            ask.arg(ACTIVE).arg(0).arg(JOBS_LISTED_MAX - 1);
+            Ok(ask.query_async(redis).await?)
         })?;
         Ok(found
             .into_iter()

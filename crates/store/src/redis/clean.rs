@@ -2,11 +2,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::job_index::forget;
 use super::jobs::Jobs;
-use super::keys::{INDEX, PREPARED, PUBLISHERS};
+use super::keys::{JobKeys, PREPARED, PUBLISHERS};
 use crate::error::StoreError;
 use crate::kept::Cleaned;
-use crate::limits::FETCHED_AT_ONCE_MAX;
+use crate::limits::{FETCHED_AT_ONCE_MAX, JOBS_LISTED_MAX, OLD_JOBS_AT_ONCE};
 
 impl Jobs {
     pub(crate) fn clean(&self, keep: Duration, now: SystemTime) -> Result<Cleaned, StoreError> {
@@ -15,36 +16,53 @@ impl Jobs {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_secs();
-        let (seen, old, publishers): (usize, Vec<String>, Vec<String>) =
-            self.server.run(async move |redis| {
-                let mut all = redis::pipe();
-                all.cmd("ZCARD").arg(PREPARED);
-                for set in [PREPARED, PUBLISHERS] {
-                    let ask = all.cmd("ZRANGEBYSCORE");
-                    ask.arg(set).arg("-inf").arg(format!("({before_s}"));
-                }
-                Ok(all.query_async(redis).await?)
-            })?;
-        for jids in publishers.chunks(FETCHED_AT_ONCE_MAX) {
-            let keys = jids.iter().map(|jid| self.keys.publisher(jid)).collect();
-            self.remove(keys, PUBLISHERS, jids)?;
-        }
-        for jids in old.chunks(FETCHED_AT_ONCE_MAX) {
-            let keys = |jid: &String| {
-                [
-                    self.keys.load(jid),
-                    self.keys.returns(jid),
-                    self.keys.notes(jid),
-                    self.keys.minions(jid),
-                ]
-            };
-            self.remove(jids.iter().flat_map(keys).collect(), PREPARED, jids)?;
-        }
+        let seen: usize = self.server.run(async move |redis| {
+            let mut ask = redis::cmd("ZCARD");
+            Ok(ask.arg(PREPARED).query_async(redis).await?)
+        })?;
+        self.remove_old(PUBLISHERS, before_s, |keys, jid| vec![keys.publisher(jid)])?;
+        let removed = self.remove_old(PREPARED, before_s, |keys, jid| {
+            vec![
+                keys.load(jid),
+                keys.returns(jid),
+                keys.notes(jid),
+                keys.minions(jid),
+            ]
+        })?;
         Ok(Cleaned {
             seen,
-            removed: old.len(),
+            removed,
             failed: 0,
         })
+    }
+
+    /// Removes the keys of what a set notes as old, and gives how many that were.
+    fn remove_old(
+        &self,
+        set: &'static str,
+        before_s: u64,
+        keys_of: impl Fn(&JobKeys, &str) -> Vec<String>,
+    ) -> Result<usize, StoreError> {
+        let mut removed = 0;
+        // What is removed is no longer noted. A server that notes it all the same is asked
+        // again with the next cleaning.
+        while removed < JOBS_LISTED_MAX {
+            let old: Vec<String> = self.server.run(async move |redis| {
+                let mut ask = redis::cmd("ZRANGEBYSCORE");
+                ask.arg(set).arg("-inf").arg(format!("({before_s}"));
+                ask.arg("LIMIT").arg(0).arg(OLD_JOBS_AT_ONCE);
+                Ok(ask.query_async(redis).await?)
+            })?;
+            for jids in old.chunks(FETCHED_AT_ONCE_MAX) {
+                let keys = jids.iter().flat_map(|jid| keys_of(&self.keys, jid));
+                self.remove(keys.collect(), set, jids)?;
+            }
+            removed += old.len();
+            if old.len() < OLD_JOBS_AT_ONCE {
+                break;
+            }
+        }
+        Ok(removed)
     }
 
     /// Removes keys, and then the note of them: a master that is killed in between
@@ -67,10 +85,7 @@ impl Jobs {
             all.atomic();
             if set == PREPARED {
                 for jid in &jids {
-                    // An entry is the id, a space and more: `!` follows a space.
-                    let (first, after) = (format!("[{jid} "), format!("({jid}!"));
-                    let forget = all.cmd("ZREMRANGEBYLEX");
-                    forget.arg(INDEX).arg(first).arg(after).ignore();
+                    forget(&mut all, jid);
                 }
             }
             all.cmd("ZREM").arg(set).arg(jids).ignore();

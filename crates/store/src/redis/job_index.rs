@@ -56,34 +56,32 @@ impl Jobs {
         filter: &JobFilter,
         mut pick: impl FnMut(Jid, Map) -> Option<T>,
     ) -> Result<Vec<T>, StoreError> {
-        let mut entries = self.complete_index()?;
-        let words = Words::of(filter);
-        entries.retain(|entry| words.may_be_in(entry));
-        entries.sort_unstable_by(|a, b| b.cmp(a));
-        let candidates: Vec<Jid> = entries
-            .iter()
-            .filter_map(|entry| read(entry))
-            .filter(|(jid, parts)| filter.fits_time(jid) && filter.fits_load(parts))
-            .map(|(jid, _)| jid)
-            .collect();
+        let mut candidates = self.candidates(filter)?;
+        candidates.sort_unstable_by(|a, b| b.cmp(a));
+        // A load that was stored twice has two entries.
+        candidates.dedup();
         let mut found = Vec::new();
         let step = max.clamp(1, FETCHED_AT_ONCE_MAX);
-        let mut seen = HashSet::new();
         for jids in candidates.chunks(step) {
-            for (jid, load) in self.loads(jids)? {
-                if found.len() >= max {
-                    return Ok(found);
-                }
-                // A load that was stored twice has two entries.
-                if seen.insert(jid.clone()) && filter.fits_load(&load) {
-                    found.extend(pick(jid, load));
-                }
+            if found.len() >= max {
+                break;
             }
+            self.for_each_load(jids, &mut |jid, load| {
+                if found.len() < max && filter.fits_load(&load) {
+                    found.extend(pick(jid.clone(), load));
+                }
+            })?;
         }
         Ok(found)
     }
 
-    fn loads(&self, jids: &[Jid]) -> Result<Vec<(Jid, Map)>, StoreError> {
+    /// Gives the loads of some jobs, in their order, those that there are. Long ones are read
+    /// one after the other.
+    fn for_each_load(
+        &self,
+        jids: &[Jid],
+        take: &mut dyn FnMut(&Jid, Map),
+    ) -> Result<(), StoreError> {
         let keys: Vec<String> = jids.iter().map(|jid| self.keys.load(jid)).collect();
         let found: Vec<Vec<u8>> = self.server.run(async move |redis| {
             let mut all = redis::pipe();
@@ -92,7 +90,6 @@ impl Jobs {
             }
             Ok(all.query_async(redis).await?)
         })?;
-        let mut whole = Vec::with_capacity(found.len());
         for (jid, beginning) in jids.iter().zip(found) {
             let key = self.keys.load(jid);
             let found = match beginning.len() > LISTED_LOAD_BYTES_MAX {
@@ -101,61 +98,120 @@ impl Jobs {
                     .server
                     .run(async move |redis| Ok(values::whole(redis, &key, beginning).await?))?,
             };
-            whole.push(found.and_then(|found| self.map(jid, found)));
+            if let Some(mut load) = found.and_then(|found| self.map(jid, found)) {
+                // It is in the load for Salt's readers alone.
+                load.remove("jid");
+                take(jid, load);
+            }
         }
-        let load = |(jid, load): (&Jid, Option<Map>)| {
-            let mut load = load?;
-            // It is in the load for Salt's readers alone.
-            load.remove("jid");
-            Some((jid.clone(), load))
-        };
-        Ok(jids.iter().zip(whole).filter_map(load).collect())
+        Ok(())
     }
 
-    /// Puts jobs into the index that others have stored, takes those out that are
-    /// over, and gives the entries that are left.
-    fn complete_index(&self) -> Result<Vec<String>, StoreError> {
-        let (stored, indexed, is_complete) = self.server.run(async move |redis| {
-            // First: what is in the index now and has no load later is over.
-            let mut ask = redis::cmd("ZRANGE");
-            let indexed: Vec<String> = ask.arg(INDEX).arg(0).arg(-1).query_async(redis).await?;
+    /// The jobs that a filter may find. Puts jobs into the index that others have stored,
+    /// and takes those out that are over.
+    fn candidates(&self, filter: &JobFilter) -> Result<Vec<Jid>, StoreError> {
+        // First: what is in the index now and has no load later is over.
+        let (mut known, mut candidates) = (HashSet::new(), Vec::new());
+        self.for_each_entry(&Words::of(filter), filter, &mut known, &mut candidates)?;
+        let (stored, is_complete) = self.server.run(async move |redis| {
             let mut stored = HashSet::new();
             let servers = redis.servers().await?;
             for mut server in servers.each {
                 scan_loads(&mut server, &mut stored).await?;
             }
-            Ok((stored, indexed, servers.are_all))
+            Ok((stored, servers.are_all))
         })?;
-        let id_of = |entry: &str| entry.split(SEPARATOR).next().map(str::to_owned);
-        let known: HashSet<String> = indexed.iter().filter_map(|entry| id_of(entry)).collect();
+        candidates.retain(|jid| stored.contains(jid.as_str()));
         let missing: Vec<Jid> = stored
             .iter()
             .filter(|jid| !known.contains(*jid))
             .filter_map(|jid| Jid::parse(jid.as_str()).ok())
             .collect();
-        let is_stored = |entry: &String| id_of(entry).is_some_and(|jid| stored.contains(&jid));
-        let (mut left, mut over): (Vec<String>, Vec<String>) =
-            indexed.into_iter().partition(is_stored);
-        if !is_complete {
-            // They may be on a server that is missing.
-            over.clear();
-        }
-        let mut added = Vec::new();
         for jids in missing.chunks(FETCHED_AT_ONCE_MAX) {
-            let loads = self.loads(jids)?;
-            added.extend(loads.iter().map(|(jid, load)| entry(jid, load)));
+            let mut added = Vec::with_capacity(jids.len());
+            self.for_each_load(jids, &mut |jid, load| {
+                added.push(entry(jid, &load));
+                if filter.fits_time(jid) && filter.fits_load(&load) {
+                    candidates.push(jid.clone());
+                }
+            })?;
+            self.note_index(added, Vec::new());
         }
-        left.extend(added.iter().cloned());
+        if is_complete {
+            // Else they may be on a server that is missing.
+            known.retain(|jid| !stored.contains(jid));
+            let over: Vec<String> = known.into_iter().collect();
+            for jids in over.chunks(FETCHED_AT_ONCE_MAX) {
+                self.note_index(Vec::new(), jids.to_vec());
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Reads the index in pages: the ids in it, and of these the jobs that a filter may find.
+    fn for_each_entry(
+        &self,
+        words: &Words,
+        filter: &JobFilter,
+        known: &mut HashSet<String>,
+        candidates: &mut Vec<Jid>,
+    ) -> Result<(), StoreError> {
+        let mut after = "-".to_owned();
+        let mut size = SCANNED_AT_ONCE;
+        loop {
+            let begin = after.clone();
+            let asked = self.server.run(async move |redis| {
+                let mut ask = redis::cmd("ZRANGEBYLEX");
+                ask.arg(INDEX).arg(begin).arg("+");
+                let page: Vec<String> =
+                    ask.arg("LIMIT").arg(0).arg(size).query_async(redis).await?;
+                Ok(page)
+            });
+            let page = match asked.map_err(StoreError::from) {
+                Err(error) if error.is_too_long() && size > 1 => {
+                    size /= 2;
+                    continue;
+                }
+                page => page?,
+            };
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = format!("({last}");
+            for entry in &page {
+                known.extend(entry.split(SEPARATOR).next().map(str::to_owned));
+                if words.may_be_in(entry)
+                    && let Some((jid, parts)) = read(entry)
+                    && filter.fits_time(&jid)
+                    && filter.fits_load(&parts)
+                {
+                    candidates.push(jid);
+                }
+            }
+            if known.len().max(candidates.len()) > JOBS_LISTED_MAX {
+                return Err(StoreError::TooMany {
+                    place: format!("{}: {INDEX}", self.server.address()),
+                    max: JOBS_LISTED_MAX,
+                });
+            }
+            if page.len() < size {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Puts entries into the index, and takes those of some jobs out.
+    fn note_index(&self, added: Vec<String>, over: Vec<String>) {
         if added.is_empty() && over.is_empty() {
-            return Ok(left);
+            return;
         }
         let noted: Result<(), ServerError> = self.server.run(async move |redis| {
             let mut all = redis::pipe();
             for entry in added {
                 all.cmd("ZADD").arg(INDEX).arg(0).arg(entry).ignore();
             }
-            for entries in over.chunks(FETCHED_AT_ONCE_MAX) {
-                all.cmd("ZREM").arg(INDEX).arg(entries).ignore();
+            for jid in over {
+                forget(&mut all, &jid);
             }
             Ok(all.query_async(redis).await?)
         });
@@ -163,8 +219,15 @@ impl Jobs {
             // A replica, or a full one: it can be searched all the same.
             tracing::debug!(%error, "the index of jobs is not completed");
         }
-        Ok(left)
     }
+}
+
+/// Takes the entries of a job out of the index.
+pub(super) fn forget(all: &mut redis::Pipeline, jid: &str) {
+    // An entry is the id, a space and more: `!` follows a space.
+    let (first, after) = (format!("[{jid} "), format!("({jid}!"));
+    let forget = all.cmd("ZREMRANGEBYLEX");
+    forget.arg(INDEX).arg(first).arg(after).ignore();
 }
 
 /// What must stand in the entry of a job that fits: to read all entries takes ten

@@ -17,8 +17,12 @@ impl Jobs {
             self.server.run(async move |redis| {
                 let mut all = redis::pipe();
                 all.add_command(values::beginning(&load));
-                all.cmd("SMEMBERS").arg(minions);
-                let (beginning, minions) = all.query_async(redis).await?;
+                all.cmd("SCARD").arg(&minions);
+                let (beginning, count): (_, usize) = all.query_async(redis).await?;
+                let minions = match count {
+                    0 => Vec::new(),
+                    _ => values::all(redis, "SMEMBERS", &minions).await?,
+                };
                 Ok((values::whole(redis, &load, beginning).await?, minions))
             })?;
         let Some(mut map) = load.and_then(|found| self.map(jid, found)) else {

@@ -3,11 +3,12 @@
 
 use std::sync::LazyLock;
 
-use halite_store_servers::RedisConnection;
-use redis::{ErrorKind, RedisResult, Script, Value};
+use halite_store_servers::limits::ANSWER_BYTES_MAX;
+use halite_store_servers::{Failure, RedisConnection};
+use redis::{ErrorKind, FromRedisValue, RedisError, RedisResult, Script, Value, from_redis_value};
 
-use crate::cache::Found;
-use crate::limits::{FILE_BYTES_MAX, LISTED_LOAD_BYTES_MAX};
+use crate::cache::{Found, too_long};
+use crate::limits::{FILE_BYTES_MAX, JOBS_LISTED_MAX, LISTED_LOAD_BYTES_MAX};
 
 /// Fields of a hash, in order: each is nothing, its value, or the length of one that is too
 /// long.
@@ -23,12 +24,31 @@ static FIELDS: LazyLock<Script> = LazyLock::new(|| {
     )
 });
 
-/// All fields of a hash, each before its value.
+/// All names of a hash or a set, or whatever a command gives of it; their number if they
+/// are more than are listed.
+static ALL: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "local count = redis.call(ARGV[2], KEYS[1]) \
+         if count > tonumber(ARGV[3]) then return count end \
+         return redis.call(ARGV[1], KEYS[1])",
+    )
+});
+
+/// All fields of a hash, each before its value; how long they are together if that is more
+/// than is read.
 static HASH: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "local max = tonumber(ARGV[1]) \
+         if redis.call('HLEN', KEYS[1]) > tonumber(ARGV[3]) then return {'many'} end \
+         local names = redis.call('HKEYS', KEYS[1]) \
+         local bytes = 0 \
+         for i, name in ipairs(names) do \
+           local length = redis.call('HSTRLEN', KEYS[1], name) \
+           if length <= max then bytes = bytes + length end \
+           bytes = bytes + #name end \
+         if bytes > tonumber(ARGV[2]) then return {'long'} end \
          local all = {} \
-         for i, name in ipairs(redis.call('HKEYS', KEYS[1])) do \
+         for i, name in ipairs(names) do \
            local length = redis.call('HSTRLEN', KEYS[1], name) \
            all[2 * i - 1] = name \
            if length > max then all[2 * i] = length \
@@ -63,21 +83,52 @@ pub(crate) async fn field(
 pub(crate) async fn hash(
     redis: &mut RedisConnection,
     hash: &str,
-) -> RedisResult<Vec<(Vec<u8>, Found)>> {
+) -> Result<Vec<(Vec<u8>, Found)>, Failure> {
     let mut ask = HASH.prepare_invoke();
     ask.key(hash).arg(FILE_BYTES_MAX);
+    ask.arg(ANSWER_BYTES_MAX).arg(JOBS_LISTED_MAX);
     let found: Vec<Value> = ask.invoke_async(redis).await?;
+    match found.as_slice() {
+        [Value::BulkString(word)] if word == b"many" => return Err(too_many()),
+        [Value::BulkString(word)] if word == b"long" => return Err(too_long()),
+        _ => {}
+    }
     let mut all = Vec::with_capacity(found.len() / 2);
     let mut found = found.into_iter();
     while let (Some(name), Some(of_name)) = (found.next(), found.next()) {
         let Value::BulkString(name) = name else {
-            return Err(wrong("the name of a field is no text"));
+            return Err(wrong("the name of a field is no text").into());
         };
         if let Some(found) = value(of_name)? {
             all.push((name, found));
         }
     }
     Ok(all)
+}
+
+/// What `HKEYS`, `HGETALL` or `SMEMBERS` give of a hash or a set, unless it has more
+/// entries than are listed.
+pub(crate) async fn all<T: FromRedisValue>(
+    redis: &mut RedisConnection,
+    command: &'static str,
+    key: &str,
+) -> Result<T, Failure> {
+    let count = match command {
+        "SMEMBERS" => "SCARD",
+        _ => "HLEN",
+    };
+    let mut ask = ALL.prepare_invoke();
+    ask.key(key).arg(command).arg(count).arg(JOBS_LISTED_MAX);
+    match ask.invoke_async(redis).await? {
+        Value::Int(_) => Err(too_many()),
+        found => Ok(from_redis_value(found).map_err(RedisError::from)?),
+    }
+}
+
+fn too_many() -> Failure {
+    Failure::TooMany {
+        max: JOBS_LISTED_MAX,
+    }
 }
 
 /// Asks for a text as it is in a page of many: of one that is longer for the beginning.
@@ -119,6 +170,6 @@ fn value(found: Value) -> RedisResult<Option<Found>> {
     }
 }
 
-fn wrong(what: &'static str) -> redis::RedisError {
+fn wrong(what: &'static str) -> RedisError {
     (ErrorKind::UnexpectedReturnType, what).into()
 }

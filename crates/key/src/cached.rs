@@ -7,11 +7,11 @@
 //! acceptances have ended, and does not believe them if they come back (`ended`).
 
 mod ended;
+mod lists;
 mod mirror;
 mod record;
 mod removed;
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,11 +20,11 @@ use halite_crypto::files::ensure_private_dir;
 use halite_crypto::{HashType, hash_hex};
 use halite_process::clock::unix_timestamp;
 use halite_proto::{MinionId, Value};
-use halite_store::limits::{FETCHED_AT_ONCE_MAX, STAMP_SETTLED_S};
+use halite_store::limits::STAMP_SETTLED_S;
 use halite_store::{Cache, StoreError};
 
 use self::ended::Ended;
-use self::mirror::{Listed, Seen};
+use self::mirror::Seen;
 use self::record::{Record, denied_keys, packed};
 use crate::error::KeyStoreError;
 use crate::limits::{CHANGE_TRIES_MAX, DENIED_KEYS_MAX};
@@ -233,31 +233,6 @@ impl CachedKeys {
         Ok(was_there)
     }
 
-    pub(crate) fn list(&self, state: KeyState) -> Result<Vec<MinionId>, KeyStoreError> {
-        if state == KeyState::Denied {
-            let names = self.0.cache.keys(DENIED)?;
-            return Ok(names.iter().filter_map(|name| listable(name)).collect());
-        }
-        match self.list_on_server(state) {
-            Ok(known) => Ok(known.into_iter().map(|(id, _)| id).collect()),
-            Err(error) => self.while_away(error, |mirror| mirror.list(state)),
-        }
-    }
-
-    /// As `list`, with the version of each key; without one while the server is away.
-    pub(crate) fn list_versions(
-        &self,
-        state: KeyState,
-    ) -> Result<Vec<(MinionId, Option<Digest>)>, KeyStoreError> {
-        if state == KeyState::Denied {
-            return Ok(self.list(state)?.into_iter().map(|id| (id, None)).collect());
-        }
-        self.list_on_server(state).or_else(|error| {
-            let ids = self.while_away(error, |mirror| mirror.list(state))?;
-            Ok(ids.into_iter().map(|id| (id, None)).collect())
-        })
-    }
-
     pub(crate) fn version(
         &self,
         state: KeyState,
@@ -320,57 +295,6 @@ impl CachedKeys {
         self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Only the keys that were stored since the last look are fetched.
-    fn list_on_server(
-        &self,
-        state: KeyState,
-    ) -> Result<Vec<(MinionId, Option<Digest>)>, KeyStoreError> {
-        let now_s = unix_timestamp();
-        let changes = self.seen().changes;
-        let stamps = self.0.cache.stamps(KEYS)?;
-        let stamps = stamps
-            .into_iter()
-            .filter_map(|(name, stamp)| Some((listable(&name)?, stamp)));
-        let stamps: HashMap<MinionId, i64> = stamps.collect();
-        let changed: Vec<(MinionId, i64)> = {
-            let mut seen = self.seen();
-            seen.states.retain(|id, _| stamps.contains_key(id));
-            let is_kept = |(id, stamp): &(&MinionId, &i64)| {
-                seen.states.get(*id).is_some_and(|known| {
-                    known.stamp == **stamp && known.read_s >= stamp.saturating_add(STAMP_SETTLED_S)
-                })
-            };
-            let changed = stamps.iter().filter(|it| !is_kept(it));
-            changed.map(|(id, stamp)| (id.clone(), *stamp)).collect()
-        };
-        for part in changed.chunks(FETCHED_AT_ONCE_MAX) {
-            let names: Vec<String> = part.iter().map(|(id, _)| id.to_string()).collect();
-            let changes = self.seen().changes;
-            self.0
-                .cache
-                .fetch_each(KEYS, &names, &mut |number, bytes| {
-                    let Some((id, stamp)) = part.get(number) else {
-                        return;
-                    };
-                    let record = bytes.and_then(|bytes| Record::read(&bytes));
-                    let record = record.and_then(|record| self.believed(id, record));
-                    let is_newest = self.mirror(changes, id, record.as_ref());
-                    let listed = Listed {
-                        stamp: *stamp,
-                        // What may be old is fetched with the next look again.
-                        read_s: if is_newest { now_s } else { 0 },
-                        state: record.as_ref().map(|record| record.state),
-                        digest: record.map(|record| digest(record.pem.as_bytes())),
-                    };
-                    self.seen().states.insert(id.clone(), listed);
-                })?;
-        }
-        self.drop_from_mirror(changes, &stamps)?;
-        let seen = self.seen();
-        let of_state = seen.states.iter().filter(|(_, it)| it.state == Some(state));
-        Ok(of_state.map(|(id, it)| (id.clone(), it.digest)).collect())
-    }
-
     fn begin_change(&self) -> MutexGuard<'_, ()> {
         self.0
             .changes
@@ -386,11 +310,6 @@ fn checked(id: &MinionId) -> Result<&MinionId, KeyStoreError> {
             id: id.as_str().to_owned(),
         }),
     }
-}
-
-fn listable(name: &str) -> Option<MinionId> {
-    let id = MinionId::parse(name).ok()?;
-    (!name.starts_with('.')).then_some(id)
 }
 
 fn digest(bytes: &[u8]) -> Digest {

@@ -61,8 +61,7 @@ impl Subscriber {
     /// Whether it may be one of these minions: who has not proven which it is may be
     /// any.
     fn may_be_of(&self, minions: &Minions<'_>) -> bool {
-        let id = self.minion.as_ref();
-        id.is_none_or(|id| minions.contains(id.as_str()))
+        (self.minion.as_ref()).is_none_or(|id| minions.contains(id.as_str()))
     }
 }
 

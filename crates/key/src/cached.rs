@@ -327,10 +327,8 @@ impl CachedKeys {
     ) -> Result<Vec<(MinionId, Option<Digest>)>, KeyStoreError> {
         let now_s = unix_timestamp();
         let changes = self.seen().changes;
-        let stamps = self.0.cache.stamps(KEYS)?;
-        let stamps = stamps
-            .into_iter()
-            .filter_map(|(name, stamp)| Some((listable(&name)?, stamp)));
+        let stamps = self.0.cache.stamps(KEYS)?.into_iter();
+        let stamps = stamps.filter_map(|(name, stamp)| Some((listable(&name)?, stamp)));
         let stamps: HashMap<MinionId, i64> = stamps.collect();
         let changed: Vec<(MinionId, i64)> = {
             let mut seen = self.seen();
@@ -346,24 +344,23 @@ impl CachedKeys {
         for part in changed.chunks(FETCHED_AT_ONCE_MAX) {
             let names: Vec<String> = part.iter().map(|(id, _)| id.to_string()).collect();
             let changes = self.seen().changes;
-            self.0
-                .cache
-                .fetch_each(KEYS, &names, &mut |number, bytes| {
-                    let Some((id, stamp)) = part.get(number) else {
-                        return;
-                    };
-                    let record = bytes.and_then(|bytes| Record::read(&bytes));
-                    let record = record.and_then(|record| self.believed(id, record));
-                    let is_newest = self.mirror(changes, id, record.as_ref());
-                    let listed = Listed {
-                        stamp: *stamp,
-                        // What may be old is fetched with the next look again.
-                        read_s: if is_newest { now_s } else { 0 },
-                        state: record.as_ref().map(|record| record.state),
-                        digest: record.map(|record| digest(record.pem.as_bytes())),
-                    };
-                    self.seen().states.insert(id.clone(), listed);
-                })?;
+            let cache = &self.0.cache;
+            cache.fetch_each(KEYS, &names, &mut |number, bytes| {
+                let Some((id, stamp)) = part.get(number) else {
+                    return;
+                };
+                let record = bytes.and_then(|bytes| Record::read(&bytes));
+                let record = record.and_then(|record| self.believed(id, record));
+                let is_newest = self.mirror(changes, id, record.as_ref());
+                let listed = Listed {
+                    stamp: *stamp,
+                    // What may be old is fetched with the next look again.
+                    read_s: if is_newest { now_s } else { 0 },
+                    state: record.as_ref().map(|record| record.state),
+                    digest: record.map(|record| digest(record.pem.as_bytes())),
+                };
+                self.seen().states.insert(id.clone(), listed);
+            })?;
         }
         self.drop_from_mirror(changes, &stamps)?;
         let seen = self.seen();

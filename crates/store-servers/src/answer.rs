@@ -143,15 +143,16 @@ mod tests {
     async fn no_more_than_the_limit_is_read_for_one_question() {
         let allowance = Allowance::new();
         let mut stream = Metered::new(repeat(0), &allowance);
-        let mut buffer = vec![0; ANSWER_BYTES_MAX / 4];
-        for _ in 0..2 {
-            allowance.renew();
-            for _ in 0..4 {
-                stream.read_exact(&mut buffer).await.unwrap();
-            }
-        }
+        let mut buffer = [0; 1000];
+        stream.read_exact(&mut buffer).await.unwrap();
+        let left = || allowance.0.bytes.load(Ordering::Relaxed);
+        assert_eq!(left(), ANSWER_BYTES_MAX - buffer.len());
+        allowance.renew();
+        assert_eq!(left(), ANSWER_BYTES_MAX);
+        allowance.0.bytes.store(buffer.len(), Ordering::Relaxed);
+        stream.read_exact(&mut buffer).await.unwrap();
         assert!(!allowance.is_spent());
-        stream.read_exact(&mut buffer).await.unwrap_err();
+        stream.read_exact(&mut buffer[..1]).await.unwrap_err();
         assert!(allowance.is_spent());
     }
 

@@ -216,14 +216,14 @@ impl Cache {
         keys: &[String],
         take: &mut dyn FnMut(usize, Option<Vec<u8>>),
     ) -> Result<(), StoreError> {
-        let mut parts = vec![0..keys.len()];
-        while let Some(part) = parts.pop() {
-            let first = part.start;
-            let some = keys.get(part.clone()).unwrap_or_default();
+        // The first key of each, and the one after its last.
+        let mut parts = vec![(0, keys.len())];
+        while let Some((first, after)) = parts.pop() {
+            let some = keys.get(first..after).unwrap_or_default();
             match self.fetch_many(bank, some) {
                 Err(error) if error.is_too_long() && some.len() > 1 => {
                     let middle = first + some.len() / 2;
-                    parts.extend([middle..part.end, first..middle]);
+                    parts.extend([(middle, after), (first, middle)]);
                 }
                 found => {
                     let numbered = found?.into_iter().enumerate();

@@ -50,6 +50,7 @@ mod terminal;
 mod wait;
 mod watchdog;
 pub mod wire;
+mod written_table;
 
 pub use balancer::{Balancer, HAPROXY};
 pub use emulator::Emulator;
@@ -67,6 +68,7 @@ pub use process::{Daemon, Recipe, end_marked, family, marked, run, terminate};
 pub use settings::Settings;
 pub use terminal::Terminal;
 pub use wait::{SHORT, START, until};
+pub use written_table::{machine, write_table};
 
 /// Makes one test for each release of real Salt out of a function that takes
 /// a [`Kind`]; 3007 belongs to the long form of the suite.

@@ -3,7 +3,6 @@
 
 mod masters;
 mod measure;
-mod page;
 mod plot;
 mod soak;
 
@@ -12,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use halite_integration_tests::Programs;
+use halite_integration_tests::{Programs, machine, write_table};
 
 use crate::build::{bin_dir, build, program_features, root};
 use masters::Layout;
@@ -78,7 +77,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let table = table(&all);
     print!("\n{table}");
     if args.write {
-        page::write(&root().join("docs/scale.md"), &title, &table)?;
+        let begin = format!("<!-- begin: cargo xtask scale --write, {title} -->");
+        let text = format!("{} The emulator shares it.\n\n{table}", machine());
+        write_table(&root().join("docs/scale.md"), &begin, &text)?;
     }
     if let Some(path) = &args.plot {
         std::fs::write(path, plot::svg(&all))

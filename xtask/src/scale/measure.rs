@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Emulator, Fleet, Kind, Output, Programs, until};
+use halite_integration_tests::{Emulator, Fleet, Kind, Master, Output, Programs, until};
 
 use super::masters::{Layout, Masters, processor_time};
 use super::soak;
@@ -288,12 +288,10 @@ impl Scene<'_> {
             "ms",
             cpu,
         );
-        asked.sort_by(f64::total_cmp);
-        let at = (asked.len() * 99).div_ceil(100).saturating_sub(1);
         self.note(
             "returning fleet: `salt-run test.arg` meanwhile, 99 % within",
             "ms",
-            asked.get(at).copied().unwrap_or(f64::NAN),
+            percentile_99(asked),
         );
         let ping = ["emu*", "test.ping", "--out=txt", "-t", "120"];
         let output = self.masters.all[asked_at].salt(&ping)?.ok()?;
@@ -336,6 +334,21 @@ impl Scene<'_> {
         (self.show)(name, value, unit);
         self.figures.push(Figure { name, unit, value });
     }
+}
+
+/// How long `salt-run test.arg` takes at a master, in milliseconds.
+pub(super) fn time_of_runner(master: &Master) -> Result<f64> {
+    let begun = Instant::now();
+    let tools = master.tools(Kind::Ours);
+    tools.runner(&["test.arg", "1", "--out=quiet"])?.ok()?;
+    Ok(begun.elapsed().as_secs_f64() * 1e3)
+}
+
+/// What 99 of 100 values are not above; no number if there are none.
+pub(super) fn percentile_99(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at = (values.len() * 99).div_ceil(100).saturating_sub(1);
+    values.get(at).copied().unwrap_or(f64::NAN)
 }
 
 /// Lines that are a minion's answer.

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use halite_integration_tests::{Emulator, Kind};
+use halite_integration_tests::Emulator;
 
-use super::measure::{STEP_MAX, Scene, lines_of_minions};
+use super::measure::{STEP_MAX, Scene, lines_of_minions, percentile_99, time_of_runner};
 
 /// Minions beside the measured ones that send events, and that end and start again.
 const RESTLESS: u32 = 50;
@@ -39,12 +39,7 @@ pub(super) fn soak(scene: &mut Scene<'_>, time: Duration) -> Result<()> {
         let output = master.salt(&["emu*", function, "--out=txt", "-t", "120"])?;
         commands += 1;
         incomplete += u32::from(lines_of_minions(&output) < scene.plan.count as usize);
-        let asks = Instant::now();
-        let runner = master
-            .tools(Kind::Ours)
-            .runner(&["test.arg", "1", "--out=quiet"])?;
-        runner.ok()?;
-        asked.push(asks.elapsed().as_secs_f64() * 1e3);
+        asked.push(time_of_runner(master)?);
         if first.is_none() && begun.elapsed() > time.mul_f64(FILLED_AFTER) {
             first = Some(scene.masters.own_kib()?);
         }
@@ -67,12 +62,10 @@ pub(super) fn soak(scene: &mut Scene<'_>, time: Duration) -> Result<()> {
         "",
         f64::from(incomplete),
     );
-    asked.sort_by(f64::total_cmp);
-    let at = (asked.len() * 99).div_ceil(100).saturating_sub(1);
     scene.note(
         "soak: `salt-run test.arg` between them, 99 % within",
         "ms",
-        asked.get(at).copied().unwrap_or(f64::NAN),
+        percentile_99(asked),
     );
     ensure!(
         incomplete == 0,

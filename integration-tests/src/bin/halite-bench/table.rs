@@ -1,16 +1,15 @@
 //! The table, and its place in the documentation.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use halite_integration_tests::{machine, write_table};
 
 use crate::measure::{Number, Unit};
 
-/// The lines of the document between which the table stands.
+/// The line of the document behind which the table stands.
 const BEGIN: &str = "<!-- begin: cargo xtask bench --write -->";
-const END: &str = "<!-- end -->";
 
 /// The numbers of both sides with their ratios, as Markdown.
 pub(crate) fn render(ours: &[Number], theirs: &[Number]) -> String {
@@ -70,44 +69,7 @@ fn shown(number: &Number) -> String {
 
 /// Replaces the table in a document, and says on which machine it was made.
 pub(crate) fn write_into(file: &Path, table: &str) -> Result<()> {
-    let text =
-        fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
-    let (before, rest) = text
-        .split_once(BEGIN)
-        .with_context(|| format!("no `{BEGIN}` in {}", file.display()))?;
-    let (_, after) = rest
-        .split_once(END)
-        .with_context(|| format!("no `{END}` in {}", file.display()))?;
-    let new = format!("{before}{BEGIN}\n{}\n\n{table}{END}{after}", machine());
-    fs::write(file, new).with_context(|| format!("could not write {}", file.display()))
-}
-
-fn machine() -> String {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let cpuinfo = read("/proc/cpuinfo");
-    let model = cpuinfo
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
-        .map_or("an unnamed processor", |(_, model)| model);
-    let count = std::thread::available_parallelism().map_or(1, usize::from);
-    let memory = read("/proc/meminfo")
-        .lines()
-        .find_map(|line| {
-            line.strip_prefix("MemTotal:")?
-                .trim()
-                .strip_suffix(" kB")?
-                .parse::<u64>()
-                .ok()
-        })
-        .unwrap_or_default();
-    let kernel = read("/proc/sys/kernel/osrelease");
-    let kernel: Vec<&str> = kernel.split('.').take(2).collect();
-    format!(
-        "Measured with version {} on {count} cores of {model}, {} GiB of memory, Linux {}.",
-        env!("CARGO_PKG_VERSION"),
-        memory.div_ceil(1024 * 1024),
-        kernel.join(".")
-    )
+    write_table(file, BEGIN, &format!("{}\n\n{table}", machine()))
 }
 
 #[cfg(test)]

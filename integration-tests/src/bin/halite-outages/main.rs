@@ -10,18 +10,16 @@ mod fleet;
 mod scenes;
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use halite_integration_tests::Kind;
+use anyhow::{Result, bail};
+use halite_integration_tests::{Kind, write_table};
 
 use crate::scenes::Number;
 
-/// The lines of the document between which the table stands.
+/// The line of the document behind which the table stands.
 const BEGIN: &str = "<!-- begin: cargo xtask outages --write -->";
-const END: &str = "<!-- end -->";
 
 fn main() -> Result<ExitCode> {
     let mut kinds = vec![Kind::Ours, Kind::Salt3008];
@@ -42,7 +40,7 @@ fn main() -> Result<ExitCode> {
     let table = table(&columns);
     println!("\n{table}");
     if let Some(file) = write {
-        write_into(&file, &table)?;
+        write_table(&file, BEGIN, &table)?;
         println!("written to {}", file.display());
     }
     Ok(ExitCode::SUCCESS)
@@ -59,17 +57,4 @@ fn table(columns: &[Vec<Number>]) -> String {
         writeln!(text, "| {name} | {} | {} |", shown(0), shown(1)).ok();
     }
     text
-}
-
-fn write_into(file: &Path, table: &str) -> Result<()> {
-    let text =
-        fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
-    let (before, rest) = text
-        .split_once(BEGIN)
-        .with_context(|| format!("no `{BEGIN}` in {}", file.display()))?;
-    let (_, after) = rest
-        .split_once(END)
-        .with_context(|| format!("no `{END}` in {}", file.display()))?;
-    fs::write(file, format!("{before}{BEGIN}\n{table}{END}{after}"))
-        .with_context(|| format!("could not write {}", file.display()))
 }

@@ -62,7 +62,7 @@ pub(crate) struct Published {
     pub(crate) load: PublishLoad,
     /// For whom it is.
     pub(crate) minions: Vec<MinionId>,
-    /// Its target names ids.
+    /// Its target names ids, and it is for nobody else.
     pub(crate) by_ids: bool,
     /// What the job cache keeps of it, if it keeps it.
     pub(crate) kept: Option<Map>,

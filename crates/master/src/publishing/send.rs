@@ -91,10 +91,12 @@ impl Publishing {
         bus.fire_under("job", [job, "publish"], load.to_map());
         self.groups.jobs.missed.record(&load, &resolved.minions);
         if let Some(cluster) = &self.groups.cluster {
+            // Of a job in parts a peer may be given returns before it hears of their part.
+            let is_all = by_ids && request.jid.is_none();
             let number = cluster.tell(&Message::Publish(Box::new(ToPeers {
                 load: load.clone(),
                 minions: resolved.minions.clone(),
-                by_ids,
+                by_ids: is_all,
                 kept: kept.filter(|_| !nocache),
                 age: Duration::ZERO,
             })));

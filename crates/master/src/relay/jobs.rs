@@ -4,19 +4,19 @@
 //! Invariant: the age of a job counts from its publication, however often it was
 //! passed on.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use halite_mesh::PeerId;
 use halite_proto::publish::PublishLoad;
-use halite_proto::returns::JobReturn;
-use halite_proto::{Jid, Map, MinionId};
+use halite_proto::returns::{JobReturn, PUBLISHER};
+use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::StoreError;
 
 use super::PeerReceiver;
 use crate::cluster::Cluster;
 use crate::cluster::message::{Message, Published};
 use crate::core::jobs::restrict;
-use crate::core::meant::is_by_ids;
 use crate::core::missed::OpenJob;
 use crate::error::chain;
 use crate::jobs::Jobs;
@@ -46,7 +46,8 @@ pub(super) fn tell_unfinished(jobs: &Jobs, cluster: &Cluster) {
             continue;
         };
         cluster.tell(&Message::Publish(Box::new(Published {
-            by_ids: is_by_ids(&load.tgt_type),
+            // Others may have had it, and return it once more.
+            by_ids: false,
             kept: jobs.cache.load(&load.jid).ok().flatten(),
             load,
             minions,
@@ -89,7 +90,7 @@ impl PeerReceiver {
         }
         self.jobs.record_meant(jid, &minions, by_ids);
         if let Some(kept) = kept
-            && !is_known
+            && !self.is_stored(jid, &minions)
             && let Err(error) = self.save_load(jid, &kept, &minions)
         {
             tracing::error!(%jid, "could not store a job of {peer}: {}", chain(&error));
@@ -124,6 +125,16 @@ impl PeerReceiver {
         }
     }
 
+    /// Whether the job cache has a job as a master has published it, and for these
+    /// minions: a return may have come before, or an earlier part of a batch.
+    fn is_stored(&self, jid: &Jid, minions: &[MinionId]) -> bool {
+        // What cannot be read now may be there.
+        let Ok(load) = self.jobs.cache.load(jid) else {
+            return true;
+        };
+        load.is_some_and(|load| is_published_for(&load, minions))
+    }
+
     /// Keeps a job as the master does that has published it: lists of jobs show those
     /// alone that were prepared.
     fn save_load(&self, jid: &Jid, kept: &Map, minions: &[MinionId]) -> Result<(), StoreError> {
@@ -156,5 +167,33 @@ impl PeerReceiver {
         if let Err(error) = self.jobs.cache.save_return(jid, id, job) {
             tracing::error!(minion = %id, %jid, "could not store a return: {}", chain(&error));
         }
+    }
+}
+
+/// Whether what is kept of a job is a master's, and not made of a return, and names all of
+/// these minions.
+fn is_published_for(load: &Map, minions: &[MinionId]) -> bool {
+    let known = load.get("Minions").and_then(Value::as_list);
+    let known: HashSet<&str> = known.unwrap_or_default().iter().filter_map(Value::as_str).collect();
+    load.get(PUBLISHER).is_some() && minions.iter().all(|id| known.contains(id.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_stored_as_published_when_all_its_minions_are_in_it() {
+        let ids = |names: &[&str]| -> Vec<MinionId> {
+            let ids = names.iter().map(|name| MinionId::parse(*name).unwrap());
+            ids.collect()
+        };
+        let minions = Value::List(vec!["web1".into(), "web2".into()]);
+        let mut load = Map::from([("fun", "test.ping".into()), ("Minions", minions)]);
+        assert!(!is_published_for(&load, &ids(&["web1"])), "made of a return");
+        load.insert(PUBLISHER, "");
+        assert!(is_published_for(&load, &ids(&["web1", "web2"])));
+        // A later part of a batch.
+        assert!(!is_published_for(&load, &ids(&["web2", "web3"])));
     }
 }

@@ -33,7 +33,7 @@ const KILLS: usize = 4;
 const MINION: &str = "stand-in";
 
 /// A minion of a few lines at the first master.
-struct AtFirst {
+pub(crate) struct AtFirst {
     minion: StandIn,
     session: Session,
     connection: Connection,
@@ -44,7 +44,7 @@ impl AtFirst {
         Self::sign_in_as(MINION, cabled)
     }
 
-    fn sign_in_as(id: &str, cabled: &Cabled) -> Result<Self> {
+    pub(crate) fn sign_in_as(id: &str, cabled: &Cabled) -> Result<Self> {
         let minion = StandIn::new(id)?;
         let mut connection = cabled.masters[0].connect()?;
         Ok(Self {
@@ -55,7 +55,7 @@ impl AtFirst {
     }
 
     /// Returns this for a job; how long it took until the master said that it has it.
-    fn give(&mut self, jid: &str, result: &str) -> Result<Duration> {
+    pub(crate) fn give(&mut self, jid: &str, result: &str) -> Result<Duration> {
         let load = [
             ("cmd", Item::from("_return")),
             ("success", Item::from(true)),

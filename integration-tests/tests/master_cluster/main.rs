@@ -22,6 +22,7 @@ mod members;
 mod minion_data;
 mod monitored;
 mod once;
+mod parts;
 mod python;
 mod roots;
 mod runner_jobs;

@@ -3,11 +3,12 @@
 use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
+use halite_integration_tests::chaos::publish;
 use halite_integration_tests::{
-    Fleet, Kind, Program, SHORT, START, for_each_salt, pillar_scenarios, run, scenarios,
+    Fleet, FullDisk, Kind, Program, SHORT, START, for_each_salt, pillar_scenarios, run, scenarios,
     state_scenarios, until,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 const OURS: Kind = Kind::Ours;
 
@@ -23,10 +24,37 @@ for_each_salt! {
     fn a_deleted_key_has_no_access(minion) scenarios::a_deleted_key_has_no_access(OURS, minion);
     fn the_minion_survives_its_master(minion) scenarios::the_minion_survives_its_master(OURS, minion);
     fn who_connects_again_is_waited_for(minion) waited_for_while_it_connects_again(minion);
+    fn a_result_waits_for_a_master_that_cannot_store_it(minion) result_waits_for_the_job_cache(minion);
     fn a_long_command_is_waited_for(minion) scenarios::a_long_command_is_waited_for(OURS, minion);
     fn a_second_key_under_one_name_is_denied(minion) scenarios::a_second_key_under_one_name_is_denied(OURS, minion);
     fn pillars_reach_the_minion(minion) pillar_scenarios::pillars_reach_the_minion(OURS, minion);
     fn states_are_applied(minion) state_scenarios::states_are_applied(OURS, minion);
+}
+
+/// A minion of Salt's brings a result once, and takes any answer for a success.
+fn result_waits_for_the_job_cache(minion: Kind) -> Result<()> {
+    let fleet = Fleet::new("unkept")?;
+    let master = fleet.master("m1", OURS).auto_accept().start()?;
+    let _minion = fleet.minion("web1", minion).of(&master).start()?;
+    master.wait_minion("web1")?;
+    let jobs = FullDisk::at(&master.dir().join("cache/jobs"))?;
+    let jid = publish(&master, "web1", "echo kept")?;
+    until("the result to be in memory", START, || {
+        let status = master.tools(OURS).runner(&["store.status", "--out=json"])?;
+        let status: Value = serde_json::from_str(&status.ok()?.stdout)?;
+        Ok((status["jobs"]["in_memory"]["count"] == 1).then_some(()))
+    })?;
+    let warned = master.salt(&["web1", "test.ping"])?.ok()?;
+    let warning = "wait in this master's memory";
+    ensure!(warned.stderr.contains(warning), "unexpected {warned}");
+    jobs.mend()?;
+    until("the result to be stored", SHORT, || {
+        let shown = master
+            .tools(OURS)
+            .runner(&["jobs.lookup_jid", &jid, "--out=json"])?;
+        let shown: Value = serde_json::from_str(&shown.ok()?.stdout)?;
+        Ok((shown["web1"] == "kept").then_some(()))
+    })
 }
 
 /// A job runs while the master is started anew. By default a minion of Salt's

@@ -1,10 +1,12 @@
 //! Every limit of the daemon, and what happens when it is reached.
 
 mod cluster;
+mod unkept;
 
 use std::time::Duration;
 
 pub use self::cluster::*;
+pub use self::unkept::*;
 
 /// Keys that are pending or rejected. Beyond it, and beyond a tenth of what is
 /// left of it for one address, a new minion is told to wait and its key is not
@@ -161,21 +163,6 @@ pub const FUNCTION_BYTES_MAX: usize = 255;
 /// How long the daemon may take to finish what it has begun when it is told to
 /// stop.
 pub const DRAIN_MAX: Duration = Duration::from_secs(4);
-
-/// Bytes of what minions have told of themselves that the store did not take, and that
-/// waits for it. What is beyond comes with their next refresh.
-pub const UNKEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
-
-/// How often the store may refuse one of these although it takes others, before it is
-/// given up.
-pub const UNKEPT_REFUSALS_MAX: usize = 3;
-
-/// How long they are stored in one go: other housekeeping waits meanwhile.
-pub const UNKEPT_ROUND: Duration = Duration::from_millis(500);
-
-/// Minions of which something is stored at once: what waited must not go over what came
-/// since.
-pub const UNKEPT_TURNS: usize = 64;
 
 /// How often the drop file is looked for.
 pub const DROP_FILE_INTERVAL: Duration = Duration::from_secs(1);

@@ -53,14 +53,19 @@ impl StoreHealth {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of each role, with what waits of minions' data. A server that nobody
-    /// has asked anything of late is asked.
-    pub(crate) fn report(&self, unkept: Option<&Unkept>) -> Map {
+    /// What is known of each role, with what waits in memory of minions' data, and how many
+    /// results and bytes of them do. A server that nobody has asked anything of late is
+    /// asked.
+    pub(crate) fn report(&self, unkept: Option<&Unkept>, results: (usize, usize)) -> Map {
         let mut report = Map::new();
         for (role, place) in &self.roles {
             let mut told = place_status(&place.look());
             if let Some(waits) = self.jobs.waits().filter(|_| *role == "jobs") {
                 told.insert("waiting", told_of_waits(&waits));
+            }
+            if *role == "jobs" && results.0 > 0 {
+                let (count, bytes) = (number(results.0), number(results.1));
+                told.insert("in_memory", Map::from([("count", count), ("bytes", bytes)]));
             }
             if let Some(unkept) = unkept.filter(|_| *role == "data") {
                 told.insert("waiting", told_of_unkept(unkept));
@@ -109,9 +114,9 @@ impl StoreHealth {
         jobs.into_iter().chain(events).collect()
     }
 
-    /// What somebody who commands should know; `None` if all is well. Nothing is
-    /// asked.
-    pub(crate) fn trouble(&self) -> Option<String> {
+    /// What somebody who commands should know, also of results that wait in memory; `None`
+    /// if all is well. Nothing is asked.
+    pub(crate) fn trouble(&self, results: usize) -> Option<String> {
         let mut troubles = Vec::new();
         let mut seen: Vec<&BackendOptions> = Vec::new();
         for (_, place) in &self.roles {
@@ -139,6 +144,11 @@ impl StoreHealth {
             troubles.push(format!(
                 "{} writes to the job cache wait on this master's disk",
                 waits.count
+            ));
+        }
+        if results > 0 {
+            troubles.push(format!(
+                "the job cache does not take {results} results, which wait in this master's memory"
             ));
         }
         (!troubles.is_empty()).then(|| troubles.join("; "))
@@ -211,12 +221,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let places = Places::of(StoreOptions::local_fs(dir.path(), HashType::Sha256));
         let health = StoreHealth::new(&places, halite_store::open(&places.store).jobs);
-        assert_eq!(health.trouble(), None);
-        let report = health.report(None);
+        assert_eq!(health.trouble(0), None);
+        let trouble = health.trouble(2).unwrap();
+        assert!(trouble.contains("2 results"), "{trouble}");
+        let report = health.report(None, (2, 900));
         let jobs = report.get("jobs").unwrap();
         assert_eq!(jobs.get("place"), Some(&"localfs".into()));
         assert_eq!(jobs.get("available"), Some(&true.into()));
         assert_eq!(jobs.get("waiting"), None);
+        let in_memory = Map::from([("count", 2), ("bytes", 900)]);
+        assert_eq!(jobs.get("in_memory"), Some(&in_memory.into()));
     }
 
     #[test]

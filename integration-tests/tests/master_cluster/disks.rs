@@ -8,7 +8,7 @@ use crate::support::BalancedCluster;
 const MINIONS: [(&str, Kind); 3] = [
     ("web1", Kind::Ours),
     ("web2", Kind::Ours),
-    ("web3", Kind::Ours),
+    ("py3008", Kind::Salt3008),
 ];
 
 #[test]

@@ -58,7 +58,10 @@ fn a_return_of_a_part_that_its_master_has_not_heard_of_is_kept() -> Result<()> {
     })?;
     cabled.set_links(LINK_TO_FIRST, Cable::Nowhere);
     publish(&mut program, LATE)?;
-    ensure!(known_at_first(&cabled)? == 1, "a cut link has carried a job");
+    ensure!(
+        known_at_first(&cabled)? == 1,
+        "a cut link has carried a job"
+    );
     thread::scope(|scope| {
         let returned = scope.spawn(|| late.give(JID, "late"));
         early.give(JID, "early")?;

@@ -308,11 +308,14 @@ impl Job {
 pub(crate) fn start(batches: &Arc<Batches>, plan: Plan) -> Result<Jid, BatchError> {
     let runtime = batches.runtime.get().cloned().ok_or(BatchError::Closed)?;
     let jid = match &plan.request.jid {
-        Some(jid) if plan.begun.is_some() => Ok(jid.clone()),
-        Some(jid) => batches.jobs.cache.prepare(jid, false).map(|()| jid.clone()),
+        Some(jid) if plan.begun.is_some() => jid.clone(),
+        Some(jid) => {
+            let prepared = batches.jobs.cache.prepare(jid, false);
+            prepared.map_err(BatchError::Jid)?;
+            jid.clone()
+        }
         None => batches.jobs.allocate(false),
     };
-    let jid = jid.map_err(BatchError::Jid)?;
     let now = seconds_now();
     let job = Arc::new(Job {
         jid: jid.clone(),

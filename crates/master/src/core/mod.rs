@@ -50,4 +50,5 @@ pub mod turns;
 pub mod undecided;
 pub mod unfinished_returns;
 pub mod unkept_data;
+pub(crate) mod unkept_returns;
 pub mod unstored;

@@ -136,6 +136,7 @@ impl Telling {
             if let Some(shared) = shared_data {
                 shared.write();
             }
+            jobs.finish_unkept_returns();
             jobs.mirror.finish(DRAIN_MAX);
         })
         .await;

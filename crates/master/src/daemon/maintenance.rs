@@ -109,6 +109,7 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep
                     look_for_lost_keys(master);
                     master.publishing.reload_key();
                     master.fleet.store_unkept();
+                    master.jobs.store_unkept_returns();
                 })
                 .await;
             }

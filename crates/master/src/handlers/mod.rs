@@ -21,6 +21,7 @@ mod return_pieces;
 mod returns;
 mod revoke;
 pub(crate) mod sign_in;
+mod signatures;
 pub(crate) mod standing;
 mod tops;
 mod whereabouts;

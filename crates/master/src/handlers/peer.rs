@@ -206,11 +206,7 @@ fn begin(parts: PeerJobs<'_>, caller: &Caller, job: &mut Judged) -> Option<Jid> 
     if !parts.jobs.reserve_room(&caller.id, bytes) {
         return None;
     }
-    let jid = parts
-        .jobs
-        .allocate(false)
-        .map_err(|error| tracing::error!("could not allocate a job id: {}", chain(&error)))
-        .ok()?;
+    let jid = parts.jobs.allocate(false);
     parts
         .jobs
         .record_publisher(&jid, &caller.id)

@@ -10,7 +10,8 @@ use halite_proto::request::{MinionRequest, PieceAnswer, Request, ReturnPiece};
 use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
 use halite_proto::{Map, Value, msgpack};
 
-use super::returns::{Returns, signature_suffices};
+use super::returns::Returns;
+use super::signatures::signature_suffices;
 use super::{Caller, Handled};
 use crate::clock::now_s;
 use crate::core::unfinished_returns::{Kept, UnfinishedReturns};

@@ -1,11 +1,12 @@
 //! Results of jobs.
 
-use halite_proto::request::{MinionRequest, Request, RequestSignature};
+use halite_proto::request::{MinionRequest, Request};
 use halite_proto::returns::{JobReturn, OWN_JOB, PUBLISHER, ReturnJid, TOLD_BESIDE};
 use halite_proto::shown::quoted;
 use halite_proto::{Jid, MinionId, Value, time};
 use halite_store::{Saved, StoreError, load_of_return};
 
+use super::signatures::signature_suffices;
 use super::{Caller, Handled};
 use crate::clock::now_micros;
 use crate::cluster::Cluster;
@@ -17,7 +18,7 @@ use crate::events::bus::Bus;
 use crate::fleet::Fleet;
 use crate::fleet::clones::tell_of_clones;
 use crate::jobs::Jobs;
-use crate::keys::{Keys, signing_algorithm};
+use crate::keys::Keys;
 use crate::limits::{MEANT_RETURN_BYTES_MAX, SHOWN_CHARS_MAX};
 
 /// By which 3008 says that it returns for a resource of its own.
@@ -84,6 +85,7 @@ impl Returns<'_> {
             }
         }
         let kept = job.jid.jid().filter(|_| room != Room::None);
+        let job_id = kept.cloned();
         let stored = kept.map(|jid| store(self, caller, id, jid, job));
         if !matches!(stored, Some(Ok(Stored { is_new: true, .. }))) {
             room.release(jobs, sender);
@@ -107,8 +109,25 @@ impl Returns<'_> {
                 if caller.may_log("store") {
                     tracing::error!(minion = %id, "could not store a return: {}", chain(&error));
                 }
+                if let (Some(jid), MinionRequest::Return(job)) = (job_id, &request.command) {
+                    self.keep_elsewhere(caller, id, &jid, job);
+                }
                 (Handled::failed(), None)
             }
+        }
+    }
+
+    /// Keeps a return that could not be stored: in memory, and at the peers. A minion
+    /// that shows its connection brings it again and again; one of Salt's takes any
+    /// answer for a success.
+    fn keep_elsewhere(self, caller: &Caller, id: &MinionId, jid: &Jid, job: &JobReturn) {
+        if self.fleet.attendance.presence(&caller.id).is_some() {
+            return;
+        }
+        self.jobs.keep_return_for_later(jid, id, job);
+        if let Some(cluster) = self.cluster {
+            // Nobody waits for them: the answer is the same.
+            drop(cluster.tell_return(jid, id, job, false));
         }
     }
 
@@ -365,35 +384,4 @@ fn fire(bus: &Bus, id: &MinionId, request: &Request, is_own: bool) {
         bus.fire(&failed.state, failed.short);
         bus.fire_under("job", parts, failed.long);
     }
-}
-
-/// Whether the request is signed as the options demand.
-pub(super) fn signature_suffices(
-    keys: &Keys,
-    caller: &Caller,
-    signature: Option<&RequestSignature>,
-) -> bool {
-    let id = &caller.id;
-    let Some(signature) = signature else {
-        if keys.settings.require_minion_sign_messages {
-            if caller.may_log("unsigned") {
-                tracing::error!(minion = %id, "refused a return that is not signed (require_minion_sign_messages)");
-            }
-            return false;
-        }
-        return true;
-    };
-    // The algorithm that the minion names in the envelope is the one it signs
-    // with; both that exist are safe to accept.
-    let algorithm = signing_algorithm(caller.sig_algo.as_deref());
-    let is_right = match (keys.accepted.public_key(id), algorithm) {
-        (Some(key), Ok(algorithm)) => {
-            key.verify(algorithm, &signature.message, &signature.signature)
-        }
-        _ => false,
-    };
-    if !is_right && caller.may_log("signature") {
-        tracing::warn!(minion = %id, "the signature of a return is wrong");
-    }
-    is_right || !keys.settings.drop_messages_signature_fail
 }

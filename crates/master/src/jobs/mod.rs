@@ -8,6 +8,7 @@ pub(crate) mod publishers;
 pub(crate) mod runner_returns;
 pub(crate) mod settings;
 pub(crate) mod stop;
+mod unkept_returns;
 mod untrimmed;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +30,7 @@ use crate::core::meant::Meant;
 use crate::core::own_jobs::{self, OwnJobs};
 use crate::core::owner::{ProvenBy, is_of};
 use crate::core::unfinished_returns::{Limits, UnfinishedReturns};
+use crate::core::unkept_returns::UnkeptReturns;
 use crate::core::unstored::UnstoredReturns;
 use crate::error::{StartError, chain};
 use crate::limits::MEANT_IDS_MAX;
@@ -63,6 +65,8 @@ pub(crate) struct Jobs {
     held_by_others: Mutex<HeldByOthers>,
     /// Results that were told of although they could not be stored.
     unstored: Mutex<UnstoredReturns>,
+    /// Those of minions that do not bring them again.
+    unkept_returns: Mutex<UnkeptReturns>,
     /// Large returns that come piece by piece.
     pub(crate) unfinished: Arc<Mutex<UnfinishedReturns>>,
     /// What is kept of jobs that this master has not begun.
@@ -101,6 +105,7 @@ impl Jobs {
             publisher,
             held_by_others: Mutex::default(),
             unstored: Mutex::default(),
+            unkept_returns: unkept_returns::unkept_returns(),
             unfinished: Arc::new(Mutex::new(UnfinishedReturns::new(Limits::OF_A_MASTER))),
             own: Mutex::new(OwnJobs::new(settings.own_jobs_bytes_max, settings.keep)),
             meant: Mutex::new(Meant::new(MEANT_IDS_MAX)),
@@ -109,12 +114,15 @@ impl Jobs {
         })
     }
 
-    /// A job id that nobody has.
-    ///
-    /// # Errors
-    /// When the job cache cannot be written.
-    pub(crate) fn allocate(&self, nocache: bool) -> Result<Jid, StoreError> {
-        self.cache.allocate(nocache, || self.next_id())
+    /// A job id that nobody has. While the job cache cannot be written it is the next one
+    /// of this process: what has to be done about that is done with jobs, too.
+    pub(crate) fn allocate(&self, nocache: bool) -> Jid {
+        let allocated = self.cache.allocate(nocache, || self.next_id());
+        allocated.unwrap_or_else(|error| {
+            let jid = self.next_id();
+            tracing::error!(%jid, "the job cache does not know of the job: {}", chain(&error));
+            jid
+        })
     }
 
     /// The same for the job of a return that its minion brings again if this fails.

@@ -87,7 +87,8 @@ impl Publishing {
 
     /// What is wrong with the store, for who commands.
     pub(crate) fn trouble(&self) -> Option<String> {
-        self.groups.jobs.health.trouble()
+        let jobs = &self.groups.jobs;
+        jobs.health.trouble(jobs.unkept_returns().0)
     }
 
     /// Ends what was granted to minions that are not accepted any more: their

@@ -39,10 +39,13 @@ impl Run {
     ) -> Result<Arc<Self>, NotStarted> {
         let place = RunnerSlot::take(runners, RESERVED.contains(&asked.fun.as_str()))?;
         let jid = match &asked.jid {
-            Some(jid) => runners.jobs.cache.prepare(jid, false).map(|()| jid.clone()),
+            Some(jid) => {
+                let prepared = runners.jobs.cache.prepare(jid, false);
+                prepared.map_err(NotStarted::Jid)?;
+                jid.clone()
+            }
             None => runners.jobs.allocate(false),
         };
-        let jid = jid.map_err(NotStarted::Jid)?;
         Ok(Arc::new(Self {
             tag: format!("salt/run/{jid}"),
             jid,

@@ -14,5 +14,7 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
 
 fn status(call: &Call<'_>) -> Ran {
     let unkept = call.runners.fleet.data.waits();
-    Ok(call.runners.jobs.health.report(unkept.as_ref()).into())
+    let jobs = &call.runners.jobs;
+    let report = jobs.health.report(unkept.as_ref(), jobs.unkept_returns());
+    Ok(report.into())
 }

@@ -100,15 +100,7 @@ pub(crate) fn run(
     kwargs: Map,
     (user, proven_by): (&str, Option<&ProvenBy>),
 ) -> Value {
-    let jid = match wheel.jobs.allocate(false) {
-        Ok(jid) => jid,
-        Err(error) => {
-            let message = chain(&error);
-            tracing::error!("could not allocate a job id: {message}");
-            let error = Map::from([("name", "SaltCacheError"), ("message", message.as_str())]);
-            return Map::from([("error", error)]).into();
-        }
-    };
+    let jid = wheel.jobs.allocate(false);
     let tag = format!("salt/wheel/{jid}");
     tracing::info!(user, %jid, "wheel {fun}");
     let mut fun_args = args.clone();

@@ -1,0 +1,114 @@
+//! Results that wait in memory while the job cache takes nothing.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use halite_proto::returns::JobReturn;
+use halite_proto::{Jid, MinionId};
+use halite_store::{Saved, StoreError};
+
+use super::Jobs;
+use crate::core::unkept_returns::{BytesMax, UnkeptReturn, UnkeptReturns};
+use crate::error::chain;
+use crate::limits::{
+    UNKEPT_RETURNS_BYTES_MAX, UNKEPT_RETURNS_FAILED_MAX, UNKEPT_RETURNS_OF_MINION_MAX, UNKEPT_ROUND,
+};
+
+/// Room for what the limits allow.
+pub(super) fn unkept_returns() -> Mutex<UnkeptReturns> {
+    Mutex::new(UnkeptReturns::new(BytesMax {
+        in_all: UNKEPT_RETURNS_BYTES_MAX,
+        of_minion: UNKEPT_RETURNS_OF_MINION_MAX,
+    }))
+}
+
+impl Jobs {
+    /// Keeps a result until the job cache takes it: its minion does not bring it again.
+    pub(crate) fn keep_return_for_later(&self, jid: &Jid, id: &MinionId, job: &JobReturn) {
+        let (waits, count) = {
+            let mut unkept = self.unkept();
+            (unkept.add(jid, id, job), unkept.size().0)
+        };
+        if !waits {
+            if self.telemetry.may_log(id.as_str(), "lost return") {
+                tracing::error!(
+                    minion = %id, %jid,
+                    "a result is lost: the job cache does not take it, and too many wait for that"
+                );
+            }
+        } else if count == 1 {
+            tracing::warn!("results wait in memory until the job cache takes them");
+        }
+    }
+
+    /// Stores the results that wait: for a while, or until none is taken.
+    pub(crate) fn store_unkept_returns(&self) {
+        let begun = Instant::now();
+        let (count, _) = self.unkept_returns();
+        let mut failed = 0;
+        for _ in 0..count {
+            if failed == UNKEPT_RETURNS_FAILED_MAX || begun.elapsed() > UNKEPT_ROUND {
+                return;
+            }
+            let Some(unkept) = self.unkept().take() else {
+                return;
+            };
+            match self.store_unkept_return(&unkept) {
+                Ok(()) if self.unkept().size().0 == 0 => {
+                    tracing::info!("the job cache has taken the results that waited in memory");
+                }
+                Ok(()) => {}
+                Err(error) => {
+                    failed += 1;
+                    let UnkeptReturn { jid, id, .. } = &unkept;
+                    if self.telemetry.may_log(id.as_str(), "unkept return") {
+                        tracing::error!(
+                            minion = %id, %jid,
+                            "a result still waits in memory: {}", chain(&error)
+                        );
+                    }
+                    if !self.unkept().put_back(unkept) {
+                        tracing::error!("a result is lost: too many wait for the job cache");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stores them a last time; the master ends.
+    pub(crate) fn finish_unkept_returns(&self) {
+        self.store_unkept_returns();
+        let (count, _) = self.unkept().size();
+        if count > 0 {
+            tracing::error!("{count} results are lost: the job cache has not taken them");
+        }
+    }
+
+    /// How many results wait in memory, and how many bytes they are.
+    pub(crate) fn unkept_returns(&self) -> (usize, usize) {
+        self.unkept().size()
+    }
+
+    fn store_unkept_return(&self, unkept: &UnkeptReturn) -> Result<(), StoreError> {
+        let UnkeptReturn { jid, id, job, .. } = unkept;
+        let saved = self.cache.save_return(jid, id, job)?;
+        // Its event was fired when it came.
+        self.first_seen_stored(jid, id);
+        if saved != Saved::Stored {
+            return Ok(());
+        }
+        self.mirror.returned(jid, id, job);
+        if self.settings.stores_endtime {
+            let now = self.endtime();
+            self.cache.save_endtime(jid, &now)?;
+            self.mirror.ended(jid, &now);
+        }
+        Ok(())
+    }
+
+    fn unkept(&self) -> MutexGuard<'_, UnkeptReturns> {
+        self.unkept_returns
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,5 +1,5 @@
 //! A cluster of Salt's masters is stopped and one of ours started on the same
-//! directories: minions notice nothing but the pause.
+//! directories, or the reverse: minions notice nothing but the pause.
 
 use std::fs;
 use std::time::Duration;
@@ -19,14 +19,14 @@ const FILES: [&str; 3] = ["cluster.pem", "cluster.pub", ".aes"];
 
 struct TakenOver {
     minions: Vec<Minion>,
-    _balancer: Balancer,
+    balancer: Balancer,
     cluster: Cluster,
 }
 
 impl TakenOver {
-    /// Two of Salt's masters with minions behind a balancer.
-    fn start() -> Result<Self> {
-        let mut cluster = Cluster::lay_of(Kind::Salt3008, 2, |plan| {
+    /// Two masters of a kind with minions behind a balancer.
+    fn start(kind: Kind) -> Result<Self> {
+        let mut cluster = Cluster::lay_of(kind, 2, |plan| {
             plan.set("cluster_secret", "a secret of this test")
                 .set("cluster_election_min", 3000)
                 .set("cluster_election_max", 6000)
@@ -34,17 +34,20 @@ impl TakenOver {
         start_in_order(&mut cluster)?;
         let addresses: Vec<_> = cluster.masters.iter().map(Master::address).collect();
         let balancer = Balancer::start(&cluster.fleet, &addresses, None)?;
-        let start = |id: &str, kind| start_minion(&cluster.fleet, &balancer, id, kind);
-        let minions = vec![
-            start("web1", Kind::Ours)?,
-            start("py3008", Kind::Salt3008)?,
-            start("py3006", Kind::Salt3006)?,
-        ];
-        Ok(Self {
-            minions,
-            _balancer: balancer,
+        let first = start_minion(&cluster.fleet, &balancer, "py3008", Kind::Salt3008)?;
+        let mut taken = Self {
+            minions: vec![first],
+            balancer,
             cluster,
-        })
+        };
+        // Masters of Salt take sign-ins before they have agreed on the key of the cluster,
+        // and a minion keeps the key that it has seen first.
+        taken.wait_answers(0)?;
+        for (id, kind) in [("web1", Kind::Ours), ("py3006", Kind::Salt3006)] {
+            let minion = start_minion(&taken.cluster.fleet, &taken.balancer, id, kind)?;
+            taken.minions.push(minion);
+        }
+        Ok(taken)
     }
 
     /// Stops the masters and starts others in the same directories.
@@ -69,6 +72,21 @@ impl TakenOver {
             Ok(all.then_some(()))
         });
         answered.with_context(|| format!("the last answers:\n{last}"))
+    }
+
+    fn pids(&mut self) -> Result<Vec<i32>> {
+        let pids = self.minions.iter_mut().map(|of| of.daemon().pid());
+        pids.collect()
+    }
+
+    /// Checks that no minion was started again since it had these.
+    fn check_run_since(&mut self, pids: &[i32]) -> Result<()> {
+        for (minion, pid) in self.minions.iter_mut().zip(pids) {
+            minion.daemon().check_runs()?;
+            let now = minion.daemon().pid()?;
+            ensure!(now == *pid, "{} was started again", minion.id());
+        }
+        Ok(())
     }
 
     fn files(&self) -> Result<Vec<Vec<u8>>> {
@@ -98,11 +116,10 @@ fn a_cluster_of_salt_becomes_ours() -> Result<()> {
     if !have_programs(&[HAPROXY]) {
         return Ok(());
     }
-    let mut taken = TakenOver::start()?;
+    let mut taken = TakenOver::start(Kind::Salt3008)?;
     taken.wait_answers(0)?;
     let files = taken.files()?;
-    let pids = taken.minions.iter_mut().map(|of| of.daemon().pid());
-    let pids = pids.collect::<Result<Vec<_>>>()?;
+    let pids = taken.pids()?;
 
     taken.replace_by(Kind::Ours)?;
     for n in 0..2 {
@@ -120,14 +137,32 @@ fn a_cluster_of_salt_becomes_ours() -> Result<()> {
     let other = taken.cluster.masters[1].address().ip().to_string();
     ensure!(members["members"][other]["connected"] == true, "{members}");
 
-    for (minion, pid) in taken.minions.iter_mut().zip(pids) {
-        minion.daemon().check_runs()?;
-        let now = minion.daemon().pid()?;
-        ensure!(now == pid, "{} was started again", minion.id());
-    }
+    taken.check_run_since(&pids)?;
     until("no key to wait", START, || {
         let waiting = taken.cluster.shared().join("pki/minions_pre");
         let count = fs::read_dir(waiting).map_or(0, Iterator::count);
         Ok((count == 0).then_some(()))
     })
+}
+
+#[test]
+fn a_cluster_of_ours_becomes_salts() -> Result<()> {
+    if !have_programs(&[HAPROXY]) {
+        return Ok(());
+    }
+    let mut taken = TakenOver::start(Kind::Ours)?;
+    for n in 0..2 {
+        taken.wait_answers(n)?;
+    }
+    let files = taken.files()?;
+    let pids = taken.pids()?;
+
+    taken.replace_by(Kind::Salt3008)?;
+    taken.wait_answers(0)?;
+    // The publish key is a new one whenever masters of Salt start.
+    ensure!(
+        taken.files()?[..2] == files[..2],
+        "the key pair of the cluster changed"
+    );
+    taken.check_run_since(&pids)
 }

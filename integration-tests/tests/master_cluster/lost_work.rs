@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use halite_integration_tests::proxy::Cable;
 use halite_integration_tests::{Event, EventLog, HAPROXY, Kind, START, until};
+use halite_test_services::{Postgres, Redis, Wanted};
 use halite_test_support::have_programs;
 use serde_json::{Value, json};
 
@@ -30,13 +31,23 @@ fn start(on_bus: bool) -> Result<Option<Cabled>> {
     if !have_programs(&[HAPROXY]) {
         return Ok(None);
     }
-    let minions: Vec<_> = (1..=MINIONS)
-        .map(|n| (format!("web{n}"), Kind::Ours))
-        .collect();
     match on_bus {
-        true => Cabled::on_bus(&minions),
-        false => Cabled::start(&minions).map(Some),
+        true => Cabled::on_bus(&minions()),
+        false => Cabled::start(&minions()).map(Some),
     }
+}
+
+/// The same, with a store that the masters share.
+fn start_on(store: &str) -> Result<Option<Cabled>> {
+    if !have_programs(&[HAPROXY]) {
+        return Ok(None);
+    }
+    Cabled::with(&minions(), &format!("store: {store}")).map(Some)
+}
+
+fn minions() -> Vec<(String, Kind)> {
+    let ids = (1..=MINIONS).map(|n| format!("web{n}"));
+    ids.map(|id| (id, Kind::Ours)).collect()
 }
 
 /// What a runner of a master returns.
@@ -118,8 +129,8 @@ fn wait_results(cabled: &Cabled, n: usize, gated: &Gated, all: &Value) -> Result
     })
 }
 
-fn batch_goes_on(on_bus: bool) -> Result<()> {
-    let Some(mut cabled) = start(on_bus)? else {
+fn batch_goes_on(start: impl FnOnce() -> Result<Option<Cabled>>) -> Result<()> {
+    let Some(mut cabled) = start()? else {
         return Ok(());
     };
     let gated = Gated::begin(&cabled)?;
@@ -158,12 +169,28 @@ fn batch_goes_on(on_bus: bool) -> Result<()> {
 
 #[test]
 fn a_batch_goes_on_at_another_master() -> Result<()> {
-    batch_goes_on(false)
+    batch_goes_on(|| start(false))
 }
 
 #[test]
 fn a_batch_goes_on_at_another_master_on_a_bus() -> Result<()> {
-    batch_goes_on(true)
+    batch_goes_on(|| start(true))
+}
+
+#[test]
+fn a_batch_goes_on_at_another_master_on_a_redis() -> Result<()> {
+    let Some(redis) = Redis::for_test(&Wanted::default()) else {
+        return Ok(());
+    };
+    batch_goes_on(|| start_on(&redis.url()))
+}
+
+#[test]
+fn a_batch_goes_on_at_another_master_on_a_postgresql() -> Result<()> {
+    let Some(postgres) = Postgres::for_test(&Wanted::default()) else {
+        return Ok(());
+    };
+    batch_goes_on(|| start_on(&postgres.url("salt")))
 }
 
 /// Cuts the driver off from the others, or mends that.

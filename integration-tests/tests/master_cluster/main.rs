@@ -27,6 +27,7 @@ mod python;
 mod roots;
 mod runner_jobs;
 mod salt_peers;
+mod shared_work;
 mod support;
 mod takeover;
 mod two_balancers;

@@ -160,9 +160,12 @@ impl BalancedCluster {
 
     /// Has all minions leave a token from a master; the job's id.
     pub(crate) fn leave(&self, n: usize, target: &str, token: &str) -> Result<String> {
-        let file = self.tokens();
-        let command = format!("echo {token} >> {}; echo {token}", file.display());
-        publish(&self.cluster.masters[n], target, &command)
+        publish(&self.cluster.masters[n], target, &self.leaving(token))
+    }
+
+    /// The command that leaves a token and says it.
+    pub(crate) fn leaving(&self, token: &str) -> String {
+        format!("echo {token} >> {}; echo {token}", self.tokens().display())
     }
 
     /// How often a token was left.

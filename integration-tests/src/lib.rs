@@ -25,6 +25,7 @@ mod balancer;
 pub mod chaos;
 pub mod cluster_page;
 pub mod commands;
+mod common_files;
 mod emulator;
 mod event_log;
 mod fleet;
@@ -53,6 +54,7 @@ pub mod wire;
 mod written_table;
 
 pub use balancer::{Balancer, HAPROXY};
+pub use common_files::share_files;
 pub use emulator::Emulator;
 pub use event_log::{Event, EventLog};
 pub use fleet::Fleet;

@@ -1,5 +1,6 @@
 //! `cargo xtask outages`: the same outages for our fleet and for real Salt's,
-//! one after the other; the table of `docs/multi-master.md`.
+//! one after the other; the table of `docs/multi-master.md`, and that of
+//! `docs/cluster.md`.
 
 use std::process::ExitCode;
 
@@ -10,7 +11,10 @@ use crate::build::{bin_dir, build_programs, root};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Writes the table into docs/multi-master.md
+    /// Masters of a cluster behind a balancer
+    #[arg(long)]
+    cluster: bool,
+    /// Writes the table into docs/multi-master.md, or that of a cluster into docs/cluster.md
     #[arg(long)]
     write: bool,
     /// Ours alone
@@ -32,10 +36,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.ours {
         command.arg("--ours");
     }
+    let page = match args.cluster {
+        true => "docs/cluster.md",
+        false => "docs/multi-master.md",
+    };
+    if args.cluster {
+        command.arg("--cluster");
+    }
     if args.write {
-        command
-            .arg("--write")
-            .arg(root().join("docs/multi-master.md"));
+        command.arg("--write").arg(root().join(page));
     }
     let status = command.status().context("could not run the outages")?;
     Ok(if status.success() {

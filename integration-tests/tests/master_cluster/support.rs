@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::chaos::{Results, publish, read_cache_in};
 use halite_integration_tests::{
-    Balancer, Fleet, HAPROXY, Kind, Master, MasterPlan, Minion, SHORT, START, until,
+    Balancer, Fleet, HAPROXY, Kind, Master, MasterPlan, Minion, SHORT, START, share_files, until,
 };
 use halite_test_support::have_programs;
 
@@ -44,26 +44,9 @@ impl Cluster {
         change: impl for<'a> Fn(MasterPlan<'a>) -> MasterPlan<'a>,
     ) -> Result<Self> {
         let fleet = Fleet::new("cluster")?;
-        let shared = fleet.path().join("share");
-        std::fs::create_dir_all(&shared)?;
         let lay = |n| change(fleet.master(&format!("m{n}"), kind).auto_accept()).lay();
         let all = (1..=masters).map(lay).collect::<Result<Vec<_>>>()?;
-        let ips: Vec<String> = all.iter().map(|of| of.address().ip().to_string()).collect();
-        for (master, ip) in all.iter().zip(&ips) {
-            let peers = ips.iter().filter(|of| *of != ip);
-            let peers: String = peers.map(|peer| format!("  - {peer}\n")).collect();
-            let (pki, cache) = (shared.join("pki"), shared.join("cache"));
-            let text = format!(
-                "root_dir: {}\nid: {ip}\ncluster_id: master_cluster\ncluster_peers:\n{peers}\
-                 cluster_pool_port: {POOL_PORT}\ncluster_pki_dir: {}\ncachedir: {}\n",
-                fleet.path().display(),
-                pki.display(),
-                cache.display(),
-            );
-            let dir = master.dir().join("master.d");
-            std::fs::create_dir_all(&dir)?;
-            std::fs::write(dir.join("cluster.conf"), text)?;
-        }
+        share_files(&fleet, &all, POOL_PORT)?;
         Ok(Self {
             masters: all,
             fleet,

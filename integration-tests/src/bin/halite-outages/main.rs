@@ -1,11 +1,13 @@
 //! Outages of masters and minions, the same for our fleet and for real Salt's: what
-//! is lost, and how long the recovery takes. `cargo xtask outages`.
+//! is lost, and how long the recovery takes; also of the masters of a cluster.
+//! `cargo xtask outages`.
 //!
 //! Invariant: both sides get the same configuration, the same commands at the same
 //! pace, and are judged by the files that commands leave and by the job caches.
 
 #![allow(clippy::print_stdout, reason = "a tool for people")]
 
+mod cluster;
 mod fleet;
 mod scenes;
 
@@ -24,23 +26,29 @@ const BEGIN: &str = "<!-- begin: cargo xtask outages --write -->";
 fn main() -> Result<ExitCode> {
     let mut kinds = vec![Kind::Ours, Kind::Salt3008];
     let mut write: Option<PathBuf> = None;
+    let mut is_cluster = false;
     let mut args = std::env::args_os().skip(1);
     while let Some(arg) = args.next() {
         match arg.to_str() {
+            Some("--cluster") => is_cluster = true,
             Some("--ours") => kinds.truncate(1),
             Some("--write") => write = args.next().map(PathBuf::from),
-            _ => bail!("usage: halite-outages [--ours] [--write FILE]"),
+            _ => bail!("usage: halite-outages [--cluster] [--ours] [--write FILE]"),
         }
     }
     let mut columns = Vec::new();
     for kind in kinds {
         println!("{kind}:");
-        columns.push(scenes::all(kind)?);
+        columns.push(match is_cluster {
+            true => cluster::all(kind)?,
+            false => scenes::all(kind)?,
+        });
     }
     let table = table(&columns);
     println!("\n{table}");
     if let Some(file) = write {
-        write_table(&file, BEGIN, &table)?;
+        let begin = if is_cluster { cluster::BEGIN } else { BEGIN };
+        write_table(&file, begin, &table)?;
         println!("written to {}", file.display());
     }
     Ok(ExitCode::SUCCESS)

@@ -32,7 +32,8 @@ pub(crate) fn all(kind: Kind) -> Result<Vec<Number>> {
     Ok(numbers)
 }
 
-fn add(numbers: &mut Vec<Number>, name: &'static str, value: String) {
+/// Shows a row, and adds it.
+pub(crate) fn add(numbers: &mut Vec<Number>, name: &'static str, value: String) {
     println!("  {name}: {value}");
     numbers.push(Number { name, value });
 }

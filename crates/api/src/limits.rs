@@ -68,6 +68,13 @@ pub const LOGINS_PER_ORIGIN_MAX: usize = 4;
 /// Streams of events at once; more are refused with 503.
 pub const STREAMS_MAX: usize = 2048;
 
+/// The same of one user.
+pub const STREAMS_PER_USER_MAX: usize = STREAMS_MAX / 4;
+
+/// Bytes of an answer in YAML, which is much longer than its data where that is nested
+/// deeply; a longer one is refused with 500.
+pub const YAML_BYTES_MAX: usize = 64 * 1024 * 1024;
+
 /// Events that are kept for streams that are slow: so many, and so many bytes.
 /// A stream that is slower loses the oldest and is told how many.
 pub const EVENTS_KEPT_MAX: usize = 4096;

@@ -15,7 +15,7 @@ use crate::decode::{self, Body};
 use crate::encode::Format;
 use crate::fault::Fault;
 use crate::limits::SESSION_LASTS_MAX;
-use crate::low::{credentials, fault};
+use crate::low::{credentials, fault, user_of};
 use crate::sessions::AUTH_HEADER;
 use crate::static_files::http_date;
 
@@ -77,11 +77,7 @@ pub(super) async fn login(app: &App, asked: &Asked, body: Body) -> Result<Respon
     let lifetime = lifetime.saturating_sub(unix).min(SESSION_LASTS_MAX);
     let text = token.get("token").map(python::str).unwrap_or_default();
     let field = |name: &str| token.get(name).cloned().unwrap_or_default();
-    let user = format!(
-        "{}:{}",
-        python::str(&field("eauth")),
-        python::str(&field("name"))
-    );
+    let user = user_of(&python::str(&field("eauth")), &python::str(&field("name")));
     let begun = app.sessions.begin(text, user, lifetime, Instant::now());
     let id = begun.ok_or_else(|| {
         let full = StatusCode::SERVICE_UNAVAILABLE;

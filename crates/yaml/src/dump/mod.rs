@@ -104,9 +104,22 @@ impl DumpOptions {
 
 /// `value` as a YAML document, with a line break at its end.
 pub fn dump(value: &Value, options: DumpOptions) -> String {
+    written(value, options, usize::MAX).writer.out
+}
+
+/// The same, or `None` if the document has more than `bytes_max` bytes. Little data that
+/// is nested deeply makes a long document: each line begins with the blanks of its depth.
+pub fn dump_within(value: &Value, options: DumpOptions, bytes_max: usize) -> Option<String> {
+    let text = written(value, options, bytes_max).writer.out;
+    (text.len() <= bytes_max).then_some(text)
+}
+
+/// Writes until the document is complete or longer than that.
+fn written(value: &Value, options: DumpOptions, bytes_max: usize) -> Dumper {
     let mut dumper = Dumper {
         writer: Writer::new(options.indent, options.width),
         options,
+        bytes_max,
     };
     dumper.writer.ascii = options.ascii;
     if options.explicit_start {
@@ -118,12 +131,14 @@ pub fn dump(value: &Value, options: DumpOptions) -> String {
         dumper.writer.indicator("...", true, false, false);
         dumper.writer.indent();
     }
-    dumper.writer.out
+    dumper
 }
 
 struct Dumper {
     writer: Writer,
     options: DumpOptions,
+    /// What is longer is of no use.
+    bytes_max: usize,
 }
 
 /// What a node is to the collection it is in.
@@ -167,6 +182,10 @@ impl Scalar {
 }
 
 impl Dumper {
+    const fn is_too_long(&self) -> bool {
+        self.writer.out.len() > self.bytes_max
+    }
+
     fn node(&mut self, value: &Value, role: Role) {
         match value {
             Value::List(items) => self.list(items, role),
@@ -181,6 +200,9 @@ impl Dumper {
             let value = matches!(role, Role::SimpleKey | Role::Key | Role::Value);
             self.writer.enter_block(value && !self.writer.indention);
             for item in items {
+                if self.is_too_long() {
+                    break;
+                }
                 self.writer.indent();
                 self.writer.indicator("-", true, false, true);
                 self.node(item, Role::Item);
@@ -256,6 +278,9 @@ impl Dumper {
     fn block_map(&mut self, entries: &[(&Value, &Value)]) {
         self.writer.enter_block(false);
         for (key, value) in entries {
+            if self.is_too_long() {
+                break;
+            }
             self.writer.indent();
             if is_simple_key(key) {
                 self.node(key, Role::SimpleKey);

@@ -14,8 +14,8 @@ use crate::error::ServeError;
 use crate::events::Events;
 use crate::fault::Fault;
 use crate::limits::{
-    BODY_SMALL, LARGE_BODIES_BYTES_MAX, LOGINS_MAX, LOGINS_PER_ORIGIN_MAX, STREAMS_MAX,
-    STREAMS_PER_USER_MAX, TOKENS_ASKED_MAX, UNPROVEN_PART,
+    BODY_SMALL, LARGE_BODIES_BYTES_MAX, LARGE_BODIES_PER_ORIGIN_MAX, LOGINS_MAX,
+    LOGINS_PER_ORIGIN_MAX, STREAMS_MAX, STREAMS_PER_USER_MAX, TOKENS_ASKED_MAX, UNPROVEN_PART,
 };
 use crate::low::Runner;
 use crate::masters::Masters;
@@ -43,6 +43,8 @@ pub struct App {
     pub(super) tokens: Semaphore,
     /// Room for large bodies without a session, in parts of [`BODY_SMALL`] bytes.
     pub(super) large_bodies: Semaphore,
+    /// What each address has of these bodies.
+    pub(super) large_body_shares: Shares,
     /// A place for each stream of events, by user.
     pub(super) streams: Shares<String>,
     pub(super) stats: Stats,
@@ -89,6 +91,7 @@ impl App {
                     .max(settings.body_bytes_max)
                     .div_ceil(BODY_SMALL),
             ),
+            large_body_shares: Shares::new(LARGE_BODIES_PER_ORIGIN_MAX, usize::MAX),
             streams: Shares::new(STREAMS_PER_USER_MAX, STREAMS_MAX),
             stats: Stats::default(),
             meters,

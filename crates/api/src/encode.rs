@@ -8,6 +8,7 @@ use halite_proto::python;
 use halite_yaml::DumpOptions;
 
 use crate::fault::Fault;
+use crate::limits::YAML_BYTES_MAX;
 
 /// A form of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,26 +48,32 @@ impl Format {
     /// An answer with data; binary data stands as Python would spell it.
     ///
     /// # Errors
-    /// With 500 for data that the form cannot hold.
+    /// With 500 for data that the form cannot hold, or not within its limit.
     pub fn answer(self, data: &Value) -> Result<Response, Fault> {
-        let unwritable = || {
-            Fault::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "Could not serialize the return data from Salt.",
-            )
-        };
         let (text, name) = match self {
-            Self::Json => (to_json(data).ok_or_else(unwritable)?, "application/json"),
-            Self::Yaml => (
-                halite_yaml::dump(data, DumpOptions::block()),
-                "application/x-yaml",
+            Self::Json => (
+                to_json(data).ok_or_else(|| failed(UNWRITABLE))?,
+                "application/json",
             ),
+            Self::Yaml => (to_yaml(data, YAML_BYTES_MAX)?, "application/x-yaml"),
         };
         let mut response = text.into_response();
         let value = HeaderValue::from_static(name);
         response.headers_mut().insert(header::CONTENT_TYPE, value);
         Ok(response)
     }
+}
+
+const UNWRITABLE: &str = "Could not serialize the return data from Salt.";
+
+fn failed(why: &str) -> Fault {
+    Fault::new(StatusCode::INTERNAL_SERVER_ERROR, why)
+}
+
+/// Data as YAML, if that has no more bytes than this.
+fn to_yaml(data: &Value, bytes_max: usize) -> Result<String, Fault> {
+    halite_yaml::dump_within(data, DumpOptions::block(), bytes_max)
+        .ok_or_else(|| failed("The answer is too long as YAML; ask for JSON."))
 }
 
 /// Data as JSON, on one line and in ASCII.
@@ -104,6 +111,8 @@ pub fn accepted(accept: Option<&str>, media: &[&str]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use halite_proto::limits::DEPTH_MAX;
+
     use super::*;
 
     #[test]
@@ -125,5 +134,18 @@ mod tests {
         }
         let fault = Format::accepted(Some("text/plain")).unwrap_err();
         assert_eq!(fault.status.as_u16(), 406);
+    }
+
+    /// What a minion returns, or somebody has echoed: a byte for each line.
+    #[test]
+    fn little_data_that_is_nested_deeply_is_no_endless_answer() {
+        const BYTES_MAX: usize = 100_000;
+        let leaves = Value::List(vec![Value::Nil; 1000]);
+        let deep = (0..DEPTH_MAX / 2).fold(leaves, |inner, _| vec![inner].into());
+        assert!(to_json(&deep).unwrap().len() < BYTES_MAX);
+        let refused = to_yaml(&deep, BYTES_MAX).unwrap_err();
+        assert_eq!(refused.status, StatusCode::INTERNAL_SERVER_ERROR);
+        let long = to_yaml(&deep, YAML_BYTES_MAX).unwrap();
+        assert_eq!(to_yaml(&deep, long.len()).unwrap(), long);
     }
 }

@@ -34,6 +34,10 @@ pub const BODY_SMALL: usize = 16 * 1024;
 /// have; more are refused with 503.
 pub const LARGE_BODIES_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// Such bodies at once from one address, or one /64 of IPv6, unless it is this machine's.
+/// The API of another master sends so many at most.
+pub const LARGE_BODIES_PER_ORIGIN_MAX: usize = RELAYED_AT_ONCE_MAX + QUESTIONS_AT_ONCE_MAX;
+
 /// How long a TLS handshake may take; then the connection is closed.
 pub const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 
@@ -67,6 +71,13 @@ pub const LOGINS_PER_ORIGIN_MAX: usize = 4;
 
 /// Streams of events at once; more are refused with 503.
 pub const STREAMS_MAX: usize = 2048;
+
+/// The same of one user.
+pub const STREAMS_PER_USER_MAX: usize = STREAMS_MAX / 4;
+
+/// Bytes of an answer in YAML, which is much longer than its data where that is nested
+/// deeply; a longer one is refused with 500.
+pub const YAML_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Events that are kept for streams that are slow: so many, and so many bytes.
 /// A stream that is slower loses the oldest and is told how many.

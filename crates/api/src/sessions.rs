@@ -69,6 +69,13 @@ impl Sessions {
         Some(session.token.expose().clone())
     }
 
+    /// The name and the way of the login of a session that has not ended.
+    pub(crate) fn user(&self, id: &str, now: Instant) -> Option<String> {
+        let sessions = self.lock();
+        let session = sessions.get(id).filter(|session| session.ends > now)?;
+        Some(session.user.clone())
+    }
+
     /// Ends a session; its token.
     pub(crate) fn end(&self, id: &str) -> Option<String> {
         let ended = self.lock().remove(id)?;

@@ -4,6 +4,7 @@
 //! never hold all of them.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
@@ -67,63 +68,74 @@ impl Slots {
     }
 }
 
-/// Slots of which one origin has only a part.
+/// Slots of which one holder, an address or a user, has only a part.
 #[derive(Clone, Debug)]
-pub(crate) struct Shares {
-    taken: Arc<Mutex<Taken>>,
+pub(crate) struct Shares<H: Eq + Hash = Origin> {
+    taken: Arc<Mutex<Taken<H>>>,
     each_max: usize,
     all_max: usize,
 }
 
-#[derive(Debug, Default)]
-struct Taken {
-    by: HashMap<Origin, usize>,
+#[derive(Debug)]
+struct Taken<H> {
+    by: HashMap<H, usize>,
     all: usize,
 }
 
-/// A place of an origin's, until dropped.
+/// A place of a holder's, until dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
-    taken: Arc<Mutex<Taken>>,
-    from: Origin,
+pub(crate) struct Share<H: Eq + Hash = Origin> {
+    taken: Arc<Mutex<Taken<H>>>,
+    holder: H,
 }
 
-impl Shares {
-    /// So many for one origin and for all.
+impl<H: Eq + Hash + Clone> Shares<H> {
+    /// So many for one holder and for all.
     pub(crate) fn new(each_max: usize, all_max: usize) -> Self {
         Self {
-            taken: Arc::default(),
+            taken: Arc::new(Mutex::new(Taken {
+                by: HashMap::new(),
+                all: 0,
+            })),
             each_max,
             all_max,
         }
     }
 
     /// One more place; nothing when there is none.
-    pub(crate) fn take(&self, from: Origin) -> Option<Share> {
+    pub(crate) fn take(&self, holder: H) -> Option<Share<H>> {
         let mut taken = lock(&self.taken);
-        let own = taken.by.get(&from).copied().unwrap_or_default();
+        let own = taken.by.get(&holder).copied().unwrap_or_default();
         if own >= self.each_max || taken.all >= self.all_max {
             return None;
         }
-        taken.by.insert(from, own + 1);
+        taken.by.insert(holder.clone(), own + 1);
         taken.all += 1;
         let taken = Arc::clone(&self.taken);
-        Some(Share { taken, from })
+        Some(Share { taken, holder })
+    }
+
+    /// How many are taken.
+    pub(crate) fn taken(&self) -> usize {
+        lock(&self.taken).all
     }
 }
 
-impl Drop for Share {
+impl<H: Eq + Hash> Drop for Share<H> {
     fn drop(&mut self) {
         let mut taken = lock(&self.taken);
         taken.all = taken.all.saturating_sub(1);
-        let left = taken.by.remove(&self.from).unwrap_or_default();
-        if left > 1 {
-            taken.by.insert(self.from, left - 1);
+        let Some(own) = taken.by.get_mut(&self.holder) else {
+            return;
+        };
+        *own = own.saturating_sub(1);
+        if *own == 0 {
+            taken.by.remove(&self.holder);
         }
     }
 }
 
-fn lock(taken: &Mutex<Taken>) -> MutexGuard<'_, Taken> {
+fn lock<H>(taken: &Mutex<Taken<H>>) -> MutexGuard<'_, Taken<H>> {
     taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

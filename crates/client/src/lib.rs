@@ -24,7 +24,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use halite_crypto::Secret;
-use halite_proto::clear::{Credentials, TokenRequest};
+use halite_proto::clear::{Credentials, LogOutRequest, TokenRequest};
 use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, Value};
 use halite_transport::fleet::{Requester, RequesterOptions};
@@ -200,6 +200,22 @@ impl LocalClient {
         self.check_running()?;
         let load = Map::from([("cmd", "get_token"), ("token", token)]);
         self.ask_clear(load, self.settings.timeout).await
+    }
+
+    /// Has a token ended, at the other masters of its cluster too. False if the master does
+    /// not know the token, or is one of Salt, which cannot be asked.
+    ///
+    /// # Errors
+    /// When no master answers.
+    pub async fn log_out(&self, token: &str) -> Result<bool, ClientError> {
+        self.check_running()?;
+        let settings = self.settings.clone();
+        if !blocking(move || settings.master_is_ours()).await {
+            return Ok(false);
+        }
+        let load = LogOutRequest::load(token);
+        let answer = self.ask_clear(load, self.settings.timeout).await?;
+        Ok(LogOutRequest::has_ended(&answer))
     }
 
     /// What the client knows of the configuration.

@@ -22,6 +22,9 @@ pub const TAG_BASE: &str = "salt";
 /// Salt's default of `max_event_size`, in bytes.
 pub const EVENT_SIZE_MAX_DEFAULT: usize = 1_048_576;
 
+/// The field of the time when an event was fired.
+pub const STAMP: &str = "_stamp";
+
 /// What stands in the place of a value that was too large.
 pub const VALUE_TRIMMED: &str = "VALUE_TRIMMED";
 
@@ -44,7 +47,7 @@ impl Event {
 
     /// Says when it happened. An older stamp is replaced in its place.
     pub fn stamp(&mut self, unix_micros: u64, offset: bool) {
-        self.data.insert("_stamp", stamp(unix_micros, offset));
+        self.data.insert(STAMP, stamp(unix_micros, offset));
     }
 
     /// The bytes of the event.
@@ -61,7 +64,8 @@ impl Event {
     /// When the data is nested too deeply or holds something too long.
     pub fn pack_trimmed(&self, size_max: usize) -> Result<Vec<u8>, PackError> {
         let packed = self.pack()?;
-        if packed.len() <= size_max {
+        // A long list of jobs has no large value: nothing can be left out of it.
+        if packed.len() <= size_max || !has_larger(&self.data, percent_of(size_max, PERCENT_LAST)) {
             return Ok(packed);
         }
         let mut data = self.data.clone();
@@ -146,21 +150,38 @@ pub fn tagify<'a>(
     Tag::parse(tag)
 }
 
+/// The share of an event beyond which values are replaced: at first, and by how much
+/// less each time.
+const PERCENT_FIRST: usize = 50;
+const PERCENT_STEP: usize = 10;
+
+/// The smallest of these shares.
+const PERCENT_LAST: usize = PERCENT_STEP;
+
 /// Replaces the largest values by [`VALUE_TRIMMED`] until the packed data is at
 /// most `size_max` bytes: first those that take more than half of it, then those
 /// beyond 40 %, and so on. Lists are one value; maps are looked into.
 pub fn trim(data: &mut Map, size_max: usize) {
-    const PERCENT_FIRST: usize = 50;
-    const PERCENT_STEP: usize = 10;
     let mut is_too_large = map_packed_len(data) > size_max;
     let mut percent = PERCENT_FIRST;
     while is_too_large && percent > 0 {
-        let value_size_max = size_max / 100 * percent + size_max % 100 * percent / 100;
-        if trim_beyond(data, value_size_max) {
+        if trim_beyond(data, percent_of(size_max, percent)) {
             is_too_large = map_packed_len(data) > size_max;
         }
         percent -= PERCENT_STEP;
     }
+}
+
+const fn percent_of(size: usize, percent: usize) -> usize {
+    size / 100 * percent + size % 100 * percent / 100
+}
+
+/// Whether there is a value that [`trim_beyond`] would replace.
+fn has_larger(data: &Map, value_size_max: usize) -> bool {
+    data.values().any(|value| match value {
+        Value::Map(inner) => has_larger(inner, value_size_max),
+        value => python_size(value) > value_size_max,
+    })
 }
 
 /// Whether parts of a value were left out of its event.

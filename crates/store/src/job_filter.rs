@@ -48,8 +48,9 @@ impl JobFilter {
     /// Whether what was published is what is asked for.
     pub(crate) fn fits_load(&self, load: &Map) -> bool {
         let texts = |name: &str| texts(load.get(name));
-        fits_globs(&self.functions, &texts("fun"))
-            && fits_globs(&self.targets, &texts("tgt"))
+        let fits = |globs: &[String], name| globs.is_empty() || fits_globs(globs, &texts(name));
+        fits(&self.functions, "fun")
+            && fits(&self.targets, "tgt")
             && self
                 .user
                 .as_ref()
@@ -63,7 +64,7 @@ impl JobFilter {
 
 fn fits_globs(globs: &[String], texts: &[String]) -> bool {
     let fits = |text: &String| globs.iter().any(|glob| fnmatch(glob, text));
-    globs.is_empty() || texts.iter().any(fits)
+    texts.iter().any(fits)
 }
 
 /// Each text of a value: that of a list's items, or its own.

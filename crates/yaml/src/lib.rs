@@ -23,7 +23,7 @@ mod scalar;
 mod scan;
 mod tree;
 
-pub use dump::{DumpOptions, FlowStyle, ScalarQuotes, dump};
+pub use dump::{DumpOptions, FlowStyle, ScalarQuotes, dump, dump_within};
 pub use error::{ErrorKind, YamlError};
 pub use key::python_str;
 pub use node::{Node, NodeKind};

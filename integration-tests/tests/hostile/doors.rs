@@ -285,6 +285,7 @@ rows!(CLEAR, clear_rows, ClearCommand {
         Nothing,
     )]
     ClearCommand::GetToken { .. } => [clear("get_token", r#"{"token": "0123456789abcdef"}"#, Nothing, Nothing, Nothing)]
+    ClearCommand::LogOut(_) => [clear("halite.log_out", r#"{"token": "0123456789abcdef"}"#, Nothing, Nothing, Nothing)]
     ClearCommand::Standing(_) => [clear("halite.standing", r#"{"minions": ["web1"]}"#, Nothing, Answered, Answered)]
     // The fingerprint of the master's public key is for everybody.
     ClearCommand::Compare(_) => [clear(

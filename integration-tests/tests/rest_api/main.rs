@@ -20,6 +20,7 @@ mod pepper;
 mod saltgui;
 mod served;
 mod stage;
+mod strangers;
 mod streams;
 mod table;
 mod tokens;

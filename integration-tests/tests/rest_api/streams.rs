@@ -6,10 +6,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use halite_integration_tests::Kind;
+use halite_integration_tests::{Kind, START, until};
 use serde_json::json;
 
-use crate::http::{body, events};
+use crate::http::{ask, body, events};
 use crate::served::Served;
 
 const STREAMS: usize = 500;
@@ -80,6 +80,30 @@ fn fire(served: &Served, session: &str, numbers: &[usize], filling: usize) -> Re
         ensure!(said.starts_with("HTTP/1.1 200"), "{said}");
     }
     Ok(())
+}
+
+/// As many streams as one user may have.
+const OF_ONE_USER: usize = 512;
+
+#[test]
+fn one_user_leaves_streams_for_others() -> Result<()> {
+    let served = Served::start(Kind::Ours)?;
+    let at = served.address();
+    let session = |user| served.session(user).map(str::to_owned);
+    let (alice, bob) = (session("alice")?, session("bob")?);
+    let open: Vec<_> = (0..OF_ONE_USER)
+        .map(|_| events(at, &bob))
+        .collect::<Result<_>>()?;
+    let refused = |session: &str| -> Result<bool> {
+        let said = ask(at, "HEAD", "/events", &[("X-Auth-Token", session)], "")?;
+        Ok(said.starts_with("HTTP/1.1 503"))
+    };
+    ensure!(refused(&bob)?, "a user takes all streams");
+    ensure!(!refused(&alice)?, "another user has none");
+    drop(open);
+    until("a stream that has ended leaves its place", START, || {
+        Ok((!refused(&bob)?).then_some(()))
+    })
 }
 
 #[test]

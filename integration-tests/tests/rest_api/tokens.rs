@@ -1,11 +1,13 @@
-//! Tokens of a cluster whose masters share no directory: one that a master has made is
-//! good at the other one at once.
+//! Tokens of masters that share no directory: in a cluster, one that a master has made is
+//! good at the other one at once; and where somebody logs out, it is good nowhere.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use halite_integration_tests::{SHORT, START, until};
+use halite_integration_tests::{Master, SHORT, START, until};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -127,4 +129,85 @@ fn a_master_that_hangs_delays_logins_and_unknown_tokens_by_a_second() -> Result<
     until("the token at the other master", SHORT, || {
         Ok(check_good(&show(two.at[1], &token)?).ok())
     })
+}
+
+/// The tokens that lie in the store of a master.
+fn stored(master: &Master) -> Result<BTreeSet<String>> {
+    let dir = master.dir().join("cache/tokens");
+    if !dir.exists() {
+        return Ok(BTreeSet::new());
+    }
+    let names = fs::read_dir(dir)?.map(|entry| {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        Ok(name.trim_end_matches(".p").to_owned())
+    });
+    names.collect()
+}
+
+/// Logs in at an API; the session, and its token, which a master has made.
+fn log_in(two: &Two, api: usize, made_by: usize) -> Result<(String, String)> {
+    let before = stored(&two.masters[made_by])?;
+    let session = two.login(api)?;
+    let after = stored(&two.masters[made_by])?;
+    let token = after.difference(&before).next().cloned();
+    Ok((session, token.context("no master has made a token")?))
+}
+
+fn log_out(two: &Two, api: usize, session: &str) -> Result<()> {
+    let said = two.post(api, "/logout", session, &json!({}))?;
+    ensure!(said.starts_with("HTTP/1.1 200"), "{said}");
+    Ok(())
+}
+
+fn check_refused(said: &str) -> Result<()> {
+    ensure!(said.starts_with("HTTP/1.1 401"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn who_logs_out_at_one_master_of_a_cluster_is_logged_out_at_all() -> Result<()> {
+    let two = Two::start(Bond::Cluster)?;
+    wait_met(&two)?;
+    for (api, other) in [(0, 1), (1, 0)] {
+        let (session, token) = log_in(&two, api, api)?;
+        check_good(&show(two.at[other], &token)?)?;
+
+        // Who knows the token alone ends it only as another API, and no made-up one.
+        let bare = [("X-Auth-Token", token.as_str())];
+        check_refused(&post(two.at[other], "/logout", &bare, &json!({}))?)?;
+        let made_up = "0".repeat(token.len());
+        let relayed = [("X-Auth-Token", made_up.as_str()), ("Halite-Relayed", "x")];
+        check_refused(&post(two.at[other], "/logout", &relayed, &json!({}))?)?;
+        check_good(&show(two.at[other], &token)?)?;
+
+        log_out(&two, api, &session)?;
+        check_refused(&show(two.at[api], &token)?)?;
+        until("the other master refuses the token", SHORT, || {
+            let said = show(two.at[other], &token)?;
+            Ok(said.starts_with("HTTP/1.1 401").then_some(()))
+        })?;
+        ensure!(!stored(&two.masters[other])?.contains(&token), "it is kept");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_token_that_another_master_of_a_list_has_made_ends_there() -> Result<()> {
+    let mut two = Two::start(Bond::List)?;
+    let session = two.login(0)?;
+    two.wait_whole(0, &session)?;
+    two.masters[0].kill9()?;
+    let (while_away, first) = log_in(&two, 0, 1)?;
+    let (after, second) = log_in(&two, 0, 1)?;
+    for token in [&first, &second] {
+        check_good(&show(two.at[1], token)?)?;
+    }
+
+    log_out(&two, 0, &while_away)?;
+    check_refused(&show(two.at[1], &first)?)?;
+    check_good(&show(two.at[1], &second)?)?;
+
+    two.masters[0].start()?;
+    log_out(&two, 0, &after)?;
+    check_refused(&show(two.at[1], &second)?)
 }

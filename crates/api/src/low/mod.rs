@@ -78,16 +78,39 @@ impl Runner {
     /// # Errors
     /// When it does not answer.
     pub(crate) async fn is_token(&self, token: &str, has_others: bool) -> Result<bool, Fault> {
+        let holder = self.token_holder(token, has_others).await?;
+        Ok(holder.is_some())
+    }
+
+    /// Whose token it is, if one: the way and the name of the login. Another master says
+    /// only that it is good; then it stands for itself.
+    ///
+    /// # Errors
+    /// When no master answers.
+    pub(crate) async fn token_holder(
+        &self,
+        token: &str,
+        has_others: bool,
+    ) -> Result<Option<String>, Fault> {
+        let by_others = async || -> Result<Option<String>, Fault> {
+            let is_token = self.masters.is_token(token).await?;
+            Ok(is_token.then(|| token.to_owned()))
+        };
         if has_others && !self.masters.own_was_there().await {
-            return self.masters.is_token(token).await;
+            return by_others().await;
         }
         let data = match self.client.token_data(token).await {
             Err(_) if has_others && !self.masters.own_is_there().await => {
-                return self.masters.is_token(token).await;
+                return by_others().await;
             }
             data => data.map_err(|error| fault(&error))?,
         };
-        Ok(data.get("token").is_some_and(Value::is_true))
+        let text = |name: &str| data.get(name).map(halite_proto::python::str);
+        let is_token = data.get("token").is_some_and(Value::is_true);
+        Ok(is_token.then(|| {
+            let [eauth, name] = ["eauth", "name"].map(|field| text(field).unwrap_or_default());
+            user_of(&eauth, &name)
+        }))
     }
 
     /// Reads a chunk.
@@ -289,6 +312,11 @@ pub(crate) fn credentials(chunk: &mut Map) -> Credentials {
         username: take("username"),
         password: take("password"),
     }
+}
+
+/// Who has logged in, and how, as one text.
+pub(crate) fn user_of(eauth: &str, name: &str) -> String {
+    format!("{eauth}:{name}")
 }
 
 /// Whether a token can be one: it names a file of the master.

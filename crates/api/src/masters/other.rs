@@ -118,6 +118,18 @@ impl Other {
         })
     }
 
+    /// Has a token ended there; whether it was known.
+    pub(super) async fn log_out(&self, token: &str) -> Result<bool, Refusal> {
+        let _place = place(&self.questions, OTHER_ANSWERS_WITHIN).await?;
+        let within = OTHER_ANSWERS_WITHIN;
+        let said = self.ask(Method::POST, "/logout", Some(token), None, within);
+        let said = said.await?;
+        match said.is_untouched {
+            true => Err(not_reached()),
+            false => Ok(said.status == StatusCode::OK),
+        }
+    }
+
     /// Looks how it is: why it is away, if it is; nothing if it is this API.
     pub(super) async fn look(&self) -> Option<Option<String>> {
         let within = OTHER_ANSWERS_WITHIN;

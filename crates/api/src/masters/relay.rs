@@ -145,6 +145,29 @@ impl Masters {
         Err(Fault::no_master())
     }
 
+    /// Has a token ended at all others that can be reached; whether one has known it.
+    pub(crate) async fn log_out(&self, token: &str) -> bool {
+        let asked = self
+            .others
+            .iter()
+            .enumerate()
+            .map(|(index, other)| async move {
+                if other.is_self.load(Relaxed) {
+                    return false;
+                }
+                match other.log_out(token).await {
+                    Ok(was_known) => was_known,
+                    Err(Refusal::Untouched(why)) => {
+                        self.found(index + 1, Some(why));
+                        false
+                    }
+                    // Said in the log by who asked.
+                    Err(Refusal::Busy | Refusal::Answer(_)) => false,
+                }
+            });
+        join_all(asked).await.contains(&true)
+    }
+
     /// The others, those first that are not known to be away.
     fn in_order(&self) -> Vec<usize> {
         let others = 0..self.others.len();

@@ -1,4 +1,4 @@
-//! Logging in and out: `/login`, `/logout`, `/token`.
+//! Logging in: `/login`, `/token`.
 //!
 //! Invariant: a password goes to the master and nowhere else, and after too many
 //! failures the master is not asked at all.
@@ -9,14 +9,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use halite_proto::clear::TokenRequest;
 use halite_proto::{Map, Value, python};
-use halite_store::TokenId;
 
 use super::{App, Asked, NO_STORE, Peer};
 use crate::decode::{self, Body};
 use crate::encode::Format;
 use crate::fault::Fault;
 use crate::limits::SESSION_LASTS_MAX;
-use crate::low::{credentials, fault};
+use crate::low::{credentials, fault, user_of};
 use crate::sessions::AUTH_HEADER;
 use crate::static_files::http_date;
 
@@ -78,11 +77,7 @@ pub(super) async fn login(app: &App, asked: &Asked, body: Body) -> Result<Respon
     let lifetime = lifetime.saturating_sub(unix).min(SESSION_LASTS_MAX);
     let text = token.get("token").map(python::str).unwrap_or_default();
     let field = |name: &str| token.get(name).cloned().unwrap_or_default();
-    let user = format!(
-        "{}:{}",
-        python::str(&field("eauth")),
-        python::str(&field("name"))
-    );
+    let user = user_of(&python::str(&field("eauth")), &python::str(&field("name")));
     let begun = app.sessions.begin(text, user, lifetime, Instant::now());
     let id = begun.ok_or_else(|| {
         let full = StatusCode::SERVICE_UNAVAILABLE;
@@ -104,43 +99,6 @@ pub(super) async fn login(app: &App, asked: &Asked, body: Body) -> Result<Respon
     }
     headers.insert(header::CACHE_CONTROL, NO_STORE);
     set_cookie(headers, asked, &id, now, lifetime);
-    Ok(response)
-}
-
-/// `POST /logout`
-pub(super) async fn logout(app: &App, asked: &Asked) -> Result<Response, Fault> {
-    asked.bare()?;
-    let format = format_of(asked)?;
-    let id = asked.session.as_deref().unwrap_or_default();
-    if let Some(token) = app.sessions.end(id) {
-        let settings = app.runner.client.settings().clone();
-        let delete = move || match TokenId::parse(&token) {
-            Some(token) => settings.store().tokens.delete(&token),
-            None => Ok(true),
-        };
-        match tokio::task::spawn_blocking(delete).await {
-            Ok(Ok(true)) => {}
-            Ok(Ok(false)) if !app.has_others(asked.peer) => {}
-            Ok(Ok(false)) => tracing::warn!(
-                "a token was not in the store of this master: one that another master has made \
-                 stays good there until it expires, unless they keep tokens in one store"
-            ),
-            Ok(Err(error)) => {
-                let error = halite_proto::chain(&error);
-                tracing::error!("a token stays good until it expires: {error}");
-            }
-            Err(error) => tracing::error!("a token stays good until it expires: {error}"),
-        }
-    }
-    let words = Map::from([("return", "Your token has been cleared")]);
-    let mut response = format.answer(&words.into())?;
-    set_cookie(
-        response.headers_mut(),
-        asked,
-        "",
-        SystemTime::UNIX_EPOCH,
-        Duration::ZERO,
-    );
     Ok(response)
 }
 
@@ -254,7 +212,7 @@ fn too_many(wait: Duration) -> Fault {
     fault
 }
 
-fn format_of(asked: &Asked) -> Result<Format, Fault> {
+pub(super) fn format_of(asked: &Asked) -> Result<Format, Fault> {
     Format::accepted(asked.header(header::ACCEPT))
 }
 
@@ -302,7 +260,7 @@ fn permissions(external: &Map, token: &Map) -> Value {
 }
 
 /// Hands the session to a browser, or takes it away.
-fn set_cookie(
+pub(super) fn set_cookie(
     headers: &mut HeaderMap,
     asked: &Asked,
     id: &str,

@@ -14,8 +14,8 @@ use crate::error::ServeError;
 use crate::events::Events;
 use crate::fault::Fault;
 use crate::limits::{
-    BODY_SMALL, LARGE_BODIES_BYTES_MAX, LOGINS_MAX, LOGINS_PER_ORIGIN_MAX, STREAMS_MAX,
-    TOKENS_ASKED_MAX, UNPROVEN_PART,
+    BODY_SMALL, LARGE_BODIES_BYTES_MAX, LARGE_BODIES_PER_ORIGIN_MAX, LOGINS_MAX,
+    LOGINS_PER_ORIGIN_MAX, STREAMS_MAX, STREAMS_PER_USER_MAX, TOKENS_ASKED_MAX, UNPROVEN_PART,
 };
 use crate::low::Runner;
 use crate::masters::Masters;
@@ -43,8 +43,10 @@ pub struct App {
     pub(super) tokens: Semaphore,
     /// Room for large bodies without a session, in parts of [`BODY_SMALL`] bytes.
     pub(super) large_bodies: Semaphore,
-    /// A place for each stream of events.
-    pub(super) streams: Arc<Semaphore>,
+    /// What each address has of these bodies.
+    pub(super) large_body_shares: Shares,
+    /// A place for each stream of events, by user.
+    pub(super) streams: Shares<String>,
     pub(super) stats: Stats,
     pub(super) meters: Option<Meters>,
     /// The page of metrics, until it is served.
@@ -89,7 +91,8 @@ impl App {
                     .max(settings.body_bytes_max)
                     .div_ceil(BODY_SMALL),
             ),
-            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            large_body_shares: Shares::new(LARGE_BODIES_PER_ORIGIN_MAX, usize::MAX),
+            streams: Shares::new(STREAMS_PER_USER_MAX, STREAMS_MAX),
             stats: Stats::default(),
             meters,
             instruments: Mutex::new(instruments),
@@ -162,7 +165,7 @@ impl App {
 
     /// Streams of events that are open.
     pub(crate) fn streams_now(&self) -> usize {
-        STREAMS_MAX - self.streams.available_permits()
+        self.streams.taken()
     }
 
     /// Bytes of the events that are kept for streams.

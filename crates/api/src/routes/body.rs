@@ -9,6 +9,13 @@ use super::{App, Asked};
 use crate::decode;
 use crate::fault::Fault;
 use crate::limits::{BODY_SMALL, BODY_WITHIN};
+use crate::slots::Share;
+
+/// Room for a large body, until dropped.
+pub(super) struct Room<'a> {
+    _bytes: SemaphorePermit<'a>,
+    _share: Option<Share>,
+}
 
 impl Asked {
     /// How long the body says that it is.
@@ -18,12 +25,12 @@ impl Asked {
 }
 
 impl App {
-    /// Room in memory for a large body of somebody who has no session, until
-    /// dropped; others need none.
+    /// Room in memory for a large body of somebody who has no session; others need none.
+    /// One address leaves room for others.
     ///
     /// # Errors
     /// With 503 when there is none.
-    pub(super) fn room(&self, asked: &Asked) -> Result<Option<SemaphorePermit<'_>>, Fault> {
+    pub(super) fn room(&self, asked: &Asked) -> Result<Option<Room<'_>>, Fault> {
         let bytes = asked
             .declared_length()
             .unwrap_or(self.settings.body_bytes_max);
@@ -33,11 +40,20 @@ impl App {
         // What is larger than allowed is refused when it is read.
         let bytes = bytes.min(self.settings.body_bytes_max);
         let rooms = u32::try_from(bytes.div_ceil(BODY_SMALL)).unwrap_or(u32::MAX);
-        let room = self.large_bodies.try_acquire_many(rooms).map_err(|_| {
+        let full = || {
             let full = StatusCode::SERVICE_UNAVAILABLE;
             Fault::new(full, "There are too many large requests already")
-        })?;
-        Ok(Some(room))
+        };
+        let share = self.large_body_shares.take(asked.peer.origin());
+        // This machine's programs are not strangers, and a proxy here has the bodies of all.
+        if share.is_none() && !asked.peer.caller.is_loopback() {
+            return Err(full());
+        }
+        let bytes = self.large_bodies.try_acquire_many(rooms);
+        Ok(Some(Room {
+            _bytes: bytes.map_err(|_| full())?,
+            _share: share,
+        }))
     }
 
     pub(super) async fn body(&self, asked: &Asked, body: Body) -> Result<decode::Body, Fault> {

@@ -12,6 +12,7 @@ mod collections;
 mod commands;
 mod hook;
 mod lease;
+mod logout;
 mod openapi;
 mod page;
 mod paths;
@@ -223,7 +224,7 @@ impl App {
             Page::Root => commands::run(self, asked, body, true).await,
             Page::Run => commands::run(self, asked, body, false).await,
             Page::Login => access::login(self, asked, body).await,
-            Page::Logout => access::logout(self, asked).await,
+            Page::Logout => logout::logout(self, asked).await,
             Page::Token => access::tokens(self, asked, body).await,
             Page::Minions => collections::start(self, asked, body).await,
             Page::Keys => collections::make_key(self, asked, body).await,
@@ -247,7 +248,9 @@ impl App {
     fn needs_session(&self, asked: &Asked) -> bool {
         match asked.page {
             Page::Root => asked.method == Method::POST,
-            Page::Minions | Page::Jobs | Page::History | Page::Connections | Page::Logout => true,
+            Page::Minions | Page::Jobs | Page::History | Page::Connections => true,
+            // Another API shows the token itself.
+            Page::Logout => !asked.peer.is_relayed,
             Page::Hook => !self.settings.webhook_is_open,
             Page::Stats => !self.settings.stats_are_open,
             _ => false,

@@ -11,7 +11,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::BoxFuture;
 use futures_util::stream;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::lease::Lease;
@@ -22,6 +22,7 @@ use crate::fault::Fault;
 use crate::limits::{EVENT_PIECE_BYTES, HEARTBEAT_EVERY, TOKEN_CHECKED_EVERY};
 use crate::low::is_hex;
 use crate::masters::Watching;
+use crate::slots::Share;
 
 /// How soon a browser connects again, in milliseconds.
 const RETRY: &[u8] = b"retry: 400\n";
@@ -37,13 +38,15 @@ pub(super) struct Watched {
     lease: Lease,
     /// With others' events, as long as it is there.
     watching: Option<Watching>,
-    _place: OwnedSemaphorePermit,
+    _place: Share<String>,
 }
 
 /// What a stream is begun with.
 struct Proven {
     token: String,
     is_session: bool,
+    /// Whose place it takes.
+    user: String,
 }
 
 /// What a stream has to say.
@@ -136,8 +139,13 @@ fn piece(watched: &mut Watched, sent: usize, length: usize) -> (Result<Bytes, Cu
 impl Watched {
     pub(super) async fn begin(app: &Arc<App>, proof: String, asked: &Asked) -> Result<Self, Fault> {
         let peer = asked.peer;
-        let Proven { token, is_session } = proven(app, &proof, peer).await?;
-        let place = Arc::clone(&app.streams).try_acquire_owned().map_err(|_| {
+        let proven = proven(app, &proof, peer).await?;
+        let Proven {
+            token,
+            is_session,
+            user,
+        } = proven;
+        let place = app.streams.take(user).ok_or_else(|| {
             let full = StatusCode::SERVICE_UNAVAILABLE;
             Fault::new(full, "There are too many streams of events already")
         })?;
@@ -245,22 +253,29 @@ async fn proven(app: &App, proof: &str, peer: Peer) -> Result<Proven, Fault> {
         return Err(Fault::no_session());
     }
     app.check_relayed(peer).await?;
-    let of_session = app.sessions.token(proof, Instant::now());
+    let now = Instant::now();
+    let of_session = app.sessions.token(proof, now);
+    let user = app.sessions.user(proof, now);
     let is_session = of_session.is_some();
     let token = of_session.unwrap_or_else(|| proof.to_owned());
     // The semaphore is never closed.
     let asking = app.tokens.acquire().await.ok();
-    let known = app.runner.is_token(&token, app.has_others(peer)).await;
+    let holder = app.runner.token_holder(&token, app.has_others(peer)).await;
     drop(asking);
-    match known {
-        Ok(true) => Ok(Proven { token, is_session }),
-        Ok(false) => Err(Fault::no_session()),
+    let user = match (holder, user) {
+        (Ok(Some(holder)), user) => user.unwrap_or(holder),
+        (Ok(None), _) => return Err(Fault::no_session()),
         // Another API is to ask the next one.
-        Err(fault) if peer.is_relayed || app.has_others(peer) => Err(fault),
+        (Err(fault), _) if peer.is_relayed || app.has_others(peer) => return Err(fault),
         // The only master comes back.
-        Err(_) if is_session => Ok(Proven { token, is_session }),
-        Err(_) => Err(Fault::no_session()),
-    }
+        (Err(_), Some(user)) => user,
+        (Err(_), None) => return Err(Fault::no_session()),
+    };
+    Ok(Proven {
+        token,
+        is_session,
+        user,
+    })
 }
 
 /// Whether the proof of a stream is still good. A master that does not answer ends no

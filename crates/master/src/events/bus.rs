@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use halite_metrics::Count;
-use halite_proto::event::{Event, tagify};
+use halite_proto::event::{Event, STAMP, tagify};
 use halite_proto::{IdError, Jid, Map, MinionId, Tag};
 use halite_transport::ipc::{EventBus, ForLate, LocalEvents};
 
@@ -67,6 +67,14 @@ impl Bus {
         self.fire_tagged(Tag::parse(tag), data, None);
     }
 
+    /// Fires an event, and gives its data back: a copy of what is large costs as much as
+    /// the event.
+    pub(crate) fn fire_kept(&self, tag: &str, data: Map) -> Map {
+        let mut data = self.fire_tagged(Tag::parse(tag), data, None);
+        data.remove(STAMP);
+        data
+    }
+
     /// Fires an event of which the other masters of the cluster are not told: in the name
     /// of `peer`, as one that it has told of.
     pub(crate) fn fire_here(&self, tag: &str, data: Map, peer: &str) {
@@ -96,7 +104,7 @@ impl Bus {
         let owner = id.as_str();
         let asked = jid.and_then(|jid| self.late_jobs().asked(jid));
         let why = asked.map(|asked| ForLate { owner, asked });
-        self.fire_tagged(tagify([job, "ret", owner], "job"), data, why);
+        drop(self.fire_tagged(tagify([job, "ret", owner], "job"), data, why));
     }
 
     /// The program that asks for a job may not listen yet. To be called before
@@ -109,13 +117,22 @@ impl Bus {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fire_tagged(&self, tag: Result<Tag, IdError>, mut data: Map, why: Option<ForLate<'_>>) {
+    /// Fires an event; its data, with its time.
+    fn fire_tagged(
+        &self,
+        tag: Result<Tag, IdError>,
+        mut data: Map,
+        why: Option<ForLate<'_>>,
+    ) -> Map {
         // What another master has fired is reacted to and stored there: whoever says so of
         // an event of this one would hide it.
         data.remove(PEER);
         let tag = match tag {
             Ok(tag) => tag,
-            Err(error) => return tracing::error!("could not fire an event: {error}"),
+            Err(error) => {
+                tracing::error!("could not fire an event: {error}");
+                return data;
+            }
         };
         if let Some(fired) = &self.fired {
             fired.add_heard(&[field_of(tag.as_str())]);
@@ -131,6 +148,7 @@ impl Bus {
                 tracing::error!(tag = %event.tag, "could not fire an event: {}", chain(&error));
             }
         }
+        event.data
     }
 
     /// Fires an event that another master of the cluster has fired: with its time,

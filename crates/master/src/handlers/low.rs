@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halite_call::args::Parted;
-use halite_proto::clear::{LowRequest, TokenRequest};
+use halite_proto::clear::{LogOutRequest, LowRequest, TokenRequest};
 use halite_proto::shown::quoted;
 use halite_proto::{Jid, Map, Value};
 
@@ -254,6 +254,17 @@ pub(crate) fn get_token(access: &Access, token: Option<&str>) -> Value {
         None => false.into(),
         Some(token) => access.tokens.get(token, now_s()).unwrap_or_default().into(),
     }
+}
+
+/// Ends a token, at the other masters of the cluster too. One that nobody knows changes
+/// nothing: peers are told of no token that somebody has made up.
+pub(crate) fn log_out(access: &Access, request: &LogOutRequest) -> Value {
+    let tokens = &access.tokens;
+    let has_ended = request
+        .token
+        .as_deref()
+        .is_some_and(|token| tokens.get(token, now_s()).is_some() && tokens.remove(token));
+    LogOutRequest::answer(has_ended)
 }
 
 #[cfg(test)]

@@ -59,42 +59,53 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// By which masters ask whether somebody works on a job.
 const QUESTION: &str = "saltutil.find_job";
 
-/// What a job's load says of it, in Salt's words.
-fn formatted(load: Option<&Map>) -> Map {
-    let Some(load) = load.filter(|load| !load.is_empty()) else {
+/// The fields of a job in a list.
+const SHOWN_FIELDS_MAX: usize = 8;
+
+/// What a job's load says of it, in Salt's words. The load's values are taken, not copied:
+/// there may be very many jobs.
+fn formatted(load: Option<Map>) -> Map {
+    let Some(mut load) = load.filter(|load| !load.is_empty()) else {
         return Map::from([("Error", "Cannot contact returner or no job with this jid")]);
     };
-    let or = |name: &str, default: &str| {
-        load.get(name)
-            .cloned()
-            .unwrap_or_else(|| Value::from(default))
+    let metadata = metadata_of(&load).cloned();
+    let arg = match load.remove("arg") {
+        Some(Value::List(arg)) => arg,
+        _ => Vec::new(),
     };
-    let arg = load.get("arg").and_then(Value::as_list).unwrap_or_default();
-    let mut job = Map::from([
-        ("Function", or("fun", "unknown-function")),
-        ("Arguments", arg.to_vec().into()),
-        ("Target", or("tgt", "unknown-target")),
-        ("Target-type", or("tgt_type", "list")),
-        ("User", or("user", "root")),
-    ]);
-    let in_options = || load.get("kwargs").and_then(|kwargs| kwargs.get("metadata"));
-    let in_arguments = || {
-        arg.iter()
-            .filter_map(Value::as_map)
-            .find(|map| map.get("__kwarg__").is_some_and(Value::is_true))
-            .and_then(|map| map.get("metadata"))
-    };
-    let metadata = load.get("metadata");
-    if let Some(metadata) = metadata.or_else(in_options).or_else(in_arguments) {
-        job.insert("Metadata", metadata.clone());
+    let mut or = |name: &str, default: &str| load.remove(name).unwrap_or_else(|| default.into());
+    // With room for the time that comes last.
+    let mut job = Map::with_capacity(SHOWN_FIELDS_MAX);
+    job.insert("Function", or("fun", "unknown-function"));
+    job.insert("Arguments", arg);
+    job.insert("Target", or("tgt", "unknown-target"));
+    job.insert("Target-type", or("tgt_type", "list"));
+    job.insert("User", or("user", "root"));
+    if let Some(metadata) = metadata {
+        job.insert("Metadata", metadata);
     }
-    if let Some(minions) = load.get("Minions") {
-        job.insert("Minions", minions.clone());
+    if let Some(minions) = load.remove("Minions") {
+        job.insert("Minions", minions);
     }
     job
 }
 
-pub(super) fn formatted_with_time(jid: &Jid, load: Option<&Map>) -> Map {
+/// The metadata of a job, wherever its publisher has put it.
+fn metadata_of(load: &Map) -> Option<&Value> {
+    let in_options = || load.get("kwargs")?.get("metadata");
+    let in_arguments = || {
+        let arg = load.get("arg")?.as_list()?;
+        arg.iter()
+            .filter_map(Value::as_map)
+            .find(|map| map.get("__kwarg__").is_some_and(Value::is_true))?
+            .get("metadata")
+    };
+    load.get("metadata")
+        .or_else(in_options)
+        .or_else(in_arguments)
+}
+
+pub(super) fn formatted_with_time(jid: &Jid, load: Option<Map>) -> Map {
     let mut job = formatted(load);
     job.insert("StartTime", jid_to_text(jid));
     job
@@ -111,7 +122,7 @@ pub(super) fn returns(
 fn job(call: &Call<'_>, jid: &Jid) -> Result<Map, RunnerError> {
     let source = Source::of(call)?;
     let load = source.load(jid)?;
-    let mut job = formatted_with_time(jid, load.as_ref());
+    let mut job = formatted_with_time(jid, load);
     let (mut result, mut commits) = (Map::new(), Map::new());
     for (id, stored) in source.returns(jid)? {
         if !stored.commits.is_empty() {
@@ -251,7 +262,7 @@ fn moment_arg(call: &Call<'_>, name: &str) -> Result<Option<String>, RunnerError
 /// may be very many.
 fn searched(call: &Call<'_>, search: &Search<'_>) -> Result<Vec<(Jid, Map)>, RunnerError> {
     let show = |jid: Jid, load: Map| {
-        let job = formatted_with_time(&jid, Some(&load));
+        let job = formatted_with_time(&jid, Some(load));
         search.fits(&jid, &job).then_some((jid, job))
     };
     let mut found = Source::of(call)?.newest(JOBS_LISTED_MAX, &search.filter(), show)?;
@@ -292,7 +303,7 @@ fn last_run(call: &Call<'_>) -> Ran {
     };
     // One job is kept in memory, however many there are.
     let fits = |jid: Jid, load: Map| {
-        let job = formatted_with_time(&jid, Some(&load));
+        let job = formatted_with_time(&jid, Some(load));
         search.fits(&jid, &job).then_some(jid)
     };
     match Source::of(call)?.newest(1, &search.filter(), fits)?.pop() {
@@ -329,7 +340,7 @@ fn list_jobs_filter(call: &Call<'_>) -> Ran {
         .into_iter()
         .rev()
         .map(|(jid, load)| {
-            let mut job = formatted(Some(&load));
+            let mut job = formatted(Some(load));
             job.insert("JID", &jid);
             job.insert("StartTime", jid_to_text(&jid));
             job.into()
@@ -354,7 +365,7 @@ mod tests {
                 Map::from([("metadata", Map::from([("a", 1)]))]).into(),
             ),
         ]);
-        let job = formatted(Some(&load));
+        let job = formatted(Some(load));
         let keys: Vec<_> = job.keys().filter_map(Value::as_str).collect();
         assert_eq!(
             keys,

@@ -149,7 +149,7 @@ impl Run {
             let by = self.asked.proven_by.as_ref();
             data = runners.jobs.store_runner_return(&self.jid, by, data);
         }
-        runners.bus.fire(&format!("{}/ret", self.tag), data.clone());
+        let data = runners.bus.fire_kept(&format!("{}/ret", self.tag), data);
         if let Some(under_way) = &runners.under_way {
             under_way.ended(&self.jid);
         }

@@ -67,7 +67,7 @@ fn active(call: &Call<'_>) -> Ran {
                     }
                 }
                 None => {
-                    let mut shown = formatted_with_time(&jid, Some(job));
+                    let mut shown = formatted_with_time(&jid, Some(job.clone()));
                     shown.insert("Running", vec![place]);
                     jobs.push((jid, shown));
                 }

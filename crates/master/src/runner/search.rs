@@ -33,11 +33,11 @@ impl Search<'_> {
     }
 
     pub(super) fn fits(&self, jid: &Jid, job: &Map) -> bool {
-        let text = |name: &str| job.get(name).cloned().unwrap_or_default();
+        let text = |name: &str| job.get(name).unwrap_or(&Value::Nil);
         fits_metadata(self.metadata, job.get("Metadata"))
-            && fits_globs(self.target, &text("Target"))
-            && fits_globs(self.function, &text("Function"))
-            && (!self.user.is_true() || text("User") == *self.user)
+            && fits_globs(self.target, text("Target"))
+            && fits_globs(self.function, text("Function"))
+            && (!self.user.is_true() || text("User") == self.user)
             && self
                 .start
                 .as_deref()

@@ -126,6 +126,7 @@ fn handle(master: &Arc<Master>, command: ClearCommand, version: u32, incoming: &
         ClearCommand::GetToken { token } => {
             Reply::Now(low::get_token(&master.access, token.as_deref()))
         }
+        ClearCommand::LogOut(request) => Reply::Now(low::log_out(&master.access, &request)),
         ClearCommand::Standing(request) => Reply::unhurried(master.standings().answer(&request)),
         ClearCommand::Compare(request) => Reply::Now(comparison::compare(
             master.comparable(),

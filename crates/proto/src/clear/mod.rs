@@ -9,6 +9,7 @@
 pub mod batch;
 pub mod comparison;
 mod credentials;
+pub mod log_out;
 mod low;
 mod publish;
 pub mod standing;
@@ -16,6 +17,7 @@ pub mod standing;
 pub use batch::BatchRequest;
 pub use comparison::{ComparisonReply, ComparisonRequest, Promotion};
 pub use credentials::Credentials;
+pub use log_out::LogOutRequest;
 pub use low::{LowRequest, TokenRequest};
 pub use publish::{ErrorReply, PublishReply, PublishRequest};
 pub use standing::{Connection, Standing, StandingReply, StandingRequest};
@@ -50,6 +52,8 @@ pub enum ClearCommand {
         /// The token.
         token: Option<String>,
     },
+    /// `halite.log_out`: the end of a token.
+    LogOut(LogOutRequest),
     /// `halite.standing`: what is known of single minions.
     Standing(StandingRequest),
     /// `halite.compare`: another master compares itself with this one.
@@ -90,6 +94,7 @@ impl ClearCommand {
             Some("get_token") => Self::GetToken {
                 token: Fields::new("the token request", load).text("token")?,
             },
+            Some(log_out::CMD) => Self::LogOut(LogOutRequest::from_map(load)?),
             Some(comparison::CMD) => Self::Compare(ComparisonRequest::from_map(load)?),
             Some(standing::CMD) => Self::Standing(StandingRequest::from_map(load)?),
             _ => Self::Unknown { cmd },
@@ -111,6 +116,7 @@ impl ClearCommand {
     pub fn token(&self) -> Option<&str> {
         match self {
             Self::GetToken { token } => token.as_deref(),
+            Self::LogOut(request) => request.token.as_deref(),
             command => command.credentials()?.token.as_deref(),
         }
     }
@@ -127,6 +133,7 @@ impl ClearCommand {
             | Self::Ping(_)
             | Self::MkToken(_)
             | Self::GetToken { .. }
+            | Self::LogOut(_)
             | Self::Compare(_)
             | Self::Unknown { .. } => None,
         }
@@ -143,6 +150,7 @@ impl ClearCommand {
             Self::Wheel(_) => "wheel",
             Self::MkToken(_) => "mk_token",
             Self::GetToken { .. } => "get_token",
+            Self::LogOut(_) => log_out::CMD,
             Self::Compare(_) => comparison::CMD,
             Self::Standing(_) => standing::CMD,
             Self::Unknown { cmd } => cmd.as_deref().unwrap_or_default(),

@@ -1,4 +1,4 @@
-use halite_proto::event::Event;
+use halite_proto::event::{Event, trim};
 use halite_proto::limits::{DEPTH_MAX, Limits};
 use halite_proto::msgpack::{
     Packing, Reading, Scanner, UnpackError, pack, pack_modern, pack_wire, packed_len,
@@ -165,6 +165,12 @@ proptest! {
             event.data.keys().collect::<Vec<_>>(),
             trimmed.data.keys().collect::<Vec<_>>()
         );
+        // That of which nothing can be left out is not even tried.
+        if event.pack().unwrap().len() > size_max {
+            let mut tried = event;
+            trim(&mut tried.data, size_max);
+            prop_assert_eq!(Event::unpack(&tried.pack().unwrap()).unwrap(), trimmed);
+        }
     }
 
     #[test]

@@ -5,108 +5,35 @@
 //! Invariant: the text reads back as the value, apart from the kinds that YAML
 //! does not have.
 
+mod options;
 mod text;
 mod writer;
 
 use halite_proto::{Map, Value, python};
 
 use crate::resolve::{self, Tag};
+pub use options::{DumpOptions, FlowStyle, ScalarQuotes};
 use text::{Analysis, Style};
 use writer::Writer;
 
-/// Where lists and maps are written on one line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FlowStyle {
-    /// Nowhere, except empty ones: `default_flow_style=False`.
-    Block,
-    /// Everywhere: `default_flow_style=True`.
-    Flow,
-    /// Where they hold only scalars: `default_flow_style=None`, what Salt does
-    /// unless told otherwise.
-    #[default]
-    Leaves,
-}
-
-/// How scalars are quoted: `default_style`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ScalarQuotes {
-    /// Where they have to be.
-    #[default]
-    WhereNeeded,
-    /// Always with single quotes.
-    Single,
-    /// Always with double quotes.
-    Double,
-}
-
-/// How to write a value; the defaults are those of Salt's `safe_dump`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DumpOptions {
-    /// Where lists and maps are written on one line.
-    pub flow: FlowStyle,
-    /// How scalars are quoted.
-    pub quotes: ScalarQuotes,
-    /// Whether maps are sorted by key, if their keys can be compared.
-    pub sort_keys: bool,
-    /// Columns per level, 2 to 9; anything else means 2.
-    pub indent: i32,
-    /// Columns after which text is folded at a blank; negative for never.
-    pub width: i32,
-    /// Whether characters beyond ASCII are escaped (`allow_unicode=False`).
-    pub ascii: bool,
-    /// Whether `---` comes first.
-    pub explicit_start: bool,
-    /// Whether `...` comes last.
-    pub explicit_end: bool,
-}
-
-impl Default for DumpOptions {
-    fn default() -> Self {
-        Self {
-            flow: FlowStyle::default(),
-            quotes: ScalarQuotes::default(),
-            sort_keys: true,
-            indent: 2,
-            width: 80,
-            ascii: false,
-            explicit_start: false,
-            explicit_end: false,
-        }
-    }
-}
-
-impl DumpOptions {
-    /// The defaults with every list and map on lines of its own.
-    pub fn block() -> Self {
-        Self {
-            flow: FlowStyle::Block,
-            ..Self::default()
-        }
-    }
-
-    /// The defaults with everything on one line, as far as the width allows.
-    pub fn flow() -> Self {
-        Self {
-            flow: FlowStyle::Flow,
-            ..Self::default()
-        }
-    }
-
-    /// The same, with maps in their own order.
-    #[must_use]
-    pub fn unsorted(self) -> Self {
-        Self {
-            sort_keys: false,
-            ..self
-        }
-    }
-}
-
 /// `value` as a YAML document, with a line break at its end.
 pub fn dump(value: &Value, options: DumpOptions) -> String {
+    written(value, options, usize::MAX).writer.out
+}
+
+/// The same, or `None` if the document has more than `bytes_max` bytes. Little data that
+/// is nested deeply makes a long document: each line begins with the blanks of its depth.
+pub fn dump_within(value: &Value, options: DumpOptions, bytes_max: usize) -> Option<String> {
+    let text = written(value, options, bytes_max).writer.out;
+    (text.len() <= bytes_max).then_some(text)
+}
+
+/// Writes until the document is complete or longer than that.
+fn written(value: &Value, options: DumpOptions, bytes_max: usize) -> Dumper {
     let mut dumper = Dumper {
         writer: Writer::new(options.indent, options.width),
         options,
+        bytes_max,
     };
     dumper.writer.ascii = options.ascii;
     if options.explicit_start {
@@ -118,12 +45,14 @@ pub fn dump(value: &Value, options: DumpOptions) -> String {
         dumper.writer.indicator("...", true, false, false);
         dumper.writer.indent();
     }
-    dumper.writer.out
+    dumper
 }
 
 struct Dumper {
     writer: Writer,
     options: DumpOptions,
+    /// What is longer is of no use.
+    bytes_max: usize,
 }
 
 /// What a node is to the collection it is in.
@@ -167,6 +96,10 @@ impl Scalar {
 }
 
 impl Dumper {
+    const fn is_too_long(&self) -> bool {
+        self.writer.out.len() > self.bytes_max
+    }
+
     fn node(&mut self, value: &Value, role: Role) {
         match value {
             Value::List(items) => self.list(items, role),
@@ -181,6 +114,9 @@ impl Dumper {
             let value = matches!(role, Role::SimpleKey | Role::Key | Role::Value);
             self.writer.enter_block(value && !self.writer.indention);
             for item in items {
+                if self.is_too_long() {
+                    break;
+                }
                 self.writer.indent();
                 self.writer.indicator("-", true, false, true);
                 self.node(item, Role::Item);
@@ -256,6 +192,9 @@ impl Dumper {
     fn block_map(&mut self, entries: &[(&Value, &Value)]) {
         self.writer.enter_block(false);
         for (key, value) in entries {
+            if self.is_too_long() {
+                break;
+            }
             self.writer.indent();
             if is_simple_key(key) {
                 self.node(key, Role::SimpleKey);

@@ -3,10 +3,10 @@
 //!
 //! Invariant: the client is a socket. A time begins before the connection is made.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use halite_crypto::{HashType, hash_hex};
@@ -24,6 +24,9 @@ const MINIONS: usize = 10;
 
 /// The jobs that are listed.
 const JOBS: u64 = 100_000;
+
+/// How long ago the jobs were published that are listed.
+const PUBLISHED_BEFORE: Duration = Duration::from_secs(24 * 3600);
 
 /// How long an answer may take; Salt's takes minutes for such a list.
 const SILENT_MAX: Duration = Duration::from_secs(300);
@@ -120,7 +123,10 @@ fn fill(master: &Master) -> Result<()> {
             ("user", Item::from("root")),
         ]);
         fs::write(dir.join("jid"), &jid)?;
-        fs::write(dir.join(".load.p"), load.pack())?;
+        let mut file = File::create(dir.join(".load.p"))?;
+        file.write_all(&load.pack())?;
+        // What was published lately is compared with its file each time.
+        file.set_modified(SystemTime::now() - PUBLISHED_BEFORE)?;
     }
     Ok(())
 }

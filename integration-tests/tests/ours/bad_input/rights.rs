@@ -184,6 +184,7 @@ fn commands_without_the_key_of_the_master_are_refused() -> Result<()> {
         "wheel",
         "mk_token",
         "get_token",
+        "halite.log_out",
         "_return",
         "_pillar",
         "no_such",

@@ -25,6 +25,14 @@ pub const LISTED_LOAD_BYTES_MAX: usize = 64 * 1024;
 /// server (keys, banks, minions of a job) more is an error.
 pub const JOBS_LISTED_MAX: usize = halite_store_servers::limits::LISTED_MAX;
 
+/// Rows that a database is asked for where a list may have [`JOBS_LISTED_MAX`] entries: one
+/// more, so that it is seen that there are more. It is signed, as is what a database takes
+/// for `limit`.
+pub const LISTED_ROWS_MAX: i64 = JOBS_LISTED_MAX as i64 + 1;
+
+/// Batches that are given as active. There are as many only if batches are never ended.
+pub const ACTIVE_BATCHES_MAX: i64 = JOBS_LISTED_MAX as i64;
+
 /// Most jobs of a database that one search looks at. More is an error.
 pub const JOBS_SEARCHED_MAX: usize = 10_000_000;
 

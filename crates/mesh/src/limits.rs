@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Bytes of one message. A longer one is not told, and counted as an error.
+/// Largest message, in bytes. A larger one is not sent, and counted as an error.
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Bytes of a frame: a message and its number.
@@ -11,8 +11,8 @@ pub(crate) const FRAME_BYTES_MAX: usize = MESSAGE_BYTES_MAX + 1024;
 /// Bytes of the first frame of a connection.
 pub(crate) const HELLO_BYTES_MAX: usize = 4096;
 
-/// Masters of a cluster, this one included. Files of further peers are not read,
-/// which is logged; a cluster without shared files takes no further master in.
+/// Masters of a cluster, this one included. The key files of further peers are not
+/// read, which is logged; a cluster without shared files admits no further master.
 pub const PEERS_MAX: usize = 256;
 
 /// Bytes of a peer's public key file.
@@ -21,72 +21,74 @@ pub(crate) const PIN_BYTES_MAX: u64 = 16 * 1024;
 /// How long messages are kept for peers that are away.
 pub const REPLAY_AGE: Duration = Duration::from_secs(300);
 
-/// Bytes of messages that are kept. The oldest make room; a peer that misses
-/// them is told that there is a gap.
+/// Bytes of messages that are kept. The oldest are dropped; a peer that has missed them
+/// is told that there is a gap.
 pub const REPLAY_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// Messages that are kept.
 pub const REPLAY_MESSAGES_MAX: usize = 500_000;
 
-/// Messages that are sent between two looks at acknowledgements.
+/// Messages that are sent before acknowledgements are read again.
 pub(crate) const BATCH_MESSAGES_MAX: usize = 256;
 
-/// Bytes of them.
+/// Bytes of these messages.
 pub(crate) const BATCH_BYTES_MAX: usize = 1024 * 1024;
 
-/// Bytes of a sealed piece on the bus; less where the engine takes less. On a wire of
-/// 20 kB/s each piece is a sign of life in time.
+/// Bytes of a sealed piece on the bus, less if the engine accepts less. At 20 kB/s a
+/// piece of this size still arrives in time to show that its sender lives.
 pub(crate) const BUS_PIECE_BYTES_MAX: usize = 32 * 1024;
 
-/// What the engine must take at once, its `max_payload`: a piece of a link, or a sealed
-/// piece that is not mostly head.
+/// Least `max_payload` of the engine: enough for a piece of a link, and for a sealed
+/// piece that is mostly content.
 pub(crate) const BUS_PAYLOAD_BYTES_MIN: usize = 32 * 1024;
 
-/// Pieces of a linked peer that wait to be opened. What comes beyond is read from
-/// the engine's stream later.
+/// Pieces of a linked peer that wait to be opened. Further ones are read from the
+/// engine's stream later.
 pub(crate) const BUS_HELD_PIECES_MAX: usize = 256;
 
-/// Messages of one subscription that the client of the bus keeps. It drops what
-/// comes beyond: links end by that, and told pieces are read again.
+/// Messages of one subscription that the client of the bus keeps. It drops further
+/// ones: then links end, and pieces from the stream are read again.
 pub(crate) const BUS_QUEUE_MESSAGES_MAX: usize = 256;
 
-/// Keys of one life of a peer that are kept.
+/// Keys that are kept for one run of a peer.
 pub(crate) const BUS_KEYS_MAX: usize = 4;
 
-/// Places in the engine's stream that a master knows. Who has heard less than the
-/// oldest reads from the beginning.
+/// Positions in the engine's stream that a master knows. A peer that is further behind
+/// reads the stream from its beginning.
 pub(crate) const BUS_PLACES_MAX: usize = 65_536;
 
-/// How soon what the engine has lost is put there again after the last time. The pause
-/// doubles to the second as long as it is asked for.
+/// The first pause between two attempts to publish again what the engine has lost. It
+/// doubles up to `BUS_AGAIN_MAX` while peers ask for it.
 pub(crate) const BUS_AGAIN_MIN: Duration = Duration::from_secs(1);
 /// See `BUS_AGAIN_MIN`.
 pub(crate) const BUS_AGAIN_MAX: Duration = Duration::from_secs(60);
 
-/// Pieces that are read from the engine's stream between two looks at the link: more than
-/// the longest message has.
+/// Pieces that are read from the engine's stream before the link is checked again: more
+/// than the longest message has.
 pub(crate) const BUS_CATCH_UP_PIECES: usize = 4096;
 
-/// How often the state of the client of the bus is looked at: its events may be lost.
+/// How often the state of the client of the bus is checked, because its events may be
+/// lost.
 pub(crate) const BUS_LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// A link through the engine on which nothing was said for so long is dead, whatever else
-/// its peer tells.
+/// Silence after which a link through the engine counts as dead, even if its peer still
+/// publishes.
 pub(crate) const BUS_LINK_SILENCE_MAX: Duration = Duration::from_secs(15);
 
 /// How long the engine may take to answer.
 pub(crate) const BUS_ANSWER_MAX: Duration = Duration::from_secs(3);
 
-/// How long it may take to say that it keeps what it was given: on a slow wire that stands
-/// in a queue, and giving it again would make the queue longer.
+/// How long the engine may take to confirm that it has stored a message. On a slow
+/// connection the message waits in a queue, and sending it again would make the queue
+/// longer.
 pub(crate) const BUS_KEEPS_MAX: Duration = Duration::from_secs(20);
 
-/// How often an engine that kept nothing is given the last message once more while there
-/// is nothing else to tell.
+/// How often the last message is sent again to an engine that has stored nothing, while
+/// there is nothing new to send.
 pub(crate) const BUS_PROBE_EVERY: Duration = Duration::from_secs(5);
 
-/// The pause before the engine is connected to again, which doubles from the
-/// first to the last.
+/// The first pause before the engine is connected to again. It doubles up to
+/// `BUS_RECONNECT_MAX`.
 pub(crate) const BUS_RECONNECT_MIN: Duration = Duration::from_millis(50);
 /// See `BUS_RECONNECT_MIN`.
 pub(crate) const BUS_RECONNECT_MAX: Duration = Duration::from_secs(1);
@@ -97,62 +99,59 @@ pub(crate) const BUS_LINK_BYTES: usize = 64 * 1024;
 /// Bytes of one message of such a link. A longer one ends it.
 pub(crate) const BUS_LINK_PIECE_BYTES: usize = 16 * 1024;
 
-/// Bytes of a value that all masters of a cluster see.
+/// Bytes of a value that all masters of a cluster share.
 pub(crate) const REGISTER_BYTES_MAX: usize = 1024;
 
-/// How long a peer may take to answer in TLS: less than all that comes before its
-/// first message.
+/// How long a peer may take to answer in TLS: less than [`HANDSHAKE_MAX`].
 pub(crate) const TLS_ANSWER_MAX: Duration = Duration::from_secs(4);
 
-/// How long the beginning of a connection that is not TLS is waited for.
+/// How long to wait for the beginning of a connection that is not TLS.
 pub(crate) const SALT_WAIT_MAX: Duration = Duration::from_millis(500);
 
-/// How often it is said that a master of Salt wants to be a peer.
+/// How often it is logged that a master of Salt tries to connect as a peer.
 pub(crate) const SALT_TOLD_EVERY: Duration = Duration::from_secs(60);
 
-/// A connection whose other end has not proven itself by then is closed.
+/// How long the other end of a connection may take to prove itself. After that the
+/// connection is closed.
 pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 
 /// How long a master that wants to join may take.
 pub(crate) const JOIN_MAX: Duration = Duration::from_secs(10);
 
-/// Bytes of what is said at a join.
+/// Bytes that are exchanged at a join.
 pub(crate) const JOIN_BYTES_MAX: usize = 1024 * 1024;
 
-/// How often each side speaks at a join.
+/// Messages of each side at a join.
 pub(crate) const JOIN_TURNS_MAX: usize = 8;
 
-/// Connections that have not proven themselves yet. The oldest makes room for
-/// another one.
+/// Connections that have not proven themselves yet. A new one replaces the oldest.
 pub(crate) const HANDSHAKES_MAX: usize = 32;
 
-/// Those of one address among them. The oldest of that address makes room.
+/// Those of one address among them. A new one replaces the oldest of that address.
 pub(crate) const HANDSHAKES_PER_ADDRESS_MAX: usize = 4;
 
-/// A sender that has nothing to tell says so in such intervals.
+/// How often a sender without messages sends a ping.
 pub(crate) const PING_EVERY: Duration = Duration::from_millis(500);
 
-/// A peer that is silent for so long is away.
+/// Silence after which a peer counts as away.
 pub const SILENCE_MAX: Duration = Duration::from_secs(3);
 
-/// Where silence is waited for elsewhere.
+/// The limit where another place watches for silence.
 pub(crate) const NO_LIMIT: Duration = Duration::MAX;
 
-/// The pause before a peer is dialled again, which doubles from the first to
-/// the last.
+/// The first pause before a peer is dialled again. It doubles up to `REDIAL_MAX`.
 pub(crate) const REDIAL_MIN: Duration = Duration::from_millis(50);
 /// See `REDIAL_MIN`.
 pub(crate) const REDIAL_MAX: Duration = Duration::from_secs(1);
 
-/// The least time between two looks at the files of peers for a key that is not
-/// known.
+/// Least time between two reads of the peers' key files because of an unknown key.
 pub(crate) const UNKNOWN_KEY_EVERY: Duration = Duration::from_millis(100);
 
-/// How often the files of peers are looked at.
+/// How often the peers' key files are checked.
 pub(crate) const PINS_EVERY: Duration = Duration::from_secs(1);
 
-/// How often it is written down what was heard of peers.
+/// How often the positions that were received from peers are written to disk.
 pub(crate) const HEARD_EVERY: Duration = Duration::from_millis(500);
 
-/// Bytes of the file with what was heard.
+/// Bytes of the file with these positions.
 pub(crate) const HEARD_BYTES_MAX: u64 = 128 * 1024;

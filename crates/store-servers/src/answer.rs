@@ -121,15 +121,9 @@ impl Counted {
             return Err(Failure::TooMany { max });
         }
         match self.bytes > ANSWER_BYTES_MAX {
-            true => Err(too_long()),
+            true => Err(Failure::answer_too_long()),
             false => Ok(()),
         }
-    }
-}
-
-pub(crate) fn too_long() -> Failure {
-    Failure::TooLong {
-        max: ANSWER_BYTES_MAX,
     }
 }
 

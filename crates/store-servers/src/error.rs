@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::limits::ANSWER_BYTES_MAX;
+
 /// Why an operation on a server was not done, or may not have been. Its text has
 /// that of the failure, whose cause is its own.
 #[derive(Debug)]
@@ -108,6 +110,13 @@ impl Failure {
                 | Self::TooLong { .. }
                 | Self::TooMany { .. }
         )
+    }
+
+    /// An answer that has more than [`ANSWER_BYTES_MAX`] bytes.
+    pub const fn answer_too_long() -> Self {
+        Self::TooLong {
+            max: ANSWER_BYTES_MAX,
+        }
     }
 
     /// Wraps the error of a connection.

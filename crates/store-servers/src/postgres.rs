@@ -17,7 +17,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Row, Statement};
 
 use crate::address::Address;
-use crate::answer::{Allowance, Counted, Metered, too_long};
+use crate::answer::{Allowance, Counted, Metered};
 use crate::error::Failure;
 use crate::open::OpenServers;
 use crate::server::{Driver, Server};
@@ -87,7 +87,7 @@ impl PostgresConnection {
         }
         match self.allowance.is_spent() {
             // The connection has ended because of it, and not by itself.
-            true => Err(too_long()),
+            true => Err(Failure::answer_too_long()),
             false => found,
         }
     }

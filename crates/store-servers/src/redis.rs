@@ -15,7 +15,6 @@ use self::answers::{TOO_LONG, UNSERVED};
 use self::cluster::Cluster;
 use self::single::Single;
 use crate::address::Address;
-use crate::answer;
 use crate::error::Failure;
 use crate::members::Members;
 use crate::open::OpenServers;
@@ -144,7 +143,7 @@ impl From<RedisError> for Failure {
             _ if error.code() == Some(UNSERVED) => {
                 Self::Unserved(error.detail().unwrap_or_default().to_owned())
             }
-            _ if error.code() == Some(TOO_LONG) => answer::too_long(),
+            _ if error.code() == Some(TOO_LONG) => Self::answer_too_long(),
             _ if says_one_of(&error, &TOO_EARLY) => Self::broken(error),
             _ => Self::Refused(error.to_string()),
         }

@@ -40,7 +40,7 @@ use halite_proto::msgpack::{pack_modern, unpack_modern};
     feature = "redis"
 ))]
 use halite_store_servers::Address;
-#[cfg(any(feature = "etcd", feature = "redis"))]
+#[cfg(feature = "etcd")]
 use halite_store_servers::limits::ANSWER_BYTES_MAX;
 use halite_store_servers::{Failure, ServerError};
 
@@ -106,15 +106,8 @@ fn check_bytes(server: &Address, values: &[Option<Found>]) -> Result<(), StoreEr
         false => Ok(()),
         true => Err(StoreError::Server(ServerError {
             server: server.to_string(),
-            failure: too_long(),
+            failure: Failure::answer_too_long(),
         })),
-    }
-}
-
-#[cfg(any(feature = "etcd", feature = "redis"))]
-pub(crate) fn too_long() -> Failure {
-    Failure::TooLong {
-        max: ANSWER_BYTES_MAX,
     }
 }
 

@@ -214,6 +214,10 @@ fn stored_return(jid: &Jid, (_, packed, out, json): Found) -> Option<StoredRetur
 
 #[cfg(test)]
 mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use halite_store_servers::{Failure, ServerError};
+
     use super::*;
 
     #[test]
@@ -226,6 +230,83 @@ mod tests {
         assert_eq!(next_size(PAGE_MIN, &page(PAGE_BYTES + 1)), PAGE_MIN);
         let of_salt = vec![("jid".to_owned(), None, Some("x".repeat(PAGE_BYTES + 1)))];
         assert_eq!(next_size(PAGE_FIRST, &of_salt), PAGE_FIRST / 2);
+    }
+
+    fn too_long() -> StoreError {
+        StoreError::Server(ServerError {
+            server: "a database".to_owned(),
+            failure: Failure::answer_too_long(),
+        })
+    }
+
+    /// The jobs that a search without a limit finds in these pages.
+    fn searched(
+        page: impl Fn(Option<String>, usize) -> Result<Page, StoreError>,
+    ) -> Result<Vec<Jid>, StoreError> {
+        let page = |_: &JobFilter, before, size| page(before, size);
+        let alone = |_: &Jid| Ok(None);
+        search(
+            usize::MAX,
+            &JobFilter::default(),
+            |jid, _| Some(jid),
+            (page, alone),
+        )
+    }
+
+    #[test]
+    fn a_page_that_is_too_long_is_asked_for_in_halves() {
+        let jids: Vec<String> = (0..1000)
+            .rev()
+            .map(|n| format!("202402291234567{n:05}"))
+            .collect();
+        let load = || Some("{}".to_owned());
+        let sizes = RefCell::new(Vec::new());
+        let found = searched(|before, size| {
+            sizes.borrow_mut().push(size);
+            if size > PAGE_FIRST / 4 {
+                return Err(too_long());
+            }
+            let after = jids
+                .iter()
+                .filter(|jid| before.as_ref().is_none_or(|before| *jid < before));
+            Ok(after
+                .take(size)
+                .map(|jid| (jid.clone(), None, load()))
+                .collect())
+        });
+        let found: Vec<String> = found.unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(found, jids);
+        assert_eq!(
+            sizes.borrow()[..3],
+            [PAGE_FIRST, PAGE_FIRST / 2, PAGE_FIRST / 4]
+        );
+    }
+
+    #[test]
+    fn a_page_that_is_too_long_by_itself_is_an_error() {
+        let asked = Cell::new(0);
+        let error = searched(|_, size| {
+            asked.set(size);
+            Err(too_long())
+        });
+        assert!(error.unwrap_err().is_too_long());
+        assert_eq!(asked.get(), PAGE_MIN);
+    }
+
+    #[test]
+    fn a_server_that_repeats_a_page_is_given_up() {
+        let page = |_, size| Ok(vec![("no id".to_owned(), None, None); size]);
+        let error = searched(page).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                StoreError::TooMany {
+                    max: JOBS_SEARCHED_MAX,
+                    ..
+                }
+            ),
+            "{error}"
+        );
     }
 
     #[test]

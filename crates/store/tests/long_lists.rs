@@ -95,6 +95,25 @@ fn check(place: BackendOptions, grow: impl FnOnce()) {
     assert_eq!(store.jobs.newest(10).unwrap(), [(jid(), load)]);
 }
 
+/// Values that are too long to come together come one by one.
+fn check_parts(place: &BackendOptions) {
+    let cache = place.cache().unwrap();
+    let length = usize::try_from(FILE_BYTES_MAX).unwrap();
+    let keys = MINIONS.map(str::to_owned);
+    for key in &keys {
+        cache.store("parts", key, vec![b'x'; length]).unwrap();
+    }
+    let together = cache.fetch_many("parts", &keys).unwrap_err();
+    assert!(together.is_of_content(), "{together}");
+    let mut lengths = [0; MINIONS.len()];
+    cache
+        .fetch_each("parts", &keys, &mut |number, value| {
+            lengths[number] += value.unwrap().len();
+        })
+        .unwrap();
+    assert_eq!(lengths, [length; MINIONS.len()]);
+}
+
 #[test]
 fn long_lists_stay_on_a_postgres() {
     let Some(postgres) = Postgres::for_test(&Wanted::default()) else {
@@ -115,6 +134,7 @@ fn long_lists_stay_on_a_postgres() {
         );
         postgres.sql("salt", &statement).unwrap();
     });
+    check_parts(&place);
     // Few names that are long.
     let store = open(place);
     let statement = "insert into halite_cache (bank, key, data, version) \
@@ -164,6 +184,7 @@ fn long_lists_stay_on_a_redis() {
             jid = jid()
         ));
     });
+    check_parts(&place);
     // Few names that are long: these are read as far as the limit goes.
     let store = open(place);
     eval(
@@ -171,6 +192,18 @@ fn long_lists_stay_on_a_redis() {
            redis.call('ZADD', '$BANKS_', 0, '$KEYS_long/' .. n .. string.rep('x', 1000000)) end",
     );
     check_refused(&store, list(&store, "long"), ANSWER_BYTES_MAX);
+    // A page of the index of jobs is too long: half of it is not.
+    eval(
+        "local long = string.rep('x', 50000) \
+         for n = 1, 6000 do \
+           redis.call('ZADD', 'halite:jobs', 0, \
+             string.format('20250102030405%06d {\"fun\": \"%s\"}', n, long)) end",
+    );
+    let newest = store.jobs.newest(10).unwrap();
+    let jids: Vec<_> = newest.iter().map(|(jid, _)| jid).collect();
+    assert_eq!(jids, [&jid()]);
+    // The others have no load, and are taken out of the index.
+    assert_eq!(redis.cli(&["zcard", "halite:jobs"]).unwrap().trim(), "1");
 }
 
 #[test]

@@ -68,56 +68,14 @@ fn prepared<'a>(
         .parse
         .no_parse_names(environment.no_parse.as_deref());
     let command = Command::parse(options, &no_parse)?;
-    let failed = |error: &dyn std::error::Error| Stop {
-        stdout: String::new(),
-        stderr: format!("salt: error: {}\n", crate::chain(error)),
-        exit: Exit::NoReturn,
-    };
-    let no_color = environment.no_color.as_deref();
-    let mut display =
-        Display::new(opts, &options.output, screen, no_color).map_err(|error| Stop {
-            exit: Exit::Failure,
-            ..failed(&error)
-        })?;
-    if options.output_diff {
-        display.only_changes();
-    }
-    display.filter_by_arguments(&command.arguments);
-    let settings = ClientSettings::from_opts(opts).map_err(|error| failed(&error))?;
+    let mut display = command_display(options, opts, environment, &command, screen)?;
+    let settings = ClientSettings::from_opts(opts).map_err(|error| failed_early(&error))?;
     preview::check(&command, &settings, &options.target.delimiter)?;
     if options.preview_target {
         let ids = preview::matching(&command, &settings, &options.target.delimiter)?;
-        let exit = if ids.is_empty() {
-            Exit::NoReturn
-        } else {
-            Exit::Ok
-        };
-        let ids = ids.into_iter().map(Value::Str).collect();
-        display.show(screen, &Value::List(ids), None, 0);
-        if exit != Exit::Ok {
-            screen.error_line(NO_RETURN);
-        }
-        return Ok(Prepared::Done(exit));
+        return Ok(Prepared::Done(show_preview(ids, &mut display, screen)));
     }
-    let timeout = options
-        .timeout
-        .and_then(|seconds| u64::try_from(seconds).ok());
-    let timeout = timeout
-        .filter(|seconds| *seconds > 0)
-        .map(Duration::from_secs);
-    let mut plan = options
-        .batch
-        .as_deref()
-        .map(|size| BatchPlan::new(options, size))
-        .transpose()?;
-    let safe_limit = options.batch_safe_limit.unwrap_or(0);
-    if let (None, Ok(limit @ 2..)) = (&plan, usize::try_from(safe_limit))
-        && preview::matching(&command, &settings, &options.target.delimiter)?.len() >= limit
-    {
-        screen.line("\nNOTICE: Too many minions targeted, switching to batch execution.");
-        let size = options.batch_safe_size.as_deref().unwrap_or(SAFE_SIZE);
-        plan = Some(BatchPlan::new(options, size)?);
-    }
+    let plan = batch_plan(options, &command, &settings, screen)?;
     let summary = opts.get("cli_summary").is_some_and(Value::is_true);
     Ok(Prepared::Program(Box::new(Program {
         options,
@@ -126,11 +84,83 @@ fn prepared<'a>(
         plan,
         command,
         display,
-        timeout: timeout.unwrap_or(settings.timeout),
+        timeout: asked_timeout(options).unwrap_or(settings.timeout),
         with_summary: options.summary || summary,
         on_terminal: screen.is_terminal() && screen.has_status_line(),
         client: LocalClient::new(settings, Caller::current(environment.sudo_user.as_deref())),
     })))
+}
+
+/// An error before anything was sent.
+fn failed_early(error: &dyn std::error::Error) -> Stop {
+    Stop {
+        stdout: String::new(),
+        stderr: format!("salt: error: {}\n", crate::chain(error)),
+        exit: Exit::NoReturn,
+    }
+}
+
+/// How returns are shown, by the options and the arguments of the command.
+fn command_display(
+    options: &SaltOptions,
+    opts: &Map,
+    environment: &Environment,
+    command: &Command,
+    screen: &Screen,
+) -> Result<Display, Stop> {
+    let no_color = environment.no_color.as_deref();
+    let display = Display::new(opts, &options.output, screen, no_color);
+    let mut display = display.map_err(|error| Stop {
+        exit: Exit::Failure,
+        ..failed_early(&error)
+    })?;
+    if options.output_diff {
+        display.only_changes();
+    }
+    display.filter_by_arguments(&command.arguments);
+    Ok(display)
+}
+
+/// Shows which minions the target matches.
+fn show_preview(ids: Vec<String>, display: &mut Display, screen: &mut Screen) -> Exit {
+    let exit = match ids.is_empty() {
+        true => Exit::NoReturn,
+        false => Exit::Ok,
+    };
+    let ids = ids.into_iter().map(Value::Str).collect();
+    display.show(screen, &Value::List(ids), None, 0);
+    if exit != Exit::Ok {
+        screen.error_line(NO_RETURN);
+    }
+    exit
+}
+
+/// The batches that `--batch-size` asks for, or `--batch-safe-limit` when the target matches
+/// too many minions.
+fn batch_plan(
+    options: &SaltOptions,
+    command: &Command,
+    settings: &ClientSettings,
+    screen: &mut Screen,
+) -> Result<Option<BatchPlan>, Stop> {
+    if let Some(size) = options.batch.as_deref() {
+        return BatchPlan::new(options, size).map(Some);
+    }
+    let Ok(limit @ 2..) = usize::try_from(options.batch_safe_limit.unwrap_or(0)) else {
+        return Ok(None);
+    };
+    if preview::matching(command, settings, &options.target.delimiter)?.len() < limit {
+        return Ok(None);
+    }
+    screen.line("\nNOTICE: Too many minions targeted, switching to batch execution.");
+    let size = options.batch_safe_size.as_deref().unwrap_or(SAFE_SIZE);
+    BatchPlan::new(options, size).map(Some)
+}
+
+/// `--timeout`, if it is a time.
+fn asked_timeout(options: &SaltOptions) -> Option<Duration> {
+    let seconds = u64::try_from(options.timeout?).ok()?;
+    (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
 /// `--batch-safe-size`.

@@ -1,34 +1,32 @@
 //! Puts the parts of a master together.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use halite_crypto::files;
-use halite_metrics::Count;
 use halite_pillar::GitPillars;
-use halite_proto::Value;
-use halite_store::{Places, Store, StoreOptions, open_with_spool, returner_place};
+use halite_store::{Banks, Places, Store};
 use halite_transport::fleet::PublishPort;
 use halite_transport::ipc::EventBus;
 
 use super::agree::{registers, shared_data, shared_roots, under_way};
 use super::settings::{Settings, TaskSettings};
 use crate::access::Access;
-use crate::access::local_keys::{Holders, LocalKeys, let_others_enter, system_users};
+use crate::access::local_keys::{LocalKeys, let_others_enter};
 use crate::access::settings::AccessSettings;
 use crate::batches::{Batches, BatchesParts};
 use crate::cluster::Cluster;
+use crate::cluster::settings::ClusterSettings;
 use crate::error::StartError;
 use crate::events::bus::{Bus, Style};
 use crate::events::minion_events::MinionEvents;
 use crate::events::reactor_rules::ReactorRules;
 use crate::files::Files;
+use crate::files::settings::FileSettings;
 use crate::fleet::Fleet;
 use crate::fleet::attendance::Attendance;
 use crate::functions::Functions;
 use crate::jobs::Jobs;
-use crate::keys::{Keys, SESSIONS_DIR};
+use crate::keys::Keys;
+use crate::keys::settings::KeySettings;
 use crate::master::Master;
 use crate::pillar::pillars::{Pillars, PillarsError};
 use crate::pillar::tops::Tops;
@@ -43,94 +41,6 @@ use crate::telemetry::Telemetry;
 use crate::telemetry::meters::Meters;
 use crate::under_way::UnderWay;
 use crate::wheel::Wheel;
-
-/// Directories below `cachedir` that programs of Salt expect to be there.
-const CACHE_DIRS: [&str; 5] = ["jobs", "proc", "queues", "syndics", "tokens"];
-
-/// Directory below `pki_dir` for approvals by name.
-const AUTOSIGN_DIR: &str = "minions_autosign";
-
-pub(super) fn make_dirs(general: &General) -> Result<(), StartError> {
-    // An admin's choice of modes for these two stays.
-    make_dir("the cache directory", &general.cachedir)?;
-    make_dir("the socket directory", &general.sock_dir)?;
-    if general.own_cachedir != general.cachedir {
-        make_dir("the master's own cache directory", &general.own_cachedir)?;
-    }
-    for dir in private_dirs(general) {
-        files::ensure_private_dir(&dir, None).map_err(|source| StartError::File {
-            what: "the master's directories",
-            source,
-        })?;
-    }
-    Ok(())
-}
-
-/// The directories that nobody else looks into.
-pub(super) fn private_dirs(general: &General) -> Vec<PathBuf> {
-    let in_cache = CACHE_DIRS.iter().map(|name| general.cachedir.join(name));
-    let others = [
-        general.cachedir.join(SESSIONS_DIR),
-        general.pki_dir.join(AUTOSIGN_DIR),
-    ];
-    in_cache.chain(others).collect()
-}
-
-fn make_dir(what: &'static str, dir: &Path) -> Result<(), StartError> {
-    fs::create_dir_all(dir).map_err(|source| StartError::File {
-        what,
-        source: files::FileError::MakeDir {
-            path: dir.to_owned(),
-            source,
-        },
-    })
-}
-
-pub(super) fn local_keys(settings: &Settings) -> Result<LocalKeys, StartError> {
-    let Settings {
-        general, access, ..
-    } = settings;
-    let holders = Holders {
-        configured: &general.user,
-        running: &general.running_user,
-        publisher_acl: &access.publisher_acl,
-        only_existing: access.client_acl_verify,
-        system: &system_users(),
-    };
-    LocalKeys::prepared_or_load(&general.cachedir, &holders).map_err(|source| StartError::File {
-        what: "the key files of local users",
-        source,
-    })
-}
-
-/// Where the configuration says that things are kept.
-pub(super) fn places(general: &General) -> Result<Places, StartError> {
-    let places = Places::from_opts(&general.opts, &general.cachedir, general.hash_type);
-    places.map_err(|error| StartError::Option {
-        option: error.option,
-        why: error.to_string(),
-    })
-}
-
-/// The place of `ext_job_cache`, with what waits for it; `None` if it is none that is
-/// known here.
-pub(super) fn ext_jobs(
-    general: &General,
-    waiting: &Path,
-) -> Result<Option<halite_store::Jobs>, StartError> {
-    const OPTION: &str = "ext_job_cache";
-    let name = general.opts.get(OPTION).and_then(Value::as_str);
-    let place = returner_place(OPTION, name.unwrap_or_default(), &general.opts);
-    let place = place.map_err(|error| StartError::Option {
-        option: OPTION,
-        why: error.why,
-    })?;
-    let Some(place) = place else {
-        return Ok(None);
-    };
-    let store = open_with_spool(&StoreOptions::all(place), &waiting.join("ext"));
-    Ok(Some(store.map_err(StartError::Waiting)?.jobs))
-}
 
 /// What was opened before the parts are put together.
 pub(super) struct Opened {
@@ -155,37 +65,27 @@ pub(super) fn assemble(
     opened: Opened,
 ) -> Result<(Serving, TaskSettings), StartError> {
     let general = Arc::new(settings.general);
-    let fired = opened.meters.as_ref().map(|meters| meters.fired.clone());
+    let bus = event_bus(opened.bus, settings.event_bytes_max, opened.meters.as_ref());
     let telemetry = Arc::new(Telemetry::new(settings.stats_every, opened.meters));
-    let bus = event_bus(opened.bus, settings.event_bytes_max, fired);
-    let own_keys = settings.keys.master_keys(&general.id);
-    let shared = opened.places.shared_cache();
-    let open = |cluster| Cluster::open(&general, cluster, &own_keys, shared);
-    let cluster = settings.cluster.map(open).transpose()?.map(Arc::new);
+    let places = &opened.places;
+    let cluster = cluster(&general, settings.cluster, &settings.keys, places)?;
     let keys = Arc::new(Keys::open(
         &general,
-        opened.places.keys.as_ref(),
+        places.keys.as_ref(),
         settings.keys,
         Arc::clone(&bus),
         cluster.as_ref(),
     )?);
-    let publisher = publisher(
-        opened.publish_port,
-        &keys,
-        settings.publishing.clone(),
-        cluster.as_deref(),
-    )?;
+    let port = opened.publish_port;
+    let publisher = publisher(port, &keys, &settings.publishing, cluster.as_deref())?;
     let_publishers_enter(&general, &settings.access)?;
-    let files = Arc::new(Files::open(settings.files)?);
-    let (registry, server) = (halite_state_run::registry(), Arc::clone(&files.server));
-    let functions = Arc::new(Functions::new(&general.opts, registry, server));
     let threads = settings.serving.worker_threads;
-    let pillars = pillars(&general, threads, &functions, settings.tops)?;
+    let compiling = Compiling::open(&general, settings.files, settings.tops, threads)?;
     let store = opened.store;
     let jobs = Arc::new(Jobs::open(
         Arc::clone(&general),
         settings.jobs,
-        (&opened.places, store.jobs),
+        (places, store.jobs),
         opened.ext_jobs,
         Arc::clone(&telemetry),
         cluster.clone(),
@@ -196,14 +96,14 @@ pub(super) fn assemble(
         (store.data, store.banks.clone()),
         Arc::clone(&keys),
         opened.attendance,
-        pillars.cache.clone(),
+        compiling.pillars.cache.clone(),
     ));
     let access = Arc::new(Access::new(
         Arc::clone(&general),
         settings.access,
         opened.local_keys,
         store.tokens,
-        Arc::clone(&functions),
+        Arc::clone(&compiling.functions),
         Arc::clone(&telemetry),
     ));
     let parts = PublishingGroups {
@@ -218,20 +118,90 @@ pub(super) fn assemble(
     };
     let publishing = Publishing::new(publisher, settings.publishing, parts.clone());
     let publishing = Arc::new(publishing);
+    let reactor_rules = ReactorRules::new(settings.reactor_rules);
+    let kept = (places, store.banks);
+    let groups = runner_groups(parts, publishing, compiling, reactor_rules, kept)?;
+    let master = master(groups, telemetry, settings.runners, settings.reactor);
+    let serving = Serving {
+        master: Arc::new(master),
+        settings: settings.serving,
+    };
+    Ok((serving, settings.tasks))
+}
+
+fn event_bus(bus: EventBus, event_bytes_max: usize, meters: Option<&Meters>) -> Arc<Bus> {
+    let fired = meters.map(|meters| meters.fired.clone());
+    let style = Style {
+        offset: true,
+        event_bytes_max,
+    };
+    Arc::new(Bus::new(bus, style, fired))
+}
+
+/// The cluster, if this master is in one.
+fn cluster(
+    general: &General,
+    settings: Option<ClusterSettings>,
+    keys: &KeySettings,
+    places: &Places,
+) -> Result<Option<Arc<Cluster>>, StartError> {
+    let Some(settings) = settings else {
+        return Ok(None);
+    };
+    let own_keys = keys.master_keys(&general.id);
+    let cluster = Cluster::open(general, settings, &own_keys, places.shared_cache())?;
+    Ok(Some(Arc::new(cluster)))
+}
+
+/// What compiles pillars and states on the master: its files, the functions that templates
+/// call, and the pillars themselves.
+struct Compiling {
+    files: Arc<Files>,
+    functions: Arc<Functions>,
+    pillars: Pillars,
+}
+
+impl Compiling {
+    fn open(
+        general: &General,
+        files: FileSettings,
+        tops: Tops,
+        threads: usize,
+    ) -> Result<Self, StartError> {
+        let files = Arc::new(Files::open(files)?);
+        let (registry, server) = (halite_state_run::registry(), Arc::clone(&files.server));
+        let functions = Arc::new(Functions::new(&general.opts, registry, server));
+        let pillars = pillars(general, threads, &functions, tops)?;
+        Ok(Self {
+            files,
+            functions,
+            pillars,
+        })
+    }
+}
+
+/// What runners use: all parts but those that use runners themselves.
+fn runner_groups(
+    parts: PublishingGroups,
+    publishing: Arc<Publishing>,
+    compiling: Compiling,
+    reactor_rules: ReactorRules,
+    (places, banks): (&Places, Banks),
+) -> Result<RunnerGroups, StartError> {
     let under_way = under_way(&parts);
-    let groups = RunnerGroups {
+    Ok(RunnerGroups {
         registers: registers(&parts, &publishing)?,
-        shared_data: shared_data(&parts, &opened.places),
+        shared_data: shared_data(&parts, places),
         shared_roots: shared_roots(&parts),
-        functions,
-        files,
-        pillars: Arc::new(pillars),
+        functions: compiling.functions,
+        files: compiling.files,
+        pillars: Arc::new(compiling.pillars),
         batches: Arc::new(batches(&parts, &publishing, under_way.clone())),
         under_way,
-        reactor_rules: Arc::new(ReactorRules::new(settings.reactor_rules)),
+        reactor_rules: Arc::new(reactor_rules),
         wheel: Arc::new(wheel(&parts, &publishing)),
         publishing,
-        banks: store.banks,
+        banks,
         general: parts.general,
         bus: parts.bus,
         keys: parts.keys,
@@ -239,22 +209,7 @@ pub(super) fn assemble(
         fleet: parts.fleet,
         access: parts.access,
         cluster: parts.cluster,
-    };
-    let runners = runners(settings.runners, &groups);
-    let reactor = reactor(settings.reactor, &groups, &runners);
-    let serving = Serving {
-        master: Arc::new(master(groups, telemetry, runners, reactor)),
-        settings: settings.serving,
-    };
-    Ok((serving, settings.tasks))
-}
-
-fn event_bus(bus: EventBus, event_bytes_max: usize, fired: Option<Count>) -> Arc<Bus> {
-    let style = Style {
-        offset: true,
-        event_bytes_max,
-    };
-    Arc::new(Bus::new(bus, style, fired))
+    })
 }
 
 /// The runners, which functions run as well.
@@ -268,7 +223,7 @@ fn runners(settings: RunnerSettings, groups: &RunnerGroups) -> Arc<Runners> {
 fn publisher(
     port: PublishPort,
     keys: &Keys,
-    settings: PublishingSettings,
+    settings: &PublishingSettings,
     cluster: Option<&Cluster>,
 ) -> Result<Publisher, StartError> {
     let private = keys.identity.private().clone();
@@ -276,7 +231,7 @@ fn publisher(
     Ok(Publisher::new(
         port,
         private,
-        settings,
+        settings.clone(),
         shared_key.transpose()?,
     )?)
 }
@@ -352,9 +307,11 @@ fn reactor(settings: ReactorSettings, groups: &RunnerGroups, runners: &Arc<Runne
 fn master(
     groups: RunnerGroups,
     telemetry: Arc<Telemetry>,
-    runners: Arc<Runners>,
-    reactor: Reactor,
+    runner_settings: RunnerSettings,
+    reactor_settings: ReactorSettings,
 ) -> Master {
+    let runners = runners(runner_settings, &groups);
+    let reactor = reactor(reactor_settings, &groups, &runners);
     Master {
         minion_events: MinionEvents::new(Arc::clone(&groups.bus)),
         telemetry,

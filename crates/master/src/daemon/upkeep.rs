@@ -9,7 +9,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::assemble::{make_dirs, private_dirs};
+use super::places::{make_dirs, private_dirs};
 use crate::access::Access;
 use crate::access::local_keys::let_others_enter;
 use crate::error::chain;

@@ -2,27 +2,28 @@
 
 use std::time::Duration;
 
-/// Bytes of what minions have told of themselves that the store did not take, and that
-/// waits for it. What is beyond comes with their next refresh.
+/// Bytes of minion data that the store did not accept and that wait for it. Data beyond
+/// it come again with the minion's next refresh.
 pub const UNKEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// How often the store may refuse one of these although it takes others, before it is
-/// given up.
+/// How often the store may refuse such data while it accepts others, before they are
+/// dropped.
 pub const UNKEPT_REFUSALS_MAX: usize = 3;
 
-/// How long they are stored in one go: other housekeeping waits meanwhile.
+/// How long such data are stored in one go, while other housekeeping waits.
 pub const UNKEPT_ROUND: Duration = Duration::from_millis(500);
 
-/// Minions of which something is stored at once: what waited must not go over what came
-/// since.
+/// Locks that minions share while their data are stored, so that older data never
+/// overwrite newer ones.
 pub const UNKEPT_TURNS: usize = 64;
 
-/// Bytes of results that the job cache did not take, of minions that bring each one once.
+/// Bytes of results that the job cache did not accept, from minions that send each one
+/// only once.
 pub const UNKEPT_RETURNS_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The same of one minion.
+/// The same for one minion.
 pub const UNKEPT_RETURNS_OF_MINION_MAX: usize = 8 * 1024 * 1024;
 
-/// Results that the job cache does not take in a row before the others wait for the next
+/// Results that the job cache may refuse in a row before the others wait for the next
 /// round.
 pub const UNKEPT_RETURNS_FAILED_MAX: usize = 4;

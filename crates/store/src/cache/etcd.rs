@@ -9,7 +9,7 @@ use halite_store_servers::{
     Address, Entry, EtcdConnection, EtcdServer, Failure, ServerError, etcd_server, prefix_of,
 };
 
-use super::{Found, check_bytes, too_long};
+use super::{Found, check_bytes};
 use crate::error::StoreError;
 use crate::limits::{ETCD_KEYS_AT_ONCE_MAX, ETCD_VALUES_AT_ONCE_MAX, JOBS_LISTED_MAX};
 
@@ -197,7 +197,7 @@ async fn list(etcd: &mut EtcdConnection, range: Range) -> Result<Vec<Entry>, Fai
         let next = found.last().map(|entry| entry.key.clone());
         bytes += found.iter().map(|entry| entry.key.len()).sum::<usize>();
         if bytes > ANSWER_BYTES_MAX {
-            return Err(too_long());
+            return Err(Failure::answer_too_long());
         }
         all.extend(found);
         match next {

@@ -11,7 +11,7 @@ use halite_store_servers::{Address, Failure, mysql_server};
 
 use super::Found;
 use crate::error::StoreError;
-use crate::limits::{JOBS_LISTED_MAX, STAMP_SETTLED_S};
+use crate::limits::{LISTED_ROWS_MAX, STAMP_SETTLED_S};
 use crate::mysql_tables::Tables;
 
 /// The stamp of what has been stored so lately that what is stored next may get
@@ -24,9 +24,6 @@ const SAME_NAME: &str = "cast(bank as binary) = values(bank) \
 
 /// What is longer than `FILE_BYTES_MAX` stays on the server.
 const SHORT_DATA: &str = "if(octet_length(data) <= 104857600, data, null)";
-
-/// Names that are asked for: one more than are listed.
-const ROWS_MAX: usize = JOBS_LISTED_MAX + 1;
 
 /// The cache of a MySQL.
 #[derive(Clone, Debug)]
@@ -182,7 +179,7 @@ impl MysqlCache {
 
     pub(super) fn keys(&self, bank: &str) -> Result<Vec<String>, StoreError> {
         let ask = format!(
-            "select etcd_key from {} where bank = ? and cast(bank as binary) = ? limit {ROWS_MAX}",
+            "select etcd_key from {} where bank = ? and cast(bank as binary) = ? limit {LISTED_ROWS_MAX}",
             self.table
         );
         let arguments = vec![bank.into(), bank.into()];
@@ -192,7 +189,7 @@ impl MysqlCache {
 
     pub(super) fn banks_below(&self, bank: &str) -> Result<Vec<String>, StoreError> {
         let ask = format!(
-            "select distinct bank from {} where left(bank, char_length(?)) = ? limit {ROWS_MAX}",
+            "select distinct bank from {} where left(bank, char_length(?)) = ? limit {LISTED_ROWS_MAX}",
             self.table
         );
         let below = format!("{bank}/");
@@ -213,7 +210,7 @@ impl MysqlCache {
         let ask = format!(
             "select etcd_key, cast(unix_timestamp(last_update) as signed), \
              last_update > current_timestamp - interval {STAMP_SETTLED_S} second \
-             from {} where bank = ? and cast(bank as binary) = ? limit {ROWS_MAX}",
+             from {} where bank = ? and cast(bank as binary) = ? limit {LISTED_ROWS_MAX}",
             self.table
         );
         let arguments = vec![bank.into(), bank.into()];

@@ -5,6 +5,7 @@ use halite_proto::{Jid, Map, MinionId};
 
 use super::jobs::{Jobs, now_micros};
 use crate::error::StoreError;
+use crate::limits::ACTIVE_BATCHES_MAX;
 use crate::stored_jobs::map_of_packed;
 
 impl Jobs {
@@ -30,9 +31,8 @@ impl Jobs {
 
     pub(crate) fn active_batches(&self) -> Result<Vec<Jid>, StoreError> {
         let found: Vec<String> = self.run(async move |mysql| {
-            let ask =
-                "select jid from halite_jobs where batch_is_active order by jid limit 1000000";
-            mysql.rows(ask, Vec::new()).await
+            let ask = "select jid from halite_jobs where batch_is_active order by jid limit ?";
+            mysql.rows(ask, vec![ACTIVE_BATCHES_MAX.into()]).await
         })?;
         let jids = found.into_iter().filter_map(|jid| Jid::parse(jid).ok());
         Ok(jids.collect())

@@ -5,6 +5,7 @@ use halite_proto::{Jid, Map, MinionId};
 
 use super::jobs::Jobs;
 use crate::error::StoreError;
+use crate::limits::ACTIVE_BATCHES_MAX;
 use crate::stored_jobs::map_of_packed;
 
 impl Jobs {
@@ -35,9 +36,8 @@ impl Jobs {
 
     pub(crate) fn active_batches(&self) -> Result<Vec<Jid>, StoreError> {
         let found: Vec<String> = self.run(async move |postgres| {
-            let ask =
-                "select jid from halite_jobs where batch_is_active order by jid limit 1000000";
-            let rows = postgres.rows(ask, &[]).await?;
+            let ask = "select jid from halite_jobs where batch_is_active order by jid limit $1";
+            let rows = postgres.rows(ask, &[&ACTIVE_BATCHES_MAX]).await?;
             rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
         })?;
         let jids = found.into_iter().filter_map(|jid| Jid::parse(jid).ok());

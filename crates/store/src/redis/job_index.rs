@@ -162,9 +162,14 @@ impl Jobs {
             let begin = after.clone();
             let asked = self.server.run(async move |redis| {
                 let mut ask = redis::cmd("ZRANGEBYLEX");
-                ask.arg(INDEX).arg(begin).arg("+");
+                ask.arg(INDEX).arg(&begin).arg("+");
                 let page: Vec<String> =
                     ask.arg("LIMIT").arg(0).arg(size).query_async(redis).await?;
+                let known = begin.strip_prefix('(');
+                if page.last().is_some_and(|last| known >= Some(last)) {
+                    // A server that goes back would be asked for ever.
+                    return Err(Failure::Answer(format!("{INDEX} is out of order")));
+                }
                 Ok(page)
             });
             let page = match asked.map_err(StoreError::from) {

@@ -7,7 +7,7 @@ use halite_store_servers::limits::ANSWER_BYTES_MAX;
 use halite_store_servers::{Failure, RedisConnection};
 use redis::{ErrorKind, FromRedisValue, RedisError, RedisResult, Script, Value, from_redis_value};
 
-use crate::cache::{Found, too_long};
+use crate::cache::Found;
 use crate::limits::{FILE_BYTES_MAX, JOBS_LISTED_MAX, LISTED_LOAD_BYTES_MAX};
 
 /// Fields of a hash, in order: each is nothing, its value, or the length of one that is too
@@ -90,7 +90,7 @@ pub(crate) async fn hash(
     let found: Vec<Value> = ask.invoke_async(redis).await?;
     match found.as_slice() {
         [Value::BulkString(word)] if word == b"many" => return Err(too_many()),
-        [Value::BulkString(word)] if word == b"long" => return Err(too_long()),
+        [Value::BulkString(word)] if word == b"long" => return Err(Failure::answer_too_long()),
         _ => {}
     }
     let mut all = Vec::with_capacity(found.len() / 2);

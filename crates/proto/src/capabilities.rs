@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use crate::limits::Limits;
+use crate::msgpack::entry;
 use crate::{Map, Value};
 
 /// The field of the sign-in request and its reply.
@@ -17,6 +19,12 @@ const SIGN_IN: &str = "sign_in";
 /// In that field of the reply: how many milliseconds pass between a minion's
 /// signs of life.
 const SIGN_EVERY_MS: &str = "sign_every_ms";
+
+/// In that field of the request: that the minion comes again when it is told to.
+const COME_AGAIN: &str = "come_again";
+
+/// In that field of the answer to it: after how many milliseconds.
+const COME_AGAIN_MS: &str = "come_again_ms";
 
 /// What a peer understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,6 +56,9 @@ pub struct Capabilities {
     /// Commits: a minion asks which commits its files come from, and goes on with
     /// them. A master without git remotes does not say so.
     pub commits: bool,
+    /// Come again: a master that is busy with sign-ins says after how long the
+    /// minion is to sign in again.
+    pub come_again: bool,
 }
 
 impl Capabilities {
@@ -62,6 +73,7 @@ impl Capabilities {
         return_pieces: true,
         processes: true,
         commits: true,
+        come_again: true,
     };
 
     /// What the sign-in of a peer says; a Salt peer says nothing.
@@ -80,6 +92,7 @@ impl Capabilities {
             return_pieces: says("return_pieces"),
             processes: says("processes"),
             commits: says("commits"),
+            come_again: says(COME_AGAIN),
         }
     }
 
@@ -95,6 +108,7 @@ impl Capabilities {
             ("return_pieces", self.return_pieces),
             ("processes", self.processes),
             ("commits", self.commits),
+            (COME_AGAIN, self.come_again),
         ]);
         Map::from([(FIELD, field)])
     }
@@ -117,6 +131,29 @@ impl Capabilities {
         u64::try_from(millis).ok().map(Duration::from_millis)
     }
 
+    /// The field of an answer to a sign-in that is to come again.
+    pub(crate) fn come_again_after(wait: Duration) -> Map {
+        let millis = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+        Map::from([(FIELD, Map::from([(COME_AGAIN_MS, millis)]))])
+    }
+
+    /// After how long the answer to a sign-in wants it to come again, if it does.
+    pub(crate) fn come_again_of(answer: &Map) -> Option<Duration> {
+        let millis = answer.get(FIELD)?.get(COME_AGAIN_MS)?.as_i64()?;
+        u64::try_from(millis).ok().map(Duration::from_millis)
+    }
+
+    /// Whether a packed request in the clear comes from somebody who comes again.
+    /// It is only looked at, as far as `limits` allow.
+    pub fn comes_again(packed: &[u8], limits: Limits) -> bool {
+        const TRUE: [u8; 1] = [0xc3];
+        let mut at = Some(packed);
+        for key in ["load", FIELD, COME_AGAIN] {
+            at = at.and_then(|map| entry(map, key, limits));
+        }
+        at == Some(&TRUE)
+    }
+
     /// The number that the reply to a sign-in says.
     pub fn sign_in_of(reply: &Map) -> Option<u64> {
         let number = reply.get(FIELD)?.get(SIGN_IN)?.as_i64()?;
@@ -127,6 +164,7 @@ impl Capabilities {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::envelope::RequestEnvelope;
 
     #[test]
     fn a_peer_is_taken_at_its_word_and_salt_says_nothing() {
@@ -144,5 +182,24 @@ mod tests {
         assert_eq!(Capabilities::of(&Map::new()), Capabilities::default());
         let odd = Map::from([(FIELD, Value::from("yes"))]);
         assert_eq!(Capabilities::of(&odd), Capabilities::default());
+    }
+
+    #[test]
+    fn who_comes_again_is_seen_in_the_packed_request() {
+        let request = |extra: Map| {
+            let mut load = Map::from([("cmd", "_auth")]);
+            load.extend(extra);
+            RequestEnvelope::clear(load).encode().unwrap()
+        };
+        let sees = |packed: &[u8]| Capabilities::comes_again(packed, Limits::ENVELOPE);
+        let ours = request(Capabilities::OURS.to_extra());
+        assert!(sees(&ours));
+        assert!(!sees(&request(Capabilities::default().to_extra())));
+        assert!(!sees(&request(Map::new())));
+        assert!(!sees(&request(Map::from([(FIELD, true)]))));
+        for end in 0..ours.len() {
+            // The version stands behind the load, and is not needed.
+            sees(&ours[..end]);
+        }
     }
 }

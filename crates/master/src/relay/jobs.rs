@@ -174,7 +174,11 @@ impl PeerReceiver {
 /// these minions.
 fn is_published_for(load: &Map, minions: &[MinionId]) -> bool {
     let known = load.get("Minions").and_then(Value::as_list);
-    let known: HashSet<&str> = known.unwrap_or_default().iter().filter_map(Value::as_str).collect();
+    let known: HashSet<&str> = known
+        .unwrap_or_default()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
     load.get(PUBLISHER).is_some() && minions.iter().all(|id| known.contains(id.as_str()))
 }
 
@@ -190,7 +194,10 @@ mod tests {
         };
         let minions = Value::List(vec!["web1".into(), "web2".into()]);
         let mut load = Map::from([("fun", "test.ping".into()), ("Minions", minions)]);
-        assert!(!is_published_for(&load, &ids(&["web1"])), "made of a return");
+        assert!(
+            !is_published_for(&load, &ids(&["web1"])),
+            "made of a return"
+        );
         load.insert(PUBLISHER, "");
         assert!(is_published_for(&load, &ids(&["web1", "web2"])));
         // A later part of a batch.

@@ -6,8 +6,6 @@
 
 use std::time::Duration;
 
-use crate::limits::Limits;
-use crate::msgpack::entry;
 use crate::{Map, Value};
 
 /// The field of the sign-in request and its reply.
@@ -143,17 +141,6 @@ impl Capabilities {
         u64::try_from(millis).ok().map(Duration::from_millis)
     }
 
-    /// Whether a packed request in the clear comes from somebody who comes again.
-    /// It is only looked at, as far as `limits` allow.
-    pub fn comes_again(packed: &[u8], limits: Limits) -> bool {
-        const TRUE: [u8; 1] = [0xc3];
-        let mut at = Some(packed);
-        for key in ["load", FIELD, COME_AGAIN] {
-            at = at.and_then(|map| entry(map, key, limits));
-        }
-        at == Some(&TRUE)
-    }
-
     /// The number that the reply to a sign-in says.
     pub fn sign_in_of(reply: &Map) -> Option<u64> {
         let number = reply.get(FIELD)?.get(SIGN_IN)?.as_i64()?;
@@ -164,7 +151,6 @@ impl Capabilities {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::envelope::RequestEnvelope;
 
     #[test]
     fn a_peer_is_taken_at_its_word_and_salt_says_nothing() {
@@ -182,24 +168,5 @@ mod tests {
         assert_eq!(Capabilities::of(&Map::new()), Capabilities::default());
         let odd = Map::from([(FIELD, Value::from("yes"))]);
         assert_eq!(Capabilities::of(&odd), Capabilities::default());
-    }
-
-    #[test]
-    fn who_comes_again_is_seen_in_the_packed_request() {
-        let request = |extra: Map| {
-            let mut load = Map::from([("cmd", "_auth")]);
-            load.extend(extra);
-            RequestEnvelope::clear(load).encode().unwrap()
-        };
-        let sees = |packed: &[u8]| Capabilities::comes_again(packed, Limits::ENVELOPE);
-        let ours = request(Capabilities::OURS.to_extra());
-        assert!(sees(&ours));
-        assert!(!sees(&request(Capabilities::default().to_extra())));
-        assert!(!sees(&request(Map::new())));
-        assert!(!sees(&request(Map::from([(FIELD, true)]))));
-        for end in 0..ours.len() {
-            // The version stands behind the load, and is not needed.
-            sees(&ours[..end]);
-        }
     }
 }

@@ -27,7 +27,7 @@ pub enum Lane {
 
 /// What is looked at in a packed request. A sign-in has a few dozen values; one
 /// with more is decoded among everything else.
-pub const LOOK: Limits = Limits {
+const LOOK: Limits = Limits {
     items_max: 256,
     ..Limits::ENVELOPE
 };

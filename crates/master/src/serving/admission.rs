@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use halite_proto::Capabilities;
 use halite_proto::auth::AuthAnswer;
+use halite_proto::envelope::RequestEnvelope;
 use halite_transport::fleet::Incoming;
 
-use crate::core::lane::LOOK;
 use crate::core::sign_in_pace::{Bounds, SignInPace};
 use crate::limits::{COME_AGAIN_MAX, COME_AGAIN_MIN, SIGN_IN_QUEUE_MAX};
 use crate::serving::request_pipeline::encode;
@@ -45,8 +45,8 @@ impl Admission {
     /// `None` if it is to.
     pub(super) fn turn_away(&self, incoming: &Incoming, ahead: usize) -> Option<Vec<u8>> {
         let is_late = self.with_pace(|pace| pace.is_late(ahead));
-        // Looking into requests costs more than looking at the clock.
-        if !is_late || !Capabilities::comes_again(&incoming.payload, LOOK) {
+        // Reading a request costs more than the pace.
+        if !is_late || !comes_again(&incoming.payload) {
             return None;
         }
         let wait = self.with_pace(|pace| pace.appointment(Instant::now(), ahead));
@@ -55,5 +55,13 @@ impl Admission {
 
     fn with_pace<T>(&self, with: impl FnOnce(&mut SignInPace) -> T) -> T {
         with(&mut self.pace.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Whether a sign-in is of a minion that comes again when it is told to.
+fn comes_again(payload: &[u8]) -> bool {
+    match RequestEnvelope::decode(payload) {
+        Ok(RequestEnvelope::Clear { load, .. }) => Capabilities::of(&load).come_again,
+        Ok(RequestEnvelope::Aes { .. }) | Err(_) => false,
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use halite_integration_tests::{Emulator, Kind};
+use halite_integration_tests::{Emulator, EventLog, Kind};
 
 use super::measure::{EVENTS, SENDERS, STEP_MAX, Scene};
 
@@ -33,8 +33,8 @@ pub(super) fn react(scene: &mut Scene<'_>) -> Result<()> {
     let list = [master.address()];
     let first = scene.plan.count + SENDERS;
     let args = ["--prefix", "caller", "--events", "1000"];
-    let events = master.events()?;
-    let mark = events.mark();
+    // Nobody listens to the masters of a measurement otherwise.
+    let log = EventLog::open(&master.dir().join("run/master_event_pub.ipc"))?;
     let senders = Emulator::start_at(scene.fleet, &list, (first, SENDERS), &args)?;
     senders.wait("events flow", STEP_MAX, |state| {
         state["events"].as_u64() > Some(0)
@@ -48,7 +48,7 @@ pub(super) fn react(scene: &mut Scene<'_>) -> Result<()> {
     let share = (scene.masters.cpu()? - begun.1) / seconds;
     senders.stop()?;
     let ended = Instant::now();
-    let (sent, reacted, last) = settle(scene, mark, ended)?;
+    let (sent, reacted, last) = settle(&log, ended)?;
     let tools = scene.masters.all[0].tools(Kind::Ours);
     tools
         .runner(&["reactor.delete", "emulate/load", "--out=quiet"])?
@@ -69,15 +69,11 @@ pub(super) fn react(scene: &mut Scene<'_>) -> Result<()> {
 
 /// Waits until no reaction ends any more: how many events there were, how many
 /// reactions, and how long after `ended` the last one was.
-fn settle(scene: &Scene<'_>, mark: usize, ended: Instant) -> Result<(usize, usize, Duration)> {
-    let log = scene.masters.all[0].events()?;
+fn settle(log: &EventLog, ended: Instant) -> Result<(usize, usize, Duration)> {
     let (mut reacted, mut changed) = (0, ended);
     loop {
         let events = log.events();
-        let count = |tag: &str| {
-            let new = events.iter().skip(mark);
-            new.filter(|event| event.tag == tag).count()
-        };
+        let count = |tag: &str| events.iter().filter(|event| event.tag == tag).count();
         let now = count(REACTED);
         if now != reacted {
             (reacted, changed) = (now, Instant::now());

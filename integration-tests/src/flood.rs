@@ -2,19 +2,15 @@
 //! fast as they can, until they are stopped.
 
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
-use std::os::fd::AsRawFd as _;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrIn, bind, connect, setsockopt, socket, sockopt,
-};
-use nix::sys::time::{TimeVal, TimeValLike as _};
+use anyhow::Result;
 
+use crate::overload::connect_from;
 use crate::wire::msgpack::Item;
 use crate::wire::stand_in::StandIn;
 use crate::wire::zmtp::Connection;
@@ -147,17 +143,7 @@ impl Stranger {
     }
 
     fn connect(&self) -> Result<TcpStream> {
-        let SocketAddr::V4(to) = self.means.master else {
-            bail!("an address of IPv6");
-        };
-        let flags = SockFlag::SOCK_CLOEXEC;
-        let fd = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
-        let patience = TimeVal::seconds(2);
-        setsockopt(&fd, sockopt::SendTimeout, &patience)?;
-        let from = SocketAddrV4::new(self.from, 0);
-        bind(fd.as_raw_fd(), &SockaddrIn::from(from))?;
-        connect(fd.as_raw_fd(), &SockaddrIn::from(to))?;
-        Ok(TcpStream::from(fd))
+        connect_from(self.from, self.means.master, PATIENCE)
     }
 
     /// Asks on one connection, several requests at a time.

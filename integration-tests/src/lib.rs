@@ -41,6 +41,7 @@ mod memory;
 mod minion;
 mod net;
 mod output;
+pub mod overload;
 pub mod pillar_scenarios;
 mod process;
 pub mod proxy;

@@ -3,7 +3,9 @@
 
 mod masters;
 mod measure;
+mod overload;
 mod plot;
+mod reactions;
 mod soak;
 
 use std::path::PathBuf;
@@ -40,6 +42,10 @@ pub(crate) struct Args {
     /// Keeps the fleet at work for so long, before a master dies
     #[arg(long, value_name = "MINUTES")]
     soak: Option<u32>,
+    /// Sends so many times more sign-ins than are served for some seconds, before a
+    /// master dies
+    #[arg(long, value_name = "TIMES")]
+    overload: Option<f64>,
     /// Writes the table into docs/scale.md, in place of that of the same masters
     #[arg(long)]
     write: bool,
@@ -66,6 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             processes: args.processes,
             masters: args.masters,
             layout: args.layout,
+            overload: args.overload,
             soak: args
                 .soak
                 .map(|minutes| Duration::from_secs(60 * u64::from(minutes))),

@@ -72,6 +72,17 @@ pub const SIGN_IN_KEY_BYTES_MAX: usize = halite_cluster::limits::KEY_TEXT_BYTES_
 /// answer only minions that have already given up, and none would sign in.
 pub const SIGN_IN_WAIT_MAX: Duration = Duration::from_secs(3);
 
+/// How long a sign-in may have to wait, by what the last ones took, and still be taken.
+/// A minion of ours that would wait longer is asked to come again: half of
+/// `SIGN_IN_WAIT_MAX`, as nobody knows how long the next ones take.
+pub const SIGN_IN_QUEUE_MAX: Duration = Duration::from_millis(1_500);
+
+/// After how long such a minion is to come again at least.
+pub const COME_AGAIN_MIN: Duration = Duration::from_secs(2);
+
+/// After how long at most: minions do not stay away longer either.
+pub const COME_AGAIN_MAX: Duration = Duration::from_secs(60);
+
 /// How long another request may wait before it is dropped: minions ask again
 /// after `request_channel_timeout` (60 s).
 pub const REQUEST_WAIT_MAX: Duration = Duration::from_secs(60);

@@ -195,7 +195,7 @@ async fn first_ready(
                     let away = |notice: &Option<Notice>| {
                         matches!(
                             notice,
-                            None | Some(Notice::NoAnswer | Notice::NotResolved(_))
+                            None | Some(Notice::NoAnswer | Notice::Busy | Notice::NotResolved(_))
                         )
                     };
                     if !stuck.iter().any(away) {
@@ -227,6 +227,7 @@ fn reason(minion: &Minion, stuck: &[Option<Notice>]) -> CallError {
         Some(Notice::Pending) => "has not accepted this minion's key".to_owned(),
         Some(Notice::Rejected) => "has rejected this minion's key".to_owned(),
         Some(Notice::Full) => "is full".to_owned(),
+        Some(Notice::Busy) => "is busy with other sign-ins".to_owned(),
         Some(Notice::NotResolved(why)) => format!("cannot be resolved: {why}"),
         Some(Notice::Mistrusted(why)) => why.clone(),
     };

@@ -8,6 +8,7 @@
 )]
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use halite_crypto::{
     Crypticle, EncAlgo, HashType, PrivateKey, PublicKey, SigAlgo, Stamp, SymmetricKey,
@@ -16,7 +17,9 @@ use halite_crypto::{
 use halite_minion::core::link::SignInFailure;
 use halite_minion::core::publication::{Gates, Opener, PublicationError};
 use halite_minion::core::sign_in::{Attempt, Credentials, Identity, SignInError, Trust};
-use halite_proto::auth::{AuthGrant, AuthRefusal, AuthReply, AuthRequest, SignedAuthReply};
+use halite_proto::auth::{
+    AuthAnswer, AuthGrant, AuthRefusal, AuthReply, AuthRequest, SignedAuthReply,
+};
 use halite_proto::key_changes::{self, KeyChange};
 use halite_proto::publish::{Publication, PublishLoad};
 use halite_proto::publisher::PublishedBefore;
@@ -246,6 +249,20 @@ fn refusals_are_told_apart_and_must_be_signed_by_a_known_master() {
         let forged = refusal(&known, &OTHER, from_master);
         let is_foreign = matches!(forged, SignInError::RefusedByAnother { .. });
         assert!(is_foreign, "{forged:?}");
+    }
+}
+
+#[test]
+fn an_answer_to_come_again_decides_nothing_and_is_told_with_its_time() {
+    let identity = identity();
+    for trust in [trust(), knows(&MASTER)] {
+        let nonce = Nonce::from_random([7; 16]);
+        let (attempt, _) = Attempt::new(&identity, &trust, nonce, None, Map::new()).unwrap();
+        let wait = Duration::from_secs(7);
+        let answer = AuthAnswer::ComeAgain(wait).to_value();
+        let packed = halite_proto::msgpack::pack_wire(&answer).unwrap();
+        let error = attempt.conclude(&identity, &trust, &packed).err().unwrap();
+        assert_eq!(error.failure(), SignInFailure::Busy(wait));
     }
 }
 

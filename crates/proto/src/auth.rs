@@ -6,10 +6,12 @@
 //! Invariant: a signature covers bytes as they arrived. The signed part of an
 //! answer is therefore kept packed, and only read after the outer one.
 
+use std::time::Duration;
+
 use crate::envelope::{ENC_ALGO_DEFAULT, SIG_ALGO_DEFAULT};
 use crate::fields::{Fields, MessageError, Put, unreadable};
 use crate::msgpack::{Packing, Reading, pack_map, pack_wire, unpack};
-use crate::{Map, MinionId, Nonce, PackError, Refusal, Value};
+use crate::{Capabilities, Map, MinionId, Nonce, PackError, Refusal, Value};
 
 const REQUEST: &str = "the sign-in request";
 const REPLY: &str = "the sign-in reply";
@@ -84,6 +86,10 @@ pub enum AuthAnswer {
     Unsigned(AuthReply),
     /// The request was not handled.
     Refused(Refusal),
+    /// The master is busy, and the minion is to sign in again after so long. Only for
+    /// minions that say that they understand it. It is not signed, because that is
+    /// what the master has no time for.
+    ComeAgain(Duration),
 }
 
 impl AuthAnswer {
@@ -107,6 +113,9 @@ impl AuthAnswer {
         let mut fields = Fields::from_value(REPLY, value)?;
         match fields.take("load") {
             Some(Value::Map(load)) => {
+                if let Some(wait) = Capabilities::come_again_of(&load) {
+                    return Ok(Self::ComeAgain(wait));
+                }
                 let ret = load.get("ret").and_then(Value::as_str);
                 Ok(match ret {
                     Some(BAD_ENC_ALGO) => Self::BadEncAlgo,
@@ -133,6 +142,7 @@ impl AuthAnswer {
             Self::Unsigned(AuthReply::Accepted(grant)) => grant.to_map().into(),
             Self::Unsigned(refused @ AuthReply::Refused(..)) => clear(refused.to_map()),
             Self::Refused(refusal) => refusal.to_value(),
+            Self::ComeAgain(wait) => clear(Capabilities::come_again_after(*wait)),
         }
     }
 
@@ -344,6 +354,19 @@ mod tests {
             let reply = AuthReply::Refused(refusal, nonce.clone());
             assert_eq!(AuthReply::decode(&reply.encode().unwrap()), Ok(reply));
         }
+    }
+
+    #[test]
+    fn an_answer_to_come_again_says_after_how_long() {
+        for wait in [0, 1, 2_500, u64::from(u32::MAX)].map(Duration::from_millis) {
+            let answer = AuthAnswer::ComeAgain(wait);
+            let packed = pack_wire(&answer.to_value()).unwrap();
+            assert_eq!(AuthAnswer::decode(&packed), Ok(answer));
+        }
+        let negative = Map::from([("halite", Map::from([("come_again_ms", -1)]))]);
+        let clear = Map::from([("enc", Value::from("clear")), ("load", negative.into())]);
+        let error = AuthAnswer::from_value(clear.into()).unwrap_err();
+        assert_eq!(error.to_string(), "the sign-in reply has no `ret`");
     }
 
     #[test]

@@ -18,6 +18,12 @@ const SIGN_IN: &str = "sign_in";
 /// signs of life.
 const SIGN_EVERY_MS: &str = "sign_every_ms";
 
+/// In that field of the request: that the minion comes again when it is told to.
+const COME_AGAIN: &str = "come_again";
+
+/// In that field of the answer to it: after how many milliseconds.
+const COME_AGAIN_MS: &str = "come_again_ms";
+
 /// What a peer understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities {
@@ -48,6 +54,9 @@ pub struct Capabilities {
     /// Commits: a minion asks which commits its files come from, and goes on with
     /// them. A master without git remotes does not say so.
     pub commits: bool,
+    /// Come again: a master that is busy with sign-ins says after how long the
+    /// minion is to sign in again.
+    pub come_again: bool,
 }
 
 impl Capabilities {
@@ -62,6 +71,7 @@ impl Capabilities {
         return_pieces: true,
         processes: true,
         commits: true,
+        come_again: true,
     };
 
     /// What the sign-in of a peer says; a Salt peer says nothing.
@@ -80,6 +90,7 @@ impl Capabilities {
             return_pieces: says("return_pieces"),
             processes: says("processes"),
             commits: says("commits"),
+            come_again: says(COME_AGAIN),
         }
     }
 
@@ -95,6 +106,7 @@ impl Capabilities {
             ("return_pieces", self.return_pieces),
             ("processes", self.processes),
             ("commits", self.commits),
+            (COME_AGAIN, self.come_again),
         ]);
         Map::from([(FIELD, field)])
     }
@@ -114,6 +126,18 @@ impl Capabilities {
     /// How often the reply to a sign-in wants signs of life, if it says so.
     pub fn sign_every_of(reply: &Map) -> Option<Duration> {
         let millis = reply.get(FIELD)?.get(SIGN_EVERY_MS)?.as_i64()?;
+        u64::try_from(millis).ok().map(Duration::from_millis)
+    }
+
+    /// The field of an answer to a sign-in that is to come again.
+    pub(crate) fn come_again_after(wait: Duration) -> Map {
+        let millis = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+        Map::from([(FIELD, Map::from([(COME_AGAIN_MS, millis)]))])
+    }
+
+    /// After how long the answer to a sign-in wants it to come again, if it does.
+    pub(crate) fn come_again_of(answer: &Map) -> Option<Duration> {
+        let millis = answer.get(FIELD)?.get(COME_AGAIN_MS)?.as_i64()?;
         u64::try_from(millis).ok().map(Duration::from_millis)
     }
 

@@ -7,7 +7,7 @@ use halite_proto::Capabilities;
 use crate::doors::{CLEAR, Caller, Outcome, SEALED};
 
 /// The requests that a capability changes, or brings with it.
-fn requests(of: Capabilities) -> [(bool, &'static str, &'static [&'static str]); 9] {
+fn requests(of: Capabilities) -> [(bool, &'static str, &'static [&'static str]); 10] {
     // A further one has to say what it goes through.
     let Capabilities {
         replay,
@@ -19,6 +19,7 @@ fn requests(of: Capabilities) -> [(bool, &'static str, &'static [&'static str]);
         return_pieces,
         processes,
         commits,
+        come_again,
     } = of;
     [
         (replay, "replay", &["_halite_replay"]),
@@ -31,6 +32,7 @@ fn requests(of: Capabilities) -> [(bool, &'static str, &'static [&'static str]);
         (return_pieces, "return pieces", &["_halite_return_piece"]),
         (processes, "processes", &["_halite_replay"]),
         (commits, "commits", &["_halite_commits"]),
+        (come_again, "come again", &["_auth"]),
     ]
 }
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
-use halite_integration_tests::{Emulator, Fleet, Kind, Master};
+use anyhow::{Context, Result, ensure};
+use halite_integration_tests::overload::Visitor;
+use halite_integration_tests::{Emulator, Fleet, Kind, Master, until};
 
 /// Enough for a herd on a machine that does other things, too.
 const LONG: Duration = Duration::from_secs(120);
@@ -64,5 +65,77 @@ fn three_hundred_minions_come_work_and_come_back() -> Result<()> {
         taken.is_some() && taken == state["jobs"].as_u64()
     })?;
     ensure!(after["spooled"] == 0 && after["failed"] == 0, "{after}");
+    herd.stop()
+}
+
+/// How many times more sign-ins are sent than are served, and for how long.
+const TIMES: f64 = 10.0;
+const OVERLOADED: Duration = Duration::from_secs(10);
+
+/// Jobs that are given meanwhile.
+const JOBS: usize = 5;
+
+/// What a master may keep of it, in KiB.
+const GROWTH_MAX_KIB: u64 = 64 * 1024;
+
+/// The fleet comes back to a master that gets many more sign-ins than it can serve:
+/// commands are taken meanwhile, and afterwards all is as before, by itself.
+#[test]
+fn a_fleet_is_whole_after_ten_times_more_sign_ins_than_are_served() -> Result<()> {
+    let fleet = Fleet::new("overload")?;
+    // However late a minion is back on a busy machine, it hears of the jobs.
+    let plan = fleet.master("m1", Kind::Ours).auto_accept();
+    let mut master = plan.set("job_replay_window", 600).lay()?;
+    master.start_on_ports()?;
+    let herd = Emulator::start(&fleet, &master, (0, HERD), &[])?;
+    herd.wait_ready(HERD, LONG)?;
+    let ping = ["emu*", "test.ping", "--out=txt", "-t", "60"];
+    let is_pong = |line: &str| line.ends_with(": True");
+    ensure!(answers(&master, &ping, is_pong)? == HERD as usize);
+    let visitor = Visitor::new(&master)?;
+    let per_s = visitor.served_per_s()?;
+    let before_kib = master.own_memory_kib()?;
+
+    master.kill9()?;
+    herd.wait("the loss is seen", LONG, |state| state["ready"] == 0)?;
+    master.start_on_ports()?;
+    let overload = visitor.overload(per_s * TIMES);
+    let begun = std::time::Instant::now();
+    let mut jids = Vec::new();
+    while jids.len() < JOBS || begun.elapsed() < OVERLOADED {
+        master.tools(Kind::Ours).runner(&["test.arg", "1"])?.ok()?;
+        master.key(&["-L"])?.ok()?;
+        if jids.len() < JOBS {
+            let args = ["--async", "--out=txt", "emu*", "test.ping"];
+            let output = master.salt(&args)?.ok()?;
+            let jid = output.stdout.split_whitespace().last();
+            jids.push(jid.context("no job")?.to_owned());
+        }
+    }
+    let outcome = overload.end()?;
+    ensure!(
+        outcome.all().sent > 3 * outcome.all().granted,
+        "no overload, at {per_s} a second: {outcome:?}"
+    );
+    ensure!(outcome.ours.told > 0, "nobody is told: {outcome:?}");
+    ensure!(outcome.of_salt.told == 0, "Salt is told: {outcome:?}");
+
+    herd.wait_ready(HERD, LONG)?;
+    visitor.sign_in()?;
+    // What a minion could not return at once it returns later; nothing is missing.
+    for jid in &jids {
+        until("all returns of a job", LONG, || {
+            let args = ["jobs.lookup_jid", jid, "--out=json"];
+            let found = master.tools(Kind::Ours).runner(&args)?.ok()?.json()?;
+            let returns = found.as_object().map_or(0, serde_json::Map::len);
+            Ok((returns == HERD as usize).then_some(()))
+        })
+        .with_context(|| format!("{jid}: {:?}", herd.state()))?;
+    }
+    until("memory to come back", LONG, || {
+        let grown = master.own_memory_kib()?.saturating_sub(before_kib);
+        Ok((grown < GROWTH_MAX_KIB).then_some(()))
+    })?;
+    ensure!(answers(&master, &ping, is_pong)? == HERD as usize);
     herd.stop()
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{Emulator, Fleet, Kind, Master, Output, Programs, until};
 
 use super::masters::{Layout, Masters, processor_time};
-use super::soak;
+use super::{overload, reactions, soak};
 
 /// No step takes longer on a machine that is fit for it.
 pub(super) const STEP_MAX: Duration = Duration::from_secs(300);
@@ -20,8 +20,8 @@ const IDLE: Duration = Duration::from_secs(10);
 const SETTLED_AFTER: Duration = Duration::from_secs(12);
 
 /// Minions that send events, and how long they do.
-const SENDERS: u32 = 20;
-const EVENTS: Duration = Duration::from_secs(8);
+pub(super) const SENDERS: u32 = 20;
+pub(super) const EVENTS: Duration = Duration::from_secs(8);
 
 /// Times that a command is given whose time is measured.
 const TIMES: usize = 3;
@@ -36,6 +36,8 @@ pub(super) struct Plan {
     pub(super) processes: Option<u32>,
     pub(super) masters: u32,
     pub(super) layout: Layout,
+    /// How many times more sign-ins are sent than are served.
+    pub(super) overload: Option<f64>,
     /// How long the fleet is kept at work.
     pub(super) soak: Option<Duration>,
 }
@@ -101,6 +103,10 @@ impl Scene<'_> {
         self.look_at_idle(&empty_kib)?;
         self.command()?;
         self.take_events()?;
+        reactions::react(self)?;
+        if let Some(times) = self.plan.overload {
+            overload::overload(self, times)?;
+        }
         if let Some(time) = self.plan.soak {
             soak::soak(self, time)?;
         }
@@ -320,13 +326,13 @@ impl Scene<'_> {
         waited.with_context(|| format!("{} of {count} are", self.ready()))
     }
 
-    fn ready(&self) -> u64 {
+    pub(super) fn ready(&self) -> u64 {
         let states = self.emulators.iter().filter_map(Emulator::state);
         states.filter_map(|state| state["ready"].as_u64()).sum()
     }
 
     /// Links of all minions.
-    fn links(&self) -> u64 {
+    pub(super) fn links(&self) -> u64 {
         u64::from(self.plan.count) * u64::from(self.masters.links())
     }
 

@@ -1,6 +1,6 @@
 //! `--batch-size`: a job for some minions at a time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use halite_gather::batch::BatchSize;
 use halite_process::clock::unix_micros;
@@ -184,7 +184,7 @@ impl Course<'_> {
         loop {
             let next = run.dispatch();
             if has_news || !next.is_empty() {
-                has_news = !self.news.progress(&next).await;
+                has_news = !self.news.progress(&next, Instant::now()).await;
             }
             if !next.is_empty() {
                 self.show_sent(&next, screen);

@@ -49,8 +49,30 @@ pub(super) struct News {
     active: Map,
     done: Map,
     failed: Map,
-    /// When the next event may be told.
+    pace: Pace,
+}
+
+/// When the next event about a job may be told.
+struct Pace {
     due: Instant,
+}
+
+impl Pace {
+    /// Of a job that begins: its first event may be told at once.
+    fn new(now: Instant) -> Self {
+        Self { due: now }
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        now >= self.due
+    }
+
+    /// An event is told that is as large as the number of the job's minions.
+    fn tell(&mut self, now: Instant, minions: usize) {
+        if minions > TOLD_EACH_MAX {
+            self.due = now + PAUSE;
+        }
+    }
 }
 
 impl News {
@@ -63,6 +85,14 @@ impl News {
                 None
             }
         };
+        let gather = settings.gather_job_timeout;
+        let mut news = Self::about(plan, gather, bus, Instant::now());
+        news.tell("new", Instant::now()).await;
+        news
+    }
+
+    /// Of a job of which nothing has been told.
+    fn about(plan: &Plan<'_>, gather: Duration, bus: Option<EventPusher>, now: Instant) -> Self {
         let job = plan.job;
         let head = Map::from([
             ("jid", Value::from(plan.jid)),
@@ -83,7 +113,7 @@ impl News {
             ("failhard", plan.failhard.into()),
             ("batch_wait", seconds(plan.wait)),
             ("timeout", seconds(plan.timeout)),
-            ("gather_job_timeout", seconds(settings.gather_job_timeout)),
+            ("gather_job_timeout", seconds(gather)),
             ("created", now_s()),
             ("last_progress", now_s()),
             ("halted", false.into()),
@@ -92,7 +122,7 @@ impl News {
         ] {
             state.insert(name, value);
         }
-        let mut news = Self {
+        Self {
             bus,
             jid: plan.jid.clone(),
             head,
@@ -101,30 +131,28 @@ impl News {
             active: Map::new(),
             done: Map::new(),
             failed: Map::new(),
-            due: Instant::now(),
-        };
-        news.tell("new").await;
-        news
+            pace: Pace::new(now),
+        }
     }
 
     /// Some minions get the job, or some have ended. Whether it was told: of a large
     /// job it is not before it is [due](Self::due).
-    pub(super) async fn progress(&mut self, next: &[String]) -> bool {
+    pub(super) async fn progress(&mut self, next: &[String], now: Instant) -> bool {
         let sent: HashSet<&String> = next.iter().collect();
         self.pending.retain(|id| !sent.contains(id));
         for id in next {
             self.active.insert(id.as_str(), now_s());
         }
-        if Instant::now() < self.due {
+        if !self.pace.is_due(now) {
             return false;
         }
-        self.tell("progress").await;
+        self.tell("progress", now).await;
         true
     }
 
     /// When the next progress may be told.
     pub(super) fn due(&self) -> Instant {
-        self.due
+        self.pace.due
     }
 
     /// What came of it on one minion; told with the next progress.
@@ -153,15 +181,14 @@ impl News {
             self.state.insert("halted", true);
             self.state.insert("halted_reason", "failhard");
         }
-        self.tell(if is_halted { "halted" } else { "complete" })
-            .await;
+        let what = if is_halted { "halted" } else { "complete" };
+        self.tell(what, Instant::now()).await;
     }
 
-    async fn tell(&mut self, what: &str) {
-        let count = self.pending.len() + self.active.len() + self.done.len() + self.failed.len();
-        if count > TOLD_EACH_MAX {
-            self.due = Instant::now() + PAUSE;
-        }
+    async fn tell(&mut self, what: &str, now: Instant) {
+        let lists = [&self.active, &self.done, &self.failed];
+        let minions = self.pending.len() + lists.map(Map::len).iter().sum::<usize>();
+        self.pace.tell(now, minions);
         let Some(bus) = &mut self.bus else { return };
         let mut state = self.state.clone();
         state.insert("pending", ids(&self.pending));
@@ -200,4 +227,74 @@ fn seconds(time: Duration) -> Value {
 
 fn now_s() -> Value {
     unix_seconds_f64().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often news are told of a job of so many minions, of which another one ends
+    /// each millisecond, and the shortest time between two of them.
+    fn told(minions: usize) -> (usize, Duration) {
+        let begun = Instant::now();
+        let mut pace = Pace::new(begun);
+        let mut times = Vec::new();
+        for ended in 0..minions {
+            let now = begun + Duration::from_millis(ended as u64);
+            if pace.is_due(now) {
+                pace.tell(now, minions);
+                times.push(now);
+            }
+        }
+        let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
+        (times.len(), gaps.min().unwrap_or_default())
+    }
+
+    #[test]
+    fn news_of_a_large_job_are_told_once_a_second_and_of_a_small_one_each_time() {
+        assert_eq!(told(TOLD_EACH_MAX), (100, Duration::from_millis(1)));
+        assert_eq!(told(TOLD_EACH_MAX + 1), (1, Duration::ZERO));
+        assert_eq!(told(10_000), (10, PAUSE));
+    }
+
+    fn news(minions: usize, now: Instant) -> (News, Vec<String>) {
+        let ids: Vec<String> = (0..minions).map(|n| format!("web{n}")).collect();
+        let jid = Jid::parse("20260101000000000000").unwrap();
+        let job = Job {
+            target: "*".into(),
+            target_kind: "glob".into(),
+            function: halite_proto::publish::FunSpec::One("test.ping".into()),
+            arguments: Vec::new(),
+            returners: String::new(),
+            options: Map::new(),
+            jid: Some(jid.clone()),
+        };
+        let plan = Plan {
+            job: &job,
+            jid: &jid,
+            minions: &ids,
+            size: 10,
+            wait: Duration::ZERO,
+            timeout: PAUSE,
+            failhard: false,
+            user: "root",
+        };
+        (News::about(&plan, PAUSE, None, now), ids)
+    }
+
+    #[tokio::test]
+    async fn who_has_more_to_tell_hears_when() {
+        let now = Instant::now();
+        let (mut large, ids) = news(TOLD_EACH_MAX + 1, now);
+        assert!(large.progress(&ids[..10], now).await);
+        assert_eq!(large.due(), now + PAUSE);
+        let early = now + PAUSE - Duration::from_millis(1);
+        assert!(!large.progress(&ids[10..20], early).await);
+        assert_eq!(large.active.len(), 20, "what is not told is not forgotten");
+        assert!(large.progress(&[], large.due()).await);
+        let (mut small, ids) = news(TOLD_EACH_MAX, now);
+        for id in &ids {
+            assert!(small.progress(std::slice::from_ref(id), now).await);
+        }
+    }
 }

@@ -44,6 +44,13 @@ impl<K: Copy + Eq + Hash + Ord, T> FairQueue<K, T> {
         self.len == 0
     }
 
+    /// How many are served at most before the next of a sender.
+    pub fn ahead_of(&self, from: K) -> usize {
+        let own = self.waiting.get(&from).map_or(0, |line| line.items.len());
+        let turns = self.turns.len().saturating_mul(own + 1);
+        turns.min(self.len)
+    }
+
     /// Queues something that weighs so much.
     pub fn push(&mut self, from: K, weight: usize, item: T) {
         let line = self.waiting.entry(from).or_insert_with(|| {
@@ -69,8 +76,11 @@ impl<K: Copy + Eq + Hash + Ord, T> FairQueue<K, T> {
     pub fn pop_of(&mut self, may: impl Fn(&K) -> bool) -> Option<T> {
         let at = self.turns.iter().position(may)?;
         let from = self.turns.remove(at)?;
-        self.turns.push_back(from);
-        self.take(from, VecDeque::pop_front)
+        let item = self.take(from, VecDeque::pop_front);
+        if self.waiting.contains_key(&from) {
+            self.turns.push_back(from);
+        }
+        item
     }
 
     /// The last from whom the most waits, if that is more than what waits from
@@ -81,7 +91,11 @@ impl<K: Copy + Eq + Hash + Ord, T> FairQueue<K, T> {
         if whose == from || heaviest <= own.saturating_add(weight) {
             return None;
         }
-        self.take(whose, VecDeque::pop_back)
+        let item = self.take(whose, VecDeque::pop_back);
+        if !self.waiting.contains_key(&whose) {
+            self.turns.retain(|of| *of != whose);
+        }
+        item
     }
 
     /// Forgets all.
@@ -89,6 +103,7 @@ impl<K: Copy + Eq + Hash + Ord, T> FairQueue<K, T> {
         *self = Self::default();
     }
 
+    /// Takes one item; the caller keeps the turns.
     fn take(
         &mut self,
         from: K,
@@ -101,7 +116,6 @@ impl<K: Copy + Eq + Hash + Ord, T> FairQueue<K, T> {
         line.weight = line.weight.saturating_sub(weight);
         if line.items.is_empty() {
             self.waiting.remove(&from);
-            self.turns.retain(|of| *of != from);
         } else {
             self.by_weight.insert((line.weight, from));
         }
@@ -121,6 +135,10 @@ mod tests {
         }
         queue.push("web1", 1, 1000);
         queue.push("web1", 1, 1001);
+        assert_eq!(
+            ["flood", "web1", "web2"].map(|of| queue.ahead_of(of)),
+            [102, 6, 2]
+        );
         let taken: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(taken[..5], [0, 1000, 1, 1001, 2]);
         assert_eq!(taken.len(), 102);

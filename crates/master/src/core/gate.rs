@@ -42,6 +42,8 @@ pub enum Cause {
     TooOld,
     /// Waited too long, or found no room in the queue.
     Overload,
+    /// A sign-in that would wait too long, and was told when to come again.
+    ComeAgain,
     /// A handler failed.
     Failed,
     /// A local program's key is nobody's.
@@ -70,6 +72,7 @@ impl Cause {
             Self::Replayed => "replayed",
             Self::TooOld => "too_old",
             Self::Overload => "overload",
+            Self::ComeAgain => "come_again",
             Self::Failed => "failed",
             Self::UnprovenKey => "unproven_key",
             Self::UnprovenToken => "unproven_token",
@@ -78,7 +81,7 @@ impl Cause {
     }
 
     /// All causes, for counters.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Unreadable,
         Self::NoEnvelope,
         Self::OldVersion,
@@ -93,6 +96,7 @@ impl Cause {
         Self::Replayed,
         Self::TooOld,
         Self::Overload,
+        Self::ComeAgain,
         Self::Failed,
         Self::UnprovenKey,
         Self::UnprovenToken,
@@ -100,9 +104,12 @@ impl Cause {
     ];
 
     /// Whether this happens in a healthy fleet: minions that sign in again
-    /// after a restart, a new session key or an admin's decision.
+    /// after a restart, a new session key or an admin's decision, or all at once.
     pub fn is_ordinary(self) -> bool {
-        matches!(self, Self::NoSession | Self::Expired | Self::TooOld)
+        matches!(
+            self,
+            Self::NoSession | Self::Expired | Self::TooOld | Self::ComeAgain
+        )
     }
 
     /// What is wrong, for the log.
@@ -122,6 +129,7 @@ impl Cause {
             Self::Replayed => "it was sent before",
             Self::TooOld => "it is older than the requests that are remembered",
             Self::Overload => "more requests wait than can be answered in time",
+            Self::ComeAgain => "more sign-ins wait than can be answered in time, it comes again",
             Self::Failed => "handling it failed",
             Self::UnprovenKey => "it shows no key of a user of this master",
             Self::UnprovenToken => "its token is none, or has expired",

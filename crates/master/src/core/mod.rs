@@ -40,6 +40,7 @@ pub mod resources;
 pub mod returns;
 pub mod roster;
 pub mod rules;
+pub mod sign_in_pace;
 pub mod sign_pace;
 pub mod stats;
 pub mod storms;

@@ -81,8 +81,8 @@ pub(super) fn answer(
 fn lane_of(master: &Master, command: &ClearCommand, lane: Lane) -> Lane {
     match (lane_of_command(command), command.token()) {
         // It may be known by now.
-        (Lane::General, Some(_)) if lane == Lane::Tokens => Lane::Tokens,
-        (Lane::General, Some(token)) if master.access.tokens.is_to_be_sought(token, now_s()) => {
+        (Lane::Control, Some(_)) if lane == Lane::Tokens => Lane::Tokens,
+        (Lane::Control, Some(token)) if master.access.tokens.is_to_be_sought(token, now_s()) => {
             Lane::Tokens
         }
         (of, _) => of,

@@ -1,5 +1,6 @@
 //! Requests: the sockets that receive them, and the way to their handlers.
 
+mod admission;
 pub(crate) mod clear_requests;
 pub(crate) mod old_versions;
 pub(crate) mod request_pipeline;

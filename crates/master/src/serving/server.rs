@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 use super::Serving;
+use super::admission::Admission;
 use crate::core::gate::Cause;
 use crate::core::lane::{Lane, lane_of_packed};
 use crate::core::refusal_pace::RefusalPace;
@@ -41,6 +42,8 @@ impl Work for Incoming {
 pub(crate) struct Server {
     telemetry: Arc<Telemetry>,
     lanes: Arc<Lanes>,
+    admission: Arc<Admission>,
+    replies: Replies,
 }
 
 /// The workers of each lane; all that get requests are there before the first one.
@@ -48,6 +51,7 @@ pub(crate) struct Server {
 struct Lanes {
     sign_ins: OnceLock<Workers<Incoming>>,
     general: OnceLock<Workers<Incoming>>,
+    control: OnceLock<Workers<Incoming>>,
     logins: OnceLock<Workers<Incoming>>,
     tokens: OnceLock<Workers<Incoming>>,
 }
@@ -59,6 +63,7 @@ impl Lanes {
             Lane::Logins => &self.logins,
             Lane::Tokens => &self.tokens,
             Lane::General => &self.general,
+            Lane::Control => &self.control,
         }
     }
 
@@ -80,6 +85,8 @@ impl Server {
     pub(crate) fn start(serving: Serving, replies: &Replies) -> io::Result<Self> {
         let telemetry = Arc::clone(&serving.master.telemetry);
         let lanes = Arc::<Lanes>::default();
+        let sign_in_threads = limits_of(Lane::SignIn, &serving).threads;
+        let admission = Arc::new(Admission::new(sign_in_threads));
         let responder = Responder {
             replies: replies.clone(),
             runtime: Handle::current(),
@@ -92,24 +99,46 @@ impl Server {
                 SLOW_ANSWER_MAX,
             )),
             lanes: Arc::downgrade(&lanes),
+            admission: Arc::clone(&admission),
             serving,
         };
         let shares_tokens = responder.serving.master.shared_data.is_some();
         let tokens = shares_tokens.then_some(Lane::Tokens);
-        let others = [Lane::Logins, Lane::SignIn, Lane::General];
+        let others = [Lane::Logins, Lane::SignIn, Lane::Control, Lane::General];
         for lane in tokens.into_iter().chain(others) {
             let workers = responder.open(lane, limits_of(lane, &responder.serving))?;
             let _ = lanes.slot(lane).set(workers);
         }
-        Ok(Self { telemetry, lanes })
+        Ok(Self {
+            telemetry,
+            lanes,
+            admission,
+            replies: replies.clone(),
+        })
     }
 
     /// Takes requests until the port fails.
     pub(crate) async fn serve(&self, port: &mut RequestPort) {
         while let Some(incoming) = port.recv().await {
             let lane = lane_of_packed(&incoming.payload);
+            if lane == Lane::SignIn && self.turns_away(&incoming) {
+                continue;
+            }
             self.lanes.submit(lane, incoming, &self.telemetry);
         }
+    }
+
+    /// Whether a sign-in is told to come again, instead of waiting.
+    fn turns_away(&self, incoming: &Incoming) -> bool {
+        let sign_ins = self.lanes.sign_ins.get();
+        let ahead = sign_ins.map_or(0, |workers| workers.ahead_of(incoming.from));
+        let Some(answer) = self.admission.turn_away(incoming, ahead) else {
+            return false;
+        };
+        self.telemetry.count_refusal(Cause::ComeAgain, None);
+        // An error means that the port is closed: the daemon stops.
+        let _ = self.replies.send(incoming.peer, answer);
+        true
     }
 
     /// How many requests wait in each lane.
@@ -118,6 +147,7 @@ impl Server {
             ("sign_ins", Lane::SignIn),
             ("logins", Lane::Logins),
             ("tokens", Lane::Tokens),
+            ("control", Lane::Control),
             ("general", Lane::General),
         ];
         let waiting = |lane| self.lanes.slot(lane).get().map_or(0, Workers::waiting);
@@ -130,9 +160,16 @@ impl Server {
     /// Finishes what is queued; false if that is not done by `deadline`.
     pub(crate) fn drain(&self, deadline: Instant) -> bool {
         // All lanes are drained, whatever comes of the first; those last whose
-        // requests come from the general one.
+        // requests come from others.
+        let order = [
+            Lane::General,
+            Lane::Control,
+            Lane::SignIn,
+            Lane::Logins,
+            Lane::Tokens,
+        ];
         let mut is_done = true;
-        for lane in [Lane::SignIn, Lane::General, Lane::Logins, Lane::Tokens] {
+        for lane in order {
             let workers = self.lanes.slot(lane).get();
             is_done &= workers.is_none_or(|workers| workers.drain(deadline));
         }
@@ -154,7 +191,7 @@ fn limits_of(lane: Lane, serving: &Serving) -> LaneLimits {
     };
     match lane {
         Lane::SignIn => limits,
-        Lane::General => LaneLimits {
+        Lane::General | Lane::Control => LaneLimits {
             threads: serving.settings.worker_threads.clamp(1, WORKER_THREADS_MAX),
             wait_max: REQUEST_WAIT_MAX,
             ..limits
@@ -200,6 +237,7 @@ struct Responder {
     pace: Arc<RefusalPace>,
     /// Where a request goes that another lane has to answer.
     lanes: Weak<Lanes>,
+    admission: Arc<Admission>,
 }
 
 impl Responder {
@@ -217,7 +255,7 @@ impl Responder {
     fn handle(&self, incoming: Incoming, lane: Lane) {
         let begun = Instant::now();
         let place = match lane {
-            Lane::SignIn | Lane::General | Lane::Tokens => None,
+            Lane::SignIn | Lane::Control | Lane::General | Lane::Tokens => None,
             // Before the password is checked: a missing answer would tell that
             // it is wrong, without the delay of a refusal.
             Lane::Logins => match self.slow_logins.take(&incoming.from) {
@@ -226,7 +264,11 @@ impl Responder {
             },
         };
         let peer = incoming.peer;
-        match answer(&self.serving, &incoming, lane) {
+        let answer = answer(&self.serving, &incoming, lane);
+        if lane == Lane::SignIn {
+            self.admission.served(begun.elapsed());
+        }
+        match answer {
             // An error means that the port is closed: the daemon stops.
             Answer::Now(reply) => {
                 let _ = self.replies.send(peer, reply);
@@ -289,6 +331,7 @@ fn thread_name(lane: Lane) -> &'static str {
         Lane::SignIn => "sign-in",
         Lane::Logins => "login",
         Lane::Tokens => "token",
+        Lane::Control => "control",
         Lane::General => "worker",
     }
 }

@@ -35,7 +35,8 @@ fn faults(seed: u64) -> Faults {
     faults
 }
 
-fn return_of(jid: &Jid, text: &str) -> MinionRequest {
+/// A return of a job.
+pub(crate) fn return_of(jid: &Jid, text: &str) -> MinionRequest {
     let fun = FunSpec::from("test.ping");
     let jid = ReturnJid::Jid(jid.clone());
     MinionRequest::Return(Box::new(JobReturn::new(

@@ -19,6 +19,7 @@ mod logged;
 mod modules;
 mod options;
 mod others;
+mod overload;
 mod pillar;
 mod presence;
 mod requests;

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use halite_transport::Endpoint;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
 /// A connection that has shaken hands.
@@ -63,16 +63,33 @@ impl Stranger {
 
     /// The next answer.
     pub(crate) async fn answer(&mut self) -> Vec<u8> {
-        let mut delimiter = [0; 3];
-        self.0.read_exact(&mut delimiter).await.unwrap();
-        assert_eq!(delimiter[..2], [1, 0]);
-        let bytes = match delimiter[2] {
-            2 => self.0.read_u64().await.unwrap(),
-            _ => u64::from(self.0.read_u8().await.unwrap()),
+        read_answer(&mut self.0).await
+    }
+
+    /// Sends requests, reads answers meanwhile, and gives the first one of a kind.
+    pub(crate) async fn answer_among(
+        &mut self,
+        payloads: &[Vec<u8>],
+        is_it: impl Fn(&[u8]) -> bool,
+    ) -> Vec<u8> {
+        let bytes: Vec<u8> = payloads.iter().flat_map(|one| framed(one)).collect();
+        let (mut reader, mut writer) = self.0.split();
+        let write = async {
+            writer.write_all(&bytes).await.unwrap();
+            std::future::pending::<()>().await;
         };
-        let mut answer = vec![0; usize::try_from(bytes).unwrap()];
-        self.0.read_exact(&mut answer).await.unwrap();
-        answer
+        let read = async {
+            loop {
+                let answer = read_answer(&mut reader).await;
+                if is_it(&answer) {
+                    return answer;
+                }
+            }
+        };
+        tokio::select! {
+            () = write => Vec::new(),
+            answer = read => answer,
+        }
     }
 
     /// How many bytes have arrived that nobody has read.
@@ -84,4 +101,17 @@ impl Stranger {
         }
         count
     }
+}
+
+async fn read_answer(stream: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
+    let mut delimiter = [0; 3];
+    stream.read_exact(&mut delimiter).await.unwrap();
+    assert_eq!(delimiter[..2], [1, 0]);
+    let bytes = match delimiter[2] {
+        2 => stream.read_u64().await.unwrap(),
+        _ => u64::from(stream.read_u8().await.unwrap()),
+    };
+    let mut answer = vec![0; usize::try_from(bytes).unwrap()];
+    stream.read_exact(&mut answer).await.unwrap();
+    answer
 }

@@ -31,8 +31,8 @@ use halite_proto::chance::Chance;
 
 use super::backoff::Backoff;
 pub use timing::{
-    LinkTiming, MISTRUST_PAUSE_MAX, PINGS_MISSED_MAX, RENEW_INTERVAL_MIN, RESOLVE_TIMEOUT,
-    RETRY_FIRST, SUBSCRIBE_TIMEOUT,
+    COME_AGAIN_MAX, LinkTiming, MISTRUST_PAUSE_MAX, PINGS_MISSED_MAX, RENEW_INTERVAL_MIN,
+    RESOLVE_TIMEOUT, RETRY_FIRST, SUBSCRIBE_TIMEOUT,
 };
 pub use words::{Input, Notice, Output, Phase, SignInFailure};
 
@@ -255,14 +255,8 @@ impl Link {
 
     fn sign_in_failed(&mut self, now: Instant, failure: SignInFailure) {
         let (pause, notice) = match failure {
-            SignInFailure::NoAnswer => {
-                self.unanswered += 1;
-                if self.unanswered < self.timing.sign_in_tries {
-                    let pause = self.retry.pause();
-                    return self.pause(now, pause, None);
-                }
-                (self.retry.pause(), Notice::NoAnswer)
-            }
+            SignInFailure::NoAnswer => (self.retry.pause(), Notice::NoAnswer),
+            SignInFailure::Busy(wait) => (self.busy_pause(wait), Notice::Busy),
             SignInFailure::Pending => (self.acceptance_pause(), Notice::Pending),
             SignInFailure::Full => (self.acceptance_pause(), Notice::Full),
             SignInFailure::Rejected => {
@@ -273,7 +267,23 @@ impl Link {
             }
             SignInFailure::Mistrusted(why) => (self.mistrust.pause(), Notice::Mistrusted(why)),
         };
-        self.pause(now, pause, Some(notice));
+        let is_unserved = matches!(notice, Notice::NoAnswer | Notice::Busy);
+        self.unanswered += u32::from(is_unserved);
+        let is_last = self.unanswered >= self.timing.sign_in_tries;
+        let notice = (is_last || !is_unserved).then_some(notice);
+        self.pause(now, pause, notice);
+    }
+
+    /// What the master asks for, within bounds: no less than if it had not answered,
+    /// and a program that only asks is not kept waiting longer than that either.
+    fn busy_pause(&mut self, wait: Duration) -> Duration {
+        let max = match self.timing.subscribes {
+            true => COME_AGAIN_MAX,
+            false => self.timing.retry_max.min(COME_AGAIN_MAX),
+        };
+        let wait = wait.min(max);
+        let spread = self.chance.up_to(wait / 8);
+        (wait + spread).max(self.retry.pause())
     }
 
     /// Salt's rule: the same pause each time, or one step longer up to a bound.

@@ -5,6 +5,7 @@
 
 pub mod channel;
 pub(crate) mod failover;
+mod notices;
 mod signing_in;
 mod signs;
 pub(crate) mod status;

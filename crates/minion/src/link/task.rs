@@ -14,9 +14,10 @@ use halite_transport::fleet::{
     Requester, RequesterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
 };
 use tokio::sync::{mpsc, watch};
-use tracing::{debug, error, info, warn};
+use tracing::{debug, info, warn};
 
 use super::channel::Session;
+use super::notices::say;
 use super::signing_in::{Failed, ping, sign_in};
 use super::signs::signs_of_life;
 use super::status::Reporter;
@@ -407,23 +408,6 @@ impl LinkTask {
     async fn tell(&self, output: LinkOutput) {
         // The minion outlives its links; if it is gone, so is the reason.
         let _ = self.outputs.send(output).await;
-    }
-}
-
-fn say(notice: &Notice) {
-    match notice {
-        Notice::Pending => warn!(
-            "The Salt Master has cached the public key for this node, this salt minion will wait \
-             until the key is accepted"
-        ),
-        Notice::Rejected => error!(
-            "The Salt Master has rejected this minion's public key; delete it there with \
-             salt-key -d and accept it again"
-        ),
-        Notice::Full => warn!("the master is full (max_minions), trying again later"),
-        Notice::NotResolved(why) => warn!("the master's name cannot be resolved: {why}"),
-        Notice::NoAnswer => warn!("the master does not answer, trying again"),
-        Notice::Mistrusted(why) => error!("sign-in failed: {why}"),
     }
 }
 

@@ -312,3 +312,78 @@ fn no_order_of_events_leaves_a_link_stuck() {
         }
     }
 }
+
+/// How long a link pauses after its sign-in has failed so.
+fn pause_after(timing: LinkTiming, failure: SignInFailure) -> (Duration, Vec<Output>) {
+    let now = Instant::now();
+    let mut link = Link::new(timing, 1);
+    link.handle(now, Input::Start);
+    link.handle(now, Input::Resolved(ADDRESS));
+    outputs(&mut link);
+    link.handle(now, Input::SignInFailed(failure));
+    assert_eq!(link.phase(), Phase::Paused);
+    let pause = link.next_timeout().unwrap() - now;
+    (pause, outputs(&mut link))
+}
+
+#[test]
+fn a_busy_master_says_when_to_come_again_and_keeps_nobody_for_long() {
+    let pause_of = |wait| {
+        let busy = SignInFailure::Busy(Duration::from_millis(wait));
+        let (pause, said) = pause_after(LinkTiming::default(), busy);
+        assert_eq!(said, [Output::Say(Notice::Busy)]);
+        pause
+    };
+    // What it says, and up to an eighth more.
+    for wait in [1_000, 5_000, 60_000] {
+        let asked = Duration::from_millis(wait);
+        let pause = pause_of(wait);
+        assert!(pause >= asked && pause <= asked * 9 / 8, "{pause:?}");
+    }
+    // No sooner than without an answer, and no later than the limit.
+    assert!(pause_of(0) >= RETRY_FIRST / 2);
+    assert!(pause_of(u64::MAX) <= COME_AGAIN_MAX * 9 / 8);
+    // A program that only asks waits no longer than for a master that is away.
+    let asks = LinkTiming {
+        subscribes: false,
+        ..LinkTiming::default()
+    };
+    let max = asks.retry_max * 9 / 8;
+    let (pause, _) = pause_after(asks, SignInFailure::Busy(Duration::MAX));
+    assert!(pause <= max, "{pause:?}");
+}
+
+#[test]
+fn a_master_that_is_always_busy_is_asked_ever_less_often() {
+    let mut now = Instant::now();
+    let mut link = Link::new(LinkTiming::default(), 1);
+    link.handle(now, Input::Start);
+    let mut pause = Duration::ZERO;
+    for _ in 0..20 {
+        link.handle(now, Input::Resolved(ADDRESS));
+        link.handle(
+            now,
+            Input::SignInFailed(SignInFailure::Busy(Duration::ZERO)),
+        );
+        let until = link.next_timeout().unwrap();
+        pause = until - now;
+        now = until;
+        link.handle_timeout(now);
+    }
+    assert!(pause >= LinkTiming::default().retry_max / 2, "{pause:?}");
+    link.handle(now, Input::Resolved(ADDRESS));
+    link.handle(now, Input::SignedIn { publish_port: PORT });
+    link.handle(now, Input::Connected);
+    assert!(link.is_ready());
+}
+
+#[test]
+fn sign_in_tries_count_a_busy_master_as_one_that_does_not_answer() {
+    let timing = LinkTiming {
+        sign_in_tries: 2,
+        ..LinkTiming::default()
+    };
+    let busy = SignInFailure::Busy(Duration::from_secs(1));
+    let (_, said) = pause_after(timing, busy);
+    assert_eq!(said, []);
+}

@@ -19,6 +19,11 @@ pub const RENEW_INTERVAL_MIN: Duration = Duration::from_millis(500);
 /// an administrator can change (another key, a bad signature).
 pub const MISTRUST_PAUSE_MAX: Duration = Duration::from_secs(60);
 
+/// Longest time that a busy master may keep a minion from its next sign-in, beside
+/// an eighth of it by which the fleet is spread. What it says is not signed; whoever
+/// can say it could as well keep silent.
+pub const COME_AGAIN_MAX: Duration = Duration::from_secs(60);
+
 /// Unanswered pings in a row after which a connected master counts as lost.
 pub const PINGS_MISSED_MAX: u32 = 2;
 

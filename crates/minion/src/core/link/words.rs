@@ -1,6 +1,7 @@
 //! The inputs and outputs of a link, and its state as shown to others.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// What has happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +46,9 @@ pub enum SignInFailure {
     Rejected,
     /// The master has all the minions it may have.
     Full,
+    /// The master is busy with other sign-ins, and wants this one again after so
+    /// long. Nobody has signed that.
+    Busy(Duration),
     /// The reply cannot be trusted or understood; the text says why.
     Mistrusted(String),
 }
@@ -97,6 +101,8 @@ pub enum Notice {
     NotResolved(String),
     /// The master does not answer.
     NoAnswer,
+    /// The master is busy with other sign-ins.
+    Busy,
     /// The master's answer cannot be trusted.
     Mistrusted(String),
 }

@@ -131,7 +131,8 @@ fn build_for(suites: &[Suite]) -> Result<Vec<Artifact>> {
 }
 
 /// Runs each program once, and gives what has become of them, in their order. Those
-/// without daemons run a few at a time: many wait for a server, or for a limit.
+/// without daemons run several at a time, more than there are processors: many wait for
+/// a server, or for a limit.
 fn first_tries(
     runner: &Runner<'_>,
     suite: Suite,
@@ -140,7 +141,7 @@ fn first_tries(
 ) -> Result<Vec<Outcome>> {
     let at_once = match suite.runs_daemons() {
         true => 1,
-        false => thread::available_parallelism().map_or(1, NonZero::get),
+        false => 2 * thread::available_parallelism().map_or(1, NonZero::get),
     };
     let next = AtomicUsize::new(0);
     let work = || {

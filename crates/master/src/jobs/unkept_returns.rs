@@ -11,7 +11,8 @@ use super::Jobs;
 use crate::core::unkept_returns::{BytesMax, UnkeptReturn, UnkeptReturns};
 use crate::error::chain;
 use crate::limits::{
-    UNKEPT_RETURNS_BYTES_MAX, UNKEPT_RETURNS_FAILED_MAX, UNKEPT_RETURNS_OF_MINION_MAX, UNKEPT_ROUND,
+    DRAIN_MAX, UNKEPT_RETURNS_BYTES_MAX, UNKEPT_RETURNS_FAILED_MAX, UNKEPT_RETURNS_OF_MINION_MAX,
+    UNKEPT_ROUND,
 };
 
 /// Room for what the limits allow.
@@ -43,11 +44,14 @@ impl Jobs {
 
     /// Stores the results that wait: for a while, or until none is taken.
     pub(crate) fn store_unkept_returns(&self) {
-        let begun = Instant::now();
+        self.store_unkept_returns_until(Instant::now() + UNKEPT_ROUND);
+    }
+
+    fn store_unkept_returns_until(&self, deadline: Instant) {
         let (count, _) = self.unkept_returns();
         let mut failed = 0;
         for _ in 0..count {
-            if failed == UNKEPT_RETURNS_FAILED_MAX || begun.elapsed() > UNKEPT_ROUND {
+            if failed == UNKEPT_RETURNS_FAILED_MAX || Instant::now() > deadline {
                 return;
             }
             let Some(unkept) = self.unkept().take() else {
@@ -77,7 +81,7 @@ impl Jobs {
 
     /// Stores them a last time; the master ends.
     pub(crate) fn finish_unkept_returns(&self) {
-        self.store_unkept_returns();
+        self.store_unkept_returns_until(Instant::now() + DRAIN_MAX);
         let (count, _) = self.unkept().size();
         if count > 0 {
             tracing::error!("{count} results are lost: the job cache has not taken them");

@@ -11,6 +11,7 @@ mod files;
 pub(crate) mod low;
 mod mine;
 mod options;
+mod own_job;
 mod parts;
 mod peer;
 mod peer_run;

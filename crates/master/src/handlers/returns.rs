@@ -3,12 +3,12 @@
 use halite_proto::request::{MinionRequest, Request};
 use halite_proto::returns::{JobReturn, OWN_JOB, PUBLISHER, ReturnJid, TOLD_BESIDE};
 use halite_proto::shown::quoted;
-use halite_proto::{Jid, MinionId, Value, time};
-use halite_store::{Saved, StoreError, load_of_return};
+use halite_proto::{Jid, MinionId, Value};
+use halite_store::{Saved, StoreError};
 
+use super::own_job::own_job;
 use super::signatures::signature_suffices;
 use super::{Caller, Handled};
-use crate::clock::now_micros;
 use crate::cluster::Cluster;
 use crate::cluster::copies::Copied;
 use crate::core::meant::Standing;
@@ -70,15 +70,12 @@ impl Returns<'_> {
         let id = &id;
         let room = room_for(jobs, sender, id == sender, job);
         if job.jid == ReturnJid::Req {
-            match own_job(jobs, id, job, mark, room != Room::None) {
-                Ok(jid) => job.jid = ReturnJid::Jid(jid),
-                Err(error) => {
+            match self.own_jid(caller, id, job, mark, room != Room::None) {
+                Some(jid) => job.jid = ReturnJid::Jid(jid),
+                None => {
                     room.release(jobs, sender);
                     if let Some(meters) = &caller.telemetry.meters {
                         meters.stored("failed");
-                    }
-                    if caller.may_log("own job") {
-                        tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
                     }
                     return (Handled::failed(), None);
                 }
@@ -117,11 +114,37 @@ impl Returns<'_> {
         }
     }
 
-    /// Keeps a return that could not be stored: in memory, and at the peers. A minion
-    /// that shows its connection brings it again and again; one of Salt's takes any
-    /// answer for a success.
+    /// The id of the job that is made of a return; `None` if that failed and the return
+    /// comes again.
+    fn own_jid(
+        self,
+        caller: &Caller,
+        id: &MinionId,
+        job: &JobReturn,
+        mark: Option<Jid>,
+        is_kept: bool,
+    ) -> Option<Jid> {
+        let error = match own_job(self.jobs, id, job, mark, is_kept) {
+            Ok(jid) => return Some(jid),
+            Err(error) => error,
+        };
+        if caller.may_log("own job") {
+            tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
+        }
+        // What does not come again is kept for later, as any other result.
+        self.is_sent_once(caller).then(|| self.jobs.next_id())
+    }
+
+    /// Whether a minion brings a result once: one of Salt's takes any answer for a
+    /// success. One that shows its connection brings it again until it is stored.
+    fn is_sent_once(self, caller: &Caller) -> bool {
+        self.fleet.attendance.presence(&caller.id).is_none()
+    }
+
+    /// Keeps a return that could not be stored and does not come again: in memory, and at
+    /// the peers.
     fn keep_elsewhere(self, caller: &Caller, id: &MinionId, jid: &Jid, job: &JobReturn) {
-        if self.fleet.attendance.presence(&caller.id).is_some() {
+        if !self.is_sent_once(caller) {
             return;
         }
         self.jobs.keep_return_for_later(jid, id, job);
@@ -233,39 +256,6 @@ fn room_for(jobs: &Jobs, id: &MinionId, is_its_own: bool, job: &JobReturn) -> Ro
         false => Room::None,
     }
 }
-
-/// Makes a job for a return that nobody asked for: `salt-call`, a schedule. A
-/// Halite minion has marked it: the same one that comes again, since we were
-/// not heard, is the same job.
-fn own_job(
-    jobs: &Jobs,
-    id: &MinionId,
-    job: &JobReturn,
-    mark: Option<Jid>,
-    is_kept: bool,
-) -> Result<Jid, StoreError> {
-    if !is_kept {
-        return Ok(jobs.next_id());
-    }
-    let jid = match mark.filter(is_past) {
-        Some(mark) => jobs.cache.allocate_own(id, &mark)?,
-        None => jobs.allocate_now()?,
-    };
-    if jobs.settings.stores_returns && !jobs.cache.has_load(&jid)? {
-        let load = load_of_return(&jid, id, job);
-        jobs.cache.save_load(&jid, &load, None)?;
-        jobs.mirror.load(&jid, &load, None);
-    }
-    Ok(jid)
-}
-
-/// Ids of the time to come are this master's to give.
-fn is_past(mark: &Jid) -> bool {
-    time::jid_to_micros(mark).is_some_and(|micros| micros <= now_micros() + CLOCKS_DIFFER_MICROS)
-}
-
-/// By how much a minion's clock may be ahead.
-const CLOCKS_DIFFER_MICROS: u64 = 60_000_000;
 
 /// A return that is kept.
 struct Stored {

@@ -79,8 +79,20 @@ function isShared({ rows, without }) {
   return names.size > 1 || without.length > 0;
 }
 
-// Whether one has come of whom no master is known.
-const comesAnew = (rows, data) => (data.new ?? []).some((id) => rows.has(id) && !(rows.get(id).masters?.length > 0));
+// Whether one has come of whom no master is known, or who was connected before: then to
+// another master.
+const comesAnew = (rows, data) => (data.new ?? []).some((id) => {
+  const row = rows.get(id);
+  return row && (row.connected === true || !(row.masters?.length > 0));
+});
+
+// Whether an event says that more is to be known of connections than it tells itself. Who
+// comes to a second master of a cluster is no change of presence, but has signed in.
+function asksForMore(state, tag, data) {
+  if (tag === "salt/presence/change") return isShared(state) || comesAnew(state.rows, data);
+  if (tag === "salt/auth") return data.result === true && state.rows.get(data.id)?.connected === true;
+  return tag === "salt/key" || tag.startsWith("salt/netapi/master/");
+}
 
 function highstateCell({ highstate }) {
   if (!highstate) return el("span", { class: "muted" }, "–");
@@ -163,9 +175,10 @@ export function fleetView(place, typed) {
   fill(place, el("h1", {}, T.fleet), form, summary, note, table.element);
 
   const stop = listen(({ tag, data, at }) => {
+    // As the rows were before it.
+    const isMore = asksForMore(state, tag, data);
     if (applied(state.rows, tag, data, at)) draw();
-    if (tag === "salt/key" || tag.startsWith("salt/netapi/master/")) later();
-    else if (tag === "salt/presence/change" && (isShared(state) || comesAnew(state.rows, data))) later();
+    if (isMore) later();
   });
   const stopReading = every(READ_EVERY_MS, read);
   // Ages are texts: they grow.

@@ -2,6 +2,7 @@
 //! killed while somebody watches.
 
 use anyhow::{Result, ensure};
+use halite_integration_tests::proxy::Cable;
 use serde_json::json;
 
 use crate::browser::Browser;
@@ -96,10 +97,20 @@ fn watch(mut two: Two) -> Result<()> {
     )?;
     ensure!(said["return"] == json!([{ "web1": true }]), "{said}");
 
+    // The minion comes back to it while its row is looked at.
+    two.cable.set(Cable::Cut);
     two.masters[0].start()?;
     wait_notice(&browser, None)?;
     wait_standing(&browser, &names[0], true)?;
     browser.value("location.hash = '#/fleet'")?;
+    browser.wait(
+        "the row of web1",
+        &format!(
+            "document.querySelector('.tbody')?.innerText.includes({})",
+            json!(names[1])
+        ),
+    )?;
+    two.cable.set(Cable::Whole);
     wait_row(&browser, &names)?;
     // Then the other one.
     two.masters[1].kill9()?;

@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use halite_integration_tests::proxy::Proxy;
 use halite_integration_tests::{
     Daemon, Fleet, Kind, Master, MasterPlan, Minion, Ports, Program, SHORT, START, until,
 };
@@ -37,6 +38,8 @@ pub(crate) struct Two {
     pub(crate) apis: Vec<Daemon>,
     pub(crate) at: [SocketAddr; 2],
     pub(crate) minion: Minion,
+    /// From the minion to the first master.
+    pub(crate) cable: Proxy,
     bond: Bond,
     _ports: Ports<2>,
     fleet: Fleet,
@@ -59,7 +62,9 @@ impl Two {
         }
         start_at_once(&mut masters)?;
         let minion = fleet.minion("web1", Kind::Ours);
-        let minion = minion.of(&masters[0]).of(&masters[1]).start()?;
+        let cable = Proxy::before(&masters[0])?;
+        let addresses = [cable.request(), masters[1].address().request()];
+        let minion = minion.set("master", json!(addresses)).start()?;
         let mut apis = Vec::new();
         for (master, at) in masters.iter().zip(at) {
             master.wait_minion("web1")?;
@@ -77,6 +82,7 @@ impl Two {
             apis,
             at,
             minion,
+            cable,
             bond,
             _ports: ports,
             fleet,

@@ -5,8 +5,8 @@ use std::thread;
 use anyhow::{Context as _, Result, ensure};
 use halite_integration_tests::chaos::publish;
 use halite_integration_tests::{
-    Fleet, FullDisk, Kind, Program, SHORT, START, for_each_salt, pillar_scenarios, run, scenarios,
-    state_scenarios, until,
+    Fleet, FullDisk, Kind, Master, Program, SHORT, START, for_each_salt, pillar_scenarios, run,
+    scenarios, state_scenarios, until,
 };
 use serde_json::{Value, json};
 
@@ -31,30 +31,49 @@ for_each_salt! {
     fn states_are_applied(minion) state_scenarios::states_are_applied(OURS, minion);
 }
 
-/// A minion of Salt's brings a result once, and takes any answer for a success.
+/// A minion of Salt's brings a result once, and takes any answer for a success: that of a
+/// command, and that of a job which it has given itself.
 fn result_waits_for_the_job_cache(minion: Kind) -> Result<()> {
     let fleet = Fleet::new("unkept")?;
     let master = fleet.master("m1", OURS).auto_accept().start()?;
-    let _minion = fleet.minion("web1", minion).of(&master).start()?;
+    let minion = fleet.minion("web1", minion).of(&master).start()?;
     master.wait_minion("web1")?;
     let jobs = FullDisk::at(&master.dir().join("cache/jobs"))?;
     let jid = publish(&master, "web1", "echo kept")?;
-    until("the result to be in memory", START, || {
-        let status = master.tools(OURS).runner(&["store.status", "--out=json"])?;
-        let status: Value = serde_json::from_str(&status.ok()?.stdout)?;
-        Ok((status["jobs"]["in_memory"]["count"] == 1).then_some(()))
-    })?;
+    wait_in_memory(&master, 1)?;
+    minion.call(&["test.echo", "its own"])?.ok()?;
+    wait_in_memory(&master, 2)?;
     let warned = master.salt(&["web1", "test.ping"])?.ok()?;
     let warning = "wait in this master's memory";
     ensure!(warned.stderr.contains(warning), "unexpected {warned}");
     jobs.mend()?;
     until("the result to be stored", SHORT, || {
-        let shown = master
-            .tools(OURS)
-            .runner(&["jobs.lookup_jid", &jid, "--out=json"])?;
-        let shown: Value = serde_json::from_str(&shown.ok()?.stdout)?;
+        let shown = runner(&master, &["jobs.lookup_jid", &jid])?;
         Ok((shown["web1"] == "kept").then_some(()))
+    })?;
+    let own = until("the minion's own job to be stored", SHORT, || {
+        let listed = runner(&master, &["jobs.list_jobs", "search_function=test.echo"])?;
+        let first = listed.as_object().and_then(|jobs| jobs.keys().next());
+        Ok(first.cloned())
+    })?;
+    let shown = runner(&master, &["jobs.lookup_jid", &own])?;
+    ensure!(shown == json!({ "web1": "its own" }), "unexpected {shown}");
+    Ok(())
+}
+
+/// Waits until so many results wait in the master's memory.
+fn wait_in_memory(master: &Master, count: u64) -> Result<()> {
+    until("results to be in memory", START, || {
+        let status = runner(master, &["store.status"])?;
+        Ok((status["jobs"]["in_memory"]["count"] == count).then_some(()))
     })
+}
+
+fn runner(master: &Master, words: &[&str]) -> Result<Value> {
+    let said = master
+        .tools(OURS)
+        .runner(&[words, &["--out=json"]].concat())?;
+    Ok(serde_json::from_str(&said.ok()?.stdout)?)
 }
 
 /// A job runs while the master is started anew. By default a minion of Salt's

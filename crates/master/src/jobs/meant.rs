@@ -1,7 +1,8 @@
 //! For which minions a job was: by the publication, and by the job cache after that
 //! was forgotten.
 
-use halite_proto::{Jid, MinionId, Value};
+use halite_proto::{Jid, Map, MinionId, Value};
+use halite_store::StoreError;
 
 use super::Jobs;
 use crate::core::meant::{Meant, Standing};
@@ -27,12 +28,29 @@ impl Jobs {
         self.with_meant(|meant| meant.standing(jid, id))
     }
 
+    /// As `record_meant`, of a job that the job cache was asked about.
+    pub(crate) fn record_meant_as_stored(
+        &self,
+        jid: &Jid,
+        stored: &Result<Option<Map>, StoreError>,
+        minions: &[MinionId],
+        by_ids: bool,
+    ) {
+        if !self.with_meant(|meant| meant.knows(jid)) {
+            self.remember_stored(jid, stored);
+        }
+        self.record_meant_at_first(jid, minions, by_ids);
+    }
+
     /// Asks the job cache about a job that is not remembered.
     pub(crate) fn remember(&self, jid: &Jid) {
-        if self.with_meant(|meant| meant.knows(jid)) {
-            return;
+        if !self.with_meant(|meant| meant.knows(jid)) {
+            self.remember_stored(jid, &self.cache.load(jid));
         }
-        match self.cache.load(jid) {
+    }
+
+    fn remember_stored(&self, jid: &Jid, stored: &Result<Option<Map>, StoreError>) {
+        match stored {
             Ok(Some(load)) => {
                 let minions = load.get("Minions").and_then(Value::as_list);
                 let minions = minions.unwrap_or_default().iter();
@@ -43,7 +61,7 @@ impl Jobs {
             // Nobody is remembered for ids that somebody has thought of.
             Ok(None) => {}
             Err(error) if self.telemetry.may_log("job cache", "who was meant") => {
-                tracing::warn!(%jid, "could not read who was meant: {}", chain(&error));
+                tracing::warn!(%jid, "could not read who was meant: {}", chain(error));
             }
             Err(_) => {}
         }

@@ -80,7 +80,8 @@ impl PeerReceiver {
         if missed.is_open(jid, &open) {
             return;
         }
-        let is_known = self.jobs.cache.has_load(jid).unwrap_or(true);
+        let stored = self.jobs.cache.load(jid);
+        let is_known = !matches!(stored, Ok(None));
         if is_late || (is_known && !self.cluster.shares_cache()) {
             let is_stored =
                 |id: &mut MinionId| matches!(self.jobs.cache.return_of(jid, id), Ok(Some(_)));
@@ -88,9 +89,10 @@ impl PeerReceiver {
             // Whoever has run it may have forgotten its id by now.
             restrict(&mut load, &open);
         }
-        self.jobs.record_meant(jid, &minions, by_ids);
+        self.jobs
+            .record_meant_as_stored(jid, &stored, &minions, by_ids);
         if let Some(kept) = kept
-            && !self.is_stored(jid, &minions)
+            && !is_stored(&stored, &minions)
             && let Err(error) = self.save_load(jid, &kept, &minions)
         {
             tracing::error!(%jid, "could not store a job of {peer}: {}", chain(&error));
@@ -123,16 +125,6 @@ impl PeerReceiver {
             restrict(load, minions);
             self.resend.for_a_late_job();
         }
-    }
-
-    /// Whether the job cache has a job as a master has published it, and for these
-    /// minions: a return may have come before, or an earlier part of a batch.
-    fn is_stored(&self, jid: &Jid, minions: &[MinionId]) -> bool {
-        // What cannot be read now may be there.
-        let Ok(load) = self.jobs.cache.load(jid) else {
-            return true;
-        };
-        load.is_some_and(|load| is_published_for(&load, minions))
     }
 
     /// Keeps a job as the master does that has published it: lists of jobs show those
@@ -169,6 +161,18 @@ impl PeerReceiver {
             // The peer counts on this master to have it.
             self.jobs.keep_return_for_later(jid, id, job);
         }
+    }
+}
+
+/// Whether the job cache has a job as a master has published it, and for these minions: a
+/// return may have come before, or an earlier part of a batch.
+fn is_stored(stored: &Result<Option<Map>, StoreError>, minions: &[MinionId]) -> bool {
+    match stored {
+        Ok(load) => load
+            .as_ref()
+            .is_some_and(|load| is_published_for(load, minions)),
+        // What cannot be read now may be there.
+        Err(_) => true,
     }
 }
 

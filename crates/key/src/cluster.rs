@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use halite_crypto::files::{
     FileError, MODE_KEY, MODE_SECRET, WriteOptions, create_exclusive, ensure_private_dir,
@@ -30,6 +30,9 @@ const PUBLISH_KEY: &str = ".aes";
 
 /// Name of the directory with the masters' public keys.
 const PEERS: &str = "peers";
+
+/// How often it is looked whether another master has made a key.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// What the configuration says about the keys of a cluster.
 pub struct ClusterKeyOptions<'a> {
@@ -72,25 +75,7 @@ impl ClusterDir {
         own_options: &MasterKeyOptions<'_>,
         options: &ClusterKeyOptions<'_>,
     ) -> Result<MasterKeys, KeyStoreError> {
-        let path = key_path(&self.dir, CLUSTER, "pem")?;
-        if !path.exists() {
-            if wanted(options.fingerprint).is_some() {
-                // A new key would not be the one that is meant, and in its way.
-                return Err(KeyStoreError::NoCluster { path });
-            }
-            tracing::info!(path = %path.display(), "generating the key of the cluster");
-            let failed = |source| KeyStoreError::Generate {
-                path: path.clone(),
-                source,
-            };
-            let key = PrivateKey::generate(own_options.bits).map_err(failed)?;
-            let pem = match options.passphrase {
-                Some(passphrase) => key.to_pem_encrypted(passphrase),
-                None => key.to_pem(),
-            };
-            let pem = pem.map_err(failed)?;
-            create_exclusive(&path, WriteOptions::new(MODE_KEY), pem.expose().as_bytes())?;
-        }
+        let path = self.make_key_pair(own_options.bits, options)?;
         close_private(&path)?;
         let private = read_private(&path, options.passphrase)?;
         let text = public_text(&private, &path)?;
@@ -98,6 +83,47 @@ impl ClusterDir {
         let public = key_path(&self.dir, CLUSTER, "pub")?;
         put_text(&public, &text)?;
         MasterKeys::of_cluster(private, clean_key(&text), own, own_options)
+    }
+
+    /// Makes the key pair that minions see, unless there is one; its file. This may take a
+    /// second.
+    ///
+    /// # Errors
+    /// When it cannot be made, or would not be the one that is meant.
+    pub fn make_key_pair(
+        &self,
+        bits: u32,
+        options: &ClusterKeyOptions<'_>,
+    ) -> Result<PathBuf, KeyStoreError> {
+        let path = key_path(&self.dir, CLUSTER, "pem")?;
+        if path.exists() {
+            return Ok(path);
+        }
+        if wanted(options.fingerprint).is_some() {
+            // A new key would not be the one that is meant, and in its way.
+            return Err(KeyStoreError::NoCluster { path });
+        }
+        tracing::info!(path = %path.display(), "generating the key of the cluster");
+        let failed = |source| KeyStoreError::Generate {
+            path: path.clone(),
+            source,
+        };
+        let key = PrivateKey::generate(bits).map_err(failed)?;
+        let pem = match options.passphrase {
+            Some(passphrase) => key.to_pem_encrypted(passphrase),
+            None => key.to_pem(),
+        };
+        let pem = pem.map_err(failed)?;
+        create_exclusive(&path, WriteOptions::new(MODE_KEY), pem.expose().as_bytes())?;
+        Ok(path)
+    }
+
+    /// Waits until another master has made that key pair, or `within` has passed.
+    pub fn wait_for_key_pair(&self, within: Duration) {
+        let begun = Instant::now();
+        while !self.has_identity() && begun.elapsed() < within {
+            std::thread::sleep(LOOK_EVERY);
+        }
     }
 
     /// Whether the key that minions see is here.

@@ -42,6 +42,7 @@ use self::settings::ClusterSettings;
 use crate::clock::now_s;
 use crate::core::lead::{Lead, Met};
 use crate::error::{StartError, chain};
+use crate::limits::KEY_PAIR_WAIT_MAX;
 use crate::settings::General;
 
 /// What the roots of session keys are for.
@@ -138,13 +139,17 @@ impl Cluster {
             why: error.to_string(),
         })?;
         let pki = PkiDir::open(&general.pki_dir, None)?;
-        let own_keys = MasterKeys::load_or_generate(&pki, keys)?;
         let dir = ClusterDir::open(settings.pki_dir.clone())?;
+        // Peers that dial before this master serves wait, and are not refused.
         let listener = Listener::bind(settings.listen).map_err(StartError::Mesh)?;
         let options = ClusterKeyOptions {
             passphrase: settings.key_pass.as_ref(),
             fingerprint: settings.fingerprint.as_deref(),
         };
+        let own_keys = std::thread::scope(|scope| {
+            scope.spawn(|| make_key_pair(&dir, &own, &settings, keys.bits, &options));
+            MasterKeys::load_or_generate(&pki, keys)
+        })?;
         let identity = dir.identity(&pki, keys, &options)?;
         dir.add_peer(id, own_keys.private())?;
         let life = Incarnation(u64::from_le_bytes(random_bytes()));
@@ -362,4 +367,21 @@ impl Cluster {
             })
             .ok()
     }
+}
+
+/// Makes the key pair of a cluster that has none. Of masters that start at once the first
+/// by name does, and the others leave the processors to it.
+fn make_key_pair(
+    dir: &ClusterDir,
+    own: &PeerId,
+    settings: &ClusterSettings,
+    bits: u32,
+    options: &ClusterKeyOptions<'_>,
+) {
+    let mut peers = settings.peers.iter();
+    if !settings.isolated && peers.any(|peer| peer.host() < own.as_str()) {
+        dir.wait_for_key_pair(KEY_PAIR_WAIT_MAX);
+    }
+    // Whoever reads the pair tries again, and reports the error.
+    dir.make_key_pair(bits, options).ok();
 }

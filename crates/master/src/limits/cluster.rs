@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+/// How long a master that starts waits until another one has made the key pair of the
+/// cluster, before it makes one itself.
+pub const KEY_PAIR_WAIT_MAX: Duration = Duration::from_secs(1);
+
 /// Grants of one master that are known in a cluster, this master's own or a peer's.
 /// Its oldest are forgotten, and minions with keys of theirs sign in again.
 pub const GRANTS_PER_MASTER_MAX: usize = 4;

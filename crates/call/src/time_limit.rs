@@ -32,7 +32,7 @@ impl TimeLimit {
                 }
             });
         if let Err(error) = counting {
-            tracing::error!(%error, "nobody counts how long {what} takes, it is not run");
+            tracing::error!(%error, "{what} is not run, because its time cannot be limited");
             cancel.signal(KILL);
         }
         Self { _held: held }

@@ -140,12 +140,12 @@ pub async fn show<E>(
             Ok(()) = tokio::signal::ctrl_c() => return Ok(End::Interrupted),
         };
         let Ok(Some(event)) = event else {
-            tracing::warn!("the event bus is gone and waited for; events are missed meanwhile");
+            tracing::warn!("the event bus is gone, and events are missed until it is back");
             tokio::select! {
                 again = again(&connect) => events = again,
                 Ok(()) = tokio::signal::ctrl_c() => return Ok(End::Interrupted),
             }
-            tracing::warn!("the event bus is there again");
+            tracing::warn!("the event bus is back");
             continue;
         };
         if !wish.means(event.tag()) {

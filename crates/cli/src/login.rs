@@ -145,7 +145,7 @@ impl Login<'_> {
         if let Some(path) = self.token_file() {
             let written = write_atomic(&path, WriteOptions::new(MODE_SECRET), token.as_bytes());
             if let Err(error) = written {
-                tracing::warn!("the token is not kept: {}", crate::chain(&error));
+                tracing::warn!("the token was not saved: {}", crate::chain(&error));
             }
         }
         Ok(Some(token.to_owned()))

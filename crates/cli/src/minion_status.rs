@@ -37,7 +37,7 @@ pub enum StatusError {
     #[error("could not read the minion's answer")]
     Answer(#[source] ReceiveError),
     /// It does not answer.
-    #[error("the minion does not answer; does a real salt-minion run here?")]
+    #[error("the minion does not answer; is the salt-minion that runs here one of Salt?")]
     Silent,
 }
 

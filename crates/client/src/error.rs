@@ -32,9 +32,9 @@ pub enum ClientError {
     },
     /// Whether a master runs cannot be seen.
     #[error(
-        "The salt master could not be contacted: user {user} may not look into {}. Commands are \
-         given as the user of the master, or by users of publisher_acl where that directory and \
-         those above it may be entered",
+        "The salt master could not be contacted: user {user} has no access to {}. Give commands \
+         as the user of the master, or as a user of publisher_acl who may enter that directory \
+         and those above it",
         sock_dir.display()
     )]
     Hidden {
@@ -87,7 +87,7 @@ pub enum ClientError {
     #[error("the master's answer cannot be read")]
     Reply(#[source] UnpackError),
     /// What came back is not an answer to a command.
-    #[error("the master's answer makes no sense")]
+    #[error("the master's answer is not what this request expects")]
     ReplyFields(#[source] MessageError),
     /// The event bus was lost.
     #[error("the master went away before all minions had returned")]

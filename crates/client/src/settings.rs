@@ -72,7 +72,7 @@ const SYNDIC_DIR: &str = "/var/cache/salt/master/syndics";
 
 /// An option that no client can work with.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the option {name} has a value of no use: {value}")]
+#[error("the option {name} has an invalid value: {value}")]
 pub struct SettingsError {
     name: &'static str,
     value: String,
@@ -296,7 +296,7 @@ mod tests {
         let error = ClientSettings::from_opts(&opts).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the option ret_port has a value of no use: 'x'"
+            "the option ret_port has an invalid value: 'x'"
         );
     }
 }

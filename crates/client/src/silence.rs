@@ -61,7 +61,7 @@ impl LocalClient {
             }),
             Ok(Ok(None)) => None,
             Ok(Err(error)) => {
-                tracing::debug!("the master's answer makes no sense: {error}");
+                tracing::debug!("the master's answer is not what this request expects: {error}");
                 None
             }
             Err(error) => {

@@ -30,7 +30,7 @@ impl Stamp {
 
 /// A stamp that lies too far ahead of this master's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("its clock is {} s ahead of this master's, at most {} s are taken", .lead_s, CLOCK_LEAD_MAX.as_secs())]
+#[error("its clock is {} s ahead of this master's, and at most {} s are accepted", .lead_s, CLOCK_LEAD_MAX.as_secs())]
 pub struct ClockAhead {
     /// By how many seconds it is ahead.
     pub lead_s: u64,

@@ -17,7 +17,7 @@ use crate::publish_key::PublishKey;
 #[derive(Debug, Error)]
 pub enum DecodeError {
     /// Something else than expected stands at a place, or nothing.
-    #[error("no {expected} where one belongs")]
+    #[error("{expected} is missing")]
     Expected {
         /// What belongs there.
         expected: &'static str,

@@ -43,7 +43,7 @@ pub struct Link {
 #[derive(Debug, Error)]
 pub enum JoinError {
     /// The other side has sent something that does not belong there.
-    #[error("the other master has sent something else than a join has")]
+    #[error("the other master has sent a message that does not belong to a join")]
     Unreadable(#[from] DecodeError),
     /// The member says no.
     #[error("the cluster refuses: {0}")]

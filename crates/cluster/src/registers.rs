@@ -25,7 +25,7 @@ pub use merge::Merged;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RegisterError {
     /// There is no room for another name.
-    #[error("the registers are full: {max} {what} are known, deleted ones included")]
+    #[error("the registers are full: they hold {max} {what}, including deleted ones")]
     Full {
         /// Names of what.
         what: &'static str,
@@ -46,10 +46,10 @@ pub enum RegisterError {
 #[derive(Debug, Error)]
 pub enum MergeError {
     /// It is from the future.
-    #[error("what it says is refused")]
+    #[error("its data is refused")]
     Ahead(#[from] ClockAhead),
     /// It is not what masters say.
-    #[error("what it says is unreadable")]
+    #[error("its data is unreadable")]
     Unreadable(#[from] DecodeError),
 }
 

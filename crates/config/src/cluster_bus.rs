@@ -28,22 +28,22 @@ pub struct ClusterBus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ClusterBusError {
     /// It is not of the kind that is spoken.
-    #[error("it begins with nats:// or tls://, the only kind of bus that there is")]
+    #[error("it must begin with nats:// or tls://; no other bus is supported")]
     Scheme,
     /// Some servers with and some without TLS.
-    #[error("either all of its servers begin with tls://, or none")]
+    #[error("either all of its servers or none must begin with tls://")]
     Mixed,
     /// A server has no name, or a port that is none.
-    #[error("each of its servers is HOST or HOST:PORT, with [ ] around an IPv6 address")]
+    #[error("each of its servers must be HOST or HOST:PORT, with [ ] around an IPv6 address")]
     Server,
     /// A user without a password.
-    #[error("in front of @ stand USER:PASSWORD, with % signs for : / @ and , in them")]
+    #[error("write USER:PASSWORD before the @, and encode : / @ and , in them with %")]
     Login,
     /// Different logins.
-    #[error("one user signs in at all of its servers")]
+    #[error("all of its servers must have the same user")]
     Logins,
     /// More servers than anybody has.
-    #[error("it has at most {SERVERS_MAX} servers")]
+    #[error("it may have at most {SERVERS_MAX} servers")]
     TooMany,
 }
 

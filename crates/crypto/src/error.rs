@@ -32,7 +32,7 @@ pub enum KeyError {
     #[error("the key is not an RSA key")]
     NotRsa,
     /// The numbers of the key protect nothing, or cost too much.
-    #[error("the numbers of the key are none of a safe RSA key")]
+    #[error("the numbers of the key do not form a safe RSA key")]
     Unsafe,
     /// The key is too small to be of use, or too large to be worked with.
     #[error("the key has {bits} bits, allowed are {KEY_BITS_MIN} to {KEY_BITS_MAX}")]

@@ -57,7 +57,7 @@ pub enum PassphraseError {
     #[error("the passphrase is wrong, or the file is damaged")]
     Wrong,
     /// The library refuses.
-    #[error("could not make a key of the passphrase")]
+    #[error("could not derive a key from the passphrase")]
     Key,
 }
 

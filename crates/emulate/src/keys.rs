@@ -31,7 +31,7 @@ pub enum KeysError {
         source: KeyStoreError,
     },
     /// A minion's directory of keys cannot be made.
-    #[error("could not give a key to {}", dir.display())]
+    #[error("could not copy a key to {}", dir.display())]
     Give {
         /// Its directory.
         dir: PathBuf,

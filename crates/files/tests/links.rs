@@ -606,7 +606,7 @@ fn who_refuses_to_follow_a_link_says_whose_it_is() {
     let link = place.display();
     assert!(
         comment.contains(&format!(
-            "the link {link}, which nobody has made, leads to what is not theirs"
+            "the link {link}, made by nobody, leads to something of another owner"
         )),
         "{comment}"
     );

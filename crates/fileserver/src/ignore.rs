@@ -35,7 +35,7 @@ impl Ignore {
             Ok(hides) => hides,
             Err(error) => {
                 // Rather hidden than shown by a pattern that takes too long.
-                warn!(%error, path, "file_ignore_regex: a pattern gave up");
+                warn!(%error, path, "file_ignore_regex: a pattern was too expensive to match");
                 true
             }
         }) || self.globs.iter().any(|glob| glob.matches(path))

@@ -2,35 +2,33 @@
 
 use std::time::Duration;
 
-/// Longest path that is looked for, in bytes; longer ones are not found.
+/// The longest path that is looked for, in bytes; longer ones are not found.
 pub const PATH_BYTES_MAX: usize = 4096;
 
 /// Files whose hashes are remembered. When full, the oldest half is forgotten.
 pub const HASHES_MAX: usize = 8192;
 
-/// Environments whose lists are remembered; the number matters only with
-/// `__env__`, where minions name them. When full, all are forgotten.
+/// Environments whose lists are remembered. The limit matters only with `__env__`, where
+/// minions choose the names. When full, all are forgotten.
 pub const LISTS_MAX: usize = 32;
 
-/// Entries of one environment's lists. What is beyond is left out, with a
-/// warning.
+/// Entries of one environment's lists. Further ones are left out, with a warning.
 pub const LIST_ENTRIES_MAX: usize = 2_000_000;
 
-/// Largest file of times that is read; of a larger one nothing is known, and
-/// all files count as new.
+/// The largest file of times that is read. A larger one is ignored, so that all files
+/// count as new.
 pub const TIMES_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
-/// Directories below each other that are listed. What is deeper is left out,
-/// with a warning.
+/// How deep listed directories may be nested. Deeper ones are left out, with a warning.
 pub const LIST_DEPTH_MAX: usize = 128;
 
 /// Links that are followed for one path, as in the kernel.
 pub const LINKS_MAX: usize = 40;
 
-/// Bytes read at once to hash a file.
+/// Bytes that are read at once to hash a file.
 pub const HASH_READ_BYTES: usize = 256 * 1024;
 
-/// Largest chunk that is served, whatever `file_buffer_size` says.
+/// The largest chunk that is served, whatever `file_buffer_size` says.
 pub const CHUNK_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A file or directory that changed less than this ago may change again
@@ -47,40 +45,42 @@ pub const FILE_BUFFER_BYTES: usize = 1024 * 1024;
 /// Salt's default of `file_recv_max_size`, in bytes.
 pub const FILE_RECV_BYTES_MAX: u64 = 100 * 1024 * 1024;
 
-/// How many times `file_recv_max_size` all pushed files of one minion may take.
-/// What is more is refused until there are less.
+/// All pushed files of one minion may take so many times `file_recv_max_size`. More is
+/// refused until some were removed.
 pub const PUSHED_FILES_MAX: u64 = 100;
 
-/// What a pushed file, or a directory of them, counts at least, in bytes.
+/// The least size that a pushed file, or a directory of them, counts with, in bytes.
 pub const PUSHED_FILE_BYTES_MIN: u64 = 64 * 1024;
 
-/// Names in the path of a pushed file: each may be a directory that is made.
+/// Names in the path of a pushed file. Each may be a directory that must be made.
 pub const PUSHED_PATH_PARTS_MAX: usize = 64;
 
-/// How often it is looked at what a minion that has no room left has pushed.
+/// How often the files of a minion without room are measured again.
 pub const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How many times as long as a look has taken nobody looks again.
+/// The pause after such a measurement is at least so many times as long as the
+/// measurement.
 pub const LOOK_RESTS: u32 = 20;
 
-/// Pushes that are remembered, by parts of them. When a part is full, the push
-/// that was quiet for longest is forgotten: it goes on, but a file that becomes shorter on its way is not noticed then.
+/// Pushes that are remembered, in a table of equal parts. When a part is full, the push
+/// that was quiet for the longest time is forgotten. It can continue, but then nobody
+/// notices if its file becomes shorter meanwhile.
 pub const PUSHES_AT_ONCE_MAX: usize = 1024;
 
-/// How long a file that is not whole is kept after its last piece.
+/// How long an incomplete file is kept after its last piece.
 pub const UNFINISHED_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Earlier attempts of a push that are removed when it begins anew. Ours makes
-/// three attempts.
+/// Earlier attempts of a push that are removed when it begins again. Halite's minion
+/// makes three attempts.
 pub const PUSH_ATTEMPTS_MAX: u64 = 8;
 
-/// How often all minions' unfinished files are looked at for what is older.
+/// How often the unfinished files of all minions are searched for older ones.
 pub const UNFINISHED_LOOK_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
-/// Different complaints about a git remote that are remembered, so that each is
-/// in the log once.
+/// Different complaints about a git remote that are remembered, so that the log has each
+/// only once.
 pub(crate) const COMPLAINTS_MAX: usize = 64;
 
-/// Environments of a remote that are named when an update has moved them; there
-/// may be more.
+/// Environments of a remote that are listed after an update has moved them. There may be
+/// more.
 pub const MOVED_ENVS_MAX: usize = 256;

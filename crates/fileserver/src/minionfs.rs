@@ -309,7 +309,7 @@ impl<'a> Walk<'a> {
         let stamp = opened.metadata().ok().map(|found| Stamp::from(&found));
         self.saw(path, stamp);
         if depth >= LIST_DEPTH_MAX {
-            return warn!(path = %path.display(), "too deep to be listed");
+            return warn!(path = %path.display(), "nested too deeply to be listed");
         }
         let entries = opened
             .try_clone()

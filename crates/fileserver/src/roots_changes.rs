@@ -66,7 +66,7 @@ impl Roots {
         if looked_at > LIST_ENTRIES_MAX {
             warn!(
                 max = LIST_ENTRIES_MAX,
-                "file_roots hold too much to tell of its changes"
+                "file_roots hold too many files to report changes"
             );
         }
         let old = read(kept);
@@ -88,7 +88,7 @@ const MODE: u32 = 0o600;
 fn look(dir: &Path, depth: usize, looked_at: &mut usize, times: &mut Times) {
     let entries = match fs::read_dir(dir) {
         Ok(entries) if depth < LIST_DEPTH_MAX => entries,
-        Ok(_) => return warn!(path = %dir.display(), "too deep to tell of its changes"),
+        Ok(_) => return warn!(path = %dir.display(), "nested too deeply to report its changes"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return,
         Err(error) => {
             return debug!(path = %dir.display(), %error, "could not list a directory");

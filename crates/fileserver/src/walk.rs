@@ -132,7 +132,7 @@ impl<'a> Walk<'a> {
             return None;
         }
         if above.len() >= LIST_DEPTH_MAX {
-            warn!(path = %path.display(), "too deep to be listed");
+            warn!(path = %path.display(), "nested too deeply to be listed");
             return None;
         }
         let entries = match fs::read_dir(path) {

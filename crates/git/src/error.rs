@@ -68,13 +68,13 @@ pub enum GitError {
     #[error("the lock of the update was lost")]
     LockLost,
     /// A commit is not one that an environment may be held at.
-    #[error("{name} is no branch, tag or reachable commit of what was fetched")]
+    #[error("{name} is not a branch, a tag or a reachable commit in the fetched data")]
     NoCommit {
         /// How it was named.
         name: String,
     },
     /// Whether a branch or tag reaches a commit is not known at the moment.
-    #[error("whether a branch or tag reaches {id} is not known: {why}")]
+    #[error("could not find out whether a branch or tag reaches {id}: {why}")]
     Unknown {
         /// Its id, in hexadecimal.
         id: String,
@@ -82,21 +82,22 @@ pub enum GitError {
         why: &'static str,
     },
     /// An environment cannot be held.
-    #[error("{saltenv} is no environment of this remote")]
+    #[error("this remote has no environment {saltenv}")]
     NoEnvironment {
         /// Its name.
         saltenv: String,
     },
     /// One more environment cannot be held.
     #[error(
-        "{max} environments of this remote are held, and no more may be: let one go with the commit `latest`"
+        "{max} environments of this remote are held, which is the limit: release one by \
+         promoting it to `latest`"
     )]
     HeldMany {
         /// How many may be.
         max: usize,
     },
     /// The file of the held environments is not understood.
-    #[error("{}:{line}: {why}: correct or remove this line, nothing is served before", file.display())]
+    #[error("{}:{line}: {why}: correct or remove this line; nothing is served until then", file.display())]
     Promotions {
         /// The file.
         file: PathBuf,

@@ -80,7 +80,7 @@ impl Kept {
         }
         let packed = files::read_limited(&self.path, BYTES_MAX).ok()?;
         let Ok(Value::Map(mut grains)) = msgpack::unpack_modern(&packed) else {
-            tracing::warn!(path = %self.path.display(), "kept grains cannot be read");
+            tracing::warn!(path = %self.path.display(), "the cached grains cannot be read");
             return None;
         };
         // These are not of the program that has kept them.
@@ -98,7 +98,7 @@ impl Kept {
             Err(error) => Some(error.to_string()),
         };
         if let Some(why) = why {
-            tracing::warn!(path = %self.path.display(), why, "grains are not kept");
+            tracing::warn!(path = %self.path.display(), why, "the grains were not cached");
         }
     }
 }

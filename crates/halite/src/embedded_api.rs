@@ -177,7 +177,7 @@ async fn keep<R: Future<Output = Option<String>>>(
         if begun.elapsed() > again.most {
             pause = again.first;
         }
-        tracing::error!(why, again_in = ?pause, "the API has ended and begins again");
+        tracing::error!(why, again_in = ?pause, "the API has ended and starts again");
         // The wait ends by itself when the master ends, with or without a word.
         if timeout(pause, told.wait_for(|told| *told)).await.is_ok() {
             return;

@@ -57,8 +57,8 @@ pub(crate) fn masters(config: &MinionConfig) -> Result<Vec<MasterAddress>> {
             .iter()
             .map(|entry| entry.as_str().map(str::to_owned))
             .collect::<Option<_>>()
-            .with_context(|| format!("{name} gives a list of something else than texts"))?,
-        _ => bail!("{name} gives neither a text nor a list of texts"),
+            .with_context(|| format!("{name} returns a list that has values other than texts"))?,
+        _ => bail!("{name} returns neither a text nor a list of texts"),
     };
     ensure!(!entries.is_empty(), "{name} names no master");
     let mut masters: Vec<MasterAddress> = Vec::new();
@@ -68,7 +68,7 @@ pub(crate) fn masters(config: &MinionConfig) -> Result<Vec<MasterAddress>> {
                 tracing::warn!(master = entry, "{name} names this master twice");
             }
             Ok(address) => masters.push(address),
-            Err(why) => bail!("{name} names {entry:?}, which is no master: {why}"),
+            Err(why) => bail!("{name} names {entry:?}, which is not a master: {why}"),
         }
     }
     Ok(masters)

@@ -121,7 +121,7 @@ impl Autosign {
             tracing::warn!(
                 path = %path.display(),
                 lines = list.skipped(),
-                "too many regular expressions, the last lines are not used as such"
+                "too many regular expressions: the last lines only match literally"
             );
         }
         lists().insert(path.to_owned(), (identity, Arc::clone(&list)));

@@ -77,7 +77,7 @@ impl CachedKeys {
     /// have ended.
     pub(crate) fn as_seen_by(&self, mirror: &Path) -> Self {
         let ended = Ended::of_master(mirror).unwrap_or_else(|error| {
-            tracing::warn!(%error, "what the master does not believe its store is not known");
+            tracing::warn!(%error, "the list of keys that are no longer valid cannot be read");
             Ended::default()
         });
         Self::new(self.0.cache.clone(), None, ended)

@@ -47,7 +47,7 @@ pub enum KeyStoreError {
     /// Two private keys lie where the master's is looked for.
     #[error(
         "{} and {} are different keys (public keys {first_finger} and {second_finger}): \
-         remove the pair that is not meant, or put a link under the first name",
+         remove the wrong pair, or replace the first by a link to the second",
         first.display(), second.display()
     )]
     TwoKeys {

@@ -215,7 +215,7 @@ impl<'a> PairFiles<'a> {
         match read_key_text(&pair.public, Links::Followed)? {
             Some(found) if clean_key(&found) == clean => return Ok(clean),
             Some(_) => tracing::warn!(
-                "{} is not the public key of {}, it is written anew",
+                "{} is not the public key of {}, and is written again",
                 pair.public.display(),
                 pair.private.display()
             ),

@@ -211,9 +211,9 @@ impl Login {
         let is_folded = is_folded(user);
         if !is_folded {
             tracing::error!(
-                "auth.ldap.binddn: the directory does not show how a user is spelled, so only \
-                 names in lower case of ASCII are let in; auth.ldap.bindpw and auth.ldap.filter \
-                 let in others"
+                "auth.ldap.binddn: the directory does not show how a name is spelled, so only \
+                 lower-case ASCII names can log in; set auth.ldap.bindpw and auth.ldap.filter \
+                 for others"
             );
         }
         Ok(is_folded)
@@ -252,7 +252,8 @@ impl Login {
             Some([entry]) if entry.dn.trim().is_empty() => Err(LdapError::NoName),
             Some([entry]) if !is_spelled(entry) => {
                 tracing::warn!(
-                    "{}: auth.ldap.filter finds it, but {attributes:?} spell the user otherwise",
+                    "{}: auth.ldap.filter finds it, but {attributes:?} spell the name \
+                     differently",
                     entry.dn
                 );
                 Ok(None)

@@ -222,7 +222,7 @@ fn warn_of_unknown(opts: &Map) {
         .filter_map(|name| name.strip_prefix(PREFIX))
         .filter(|name| !NAMES.contains(name));
     for name in unknown {
-        tracing::warn!("{PREFIX}{name} is no option of LDAP, it has no effect");
+        tracing::warn!("{PREFIX}{name} is not an option of LDAP and has no effect");
     }
 }
 

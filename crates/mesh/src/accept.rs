@@ -81,7 +81,7 @@ pub(crate) async fn accept_peers(
         let (stream, from) = match listener.0.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::error!("could not take a connection of a peer: {error}");
+                tracing::error!("could not accept a connection of a peer: {error}");
                 sleep(REDIAL_MIN).await;
                 continue;
             }
@@ -94,7 +94,7 @@ pub(crate) async fn accept_peers(
                 let begun = begun.map_err(|_| MeshError::Silent).flatten();
                 if matches!(begun, Err(MeshError::OfSalt)) && mesh.salt_seen.is_due(Instant::now())
                 {
-                    tracing::warn!(%from, "no peer: {}", MeshError::OfSalt);
+                    tracing::warn!(%from, "not a peer: {}", MeshError::OfSalt);
                 }
                 begun?;
                 let wire = direct(stream)?;
@@ -115,7 +115,7 @@ async fn take(
         Ok(Some(inbound)) => serve(mesh, inbound, receiver).await,
         Ok(None) => {}
         // Anybody can connect: no more than a line for whoever looks.
-        Err(error) => tracing::debug!("no peer: {}", chain(&error)),
+        Err(error) => tracing::debug!("not a peer: {}", chain(&error)),
     }
 }
 
@@ -352,7 +352,7 @@ async fn handle_all(
         match done.await {
             Ok(last) => handled.send_modify(|number| *number = last.max(*number)),
             // What made the receiver fail would do so again.
-            Err(error) => return tracing::error!("what a peer tells cannot be handled: {error}"),
+            Err(error) => return tracing::error!("a message of a peer cannot be handled: {error}"),
         }
     }
 }

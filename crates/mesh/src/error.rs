@@ -31,7 +31,7 @@ pub enum MeshError {
     #[error("could not read the keys of the peers")]
     Pins(#[from] FileError),
     /// An entry of the list of peers is no address.
-    #[error("{text:?} is no address of a peer")]
+    #[error("{text:?} is not the address of a peer")]
     Address {
         /// The entry.
         text: String,
@@ -46,21 +46,19 @@ pub enum MeshError {
     #[error("the peer is silent")]
     Silent,
     /// The peer shows a key that is in no file.
-    #[error("its key is none of those in {}", dir.display())]
+    #[error("its key is not one of those in {}", dir.display())]
     Unpinned {
         /// The directory of the files.
         dir: PathBuf,
     },
     /// The other end lets connections in and says nothing in TLS.
     #[error(
-        "it takes connections and says nothing: it hangs, is cut off, or is a master of Salt, \
-         which is no peer of this one"
+        "it accepts connections and sends nothing: it hangs, is cut off, or is a master of Salt, \
+         which cannot be a peer of this one"
     )]
     NoAnswer,
     /// A master of Salt wants to be a peer.
-    #[error(
-        "it is a master of Salt: these prove nothing to each other, and are no peers of this one"
-    )]
+    #[error("it is a master of Salt: these do not prove who they are, and cannot be peers")]
     OfSalt,
     /// The peer shows our own key: the address is our own, or a copy of us runs.
     #[error("it shows the key of this master")]
@@ -74,7 +72,7 @@ pub enum MeshError {
         cluster: String,
     },
     /// The bus is not there, or did not do what it was asked for.
-    #[error("the bus did not do what it was asked for")]
+    #[error("the bus did not carry out a request")]
     Bus(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The connection to the bus is down.
     #[error("the bus is away")]

@@ -194,8 +194,8 @@ async fn heard_by_all(mesh: &Shared, number: u64) {
 fn note_not_stored(bus: &Bus, engine: &Engine, error: &MeshError) {
     if engine.is_connected() && bus.note_storing(false) {
         tracing::error!(
-            "the bus of the cluster keeps nothing of what this master tells: masters that are \
-             connected hear it, others when they are back: {}",
+            "the bus of the cluster does not store the messages of this master: connected \
+             masters receive them at once, others when they are back: {}",
             chain(error)
         );
     }

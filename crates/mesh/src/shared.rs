@@ -372,7 +372,7 @@ impl Shared {
             ..WriteOptions::new(MODE_SECRET)
         };
         if let Err(error) = write_atomic(&self.heard_path, options, &packed) {
-            tracing::warn!("could not write down what was heard of peers: {error}");
+            tracing::warn!("could not record which messages of peers were received: {error}");
         }
     }
 

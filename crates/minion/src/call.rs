@@ -276,7 +276,7 @@ async fn send_return(minion: &Minion, master: usize, request: &Request, outcome:
             Ok(_) => return debug!(master = known.name, "return stored by the master"),
             Err(error) => warn!(
                 master = known.name,
-                "the master did not take the return: {}",
+                "the master did not accept the return: {}",
                 chain(&error)
             ),
         }

@@ -226,7 +226,7 @@ impl Courier {
         if returns > 0 {
             error!(
                 returns,
-                "the disk did not take them and no master has them: they are lost"
+                "they could not be written to disk, and no master has them: they are lost"
             );
         }
     }
@@ -296,7 +296,7 @@ impl Courier {
         let Some(mut spooled) = SpooledReturn::unpack_or_name(&kept.payload) else {
             error!(
                 sequence = kept.sequence,
-                "what the spool holds is no return, dropped"
+                "an entry of the spool is not a return, and is dropped"
             );
             self.spool.give_up();
             return true;
@@ -341,7 +341,7 @@ impl Courier {
         if is_given_up(is_refused) {
             error!(
                 asked = spooled.master,
-                "no master can store a return, dropped"
+                "no master can store a return: it is dropped"
             );
             self.spool.give_up();
         }

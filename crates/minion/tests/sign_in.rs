@@ -479,6 +479,7 @@ fn a_known_key_that_is_none_is_named_with_its_file() {
     };
     assert_eq!(
         error.to_string(),
-        "the known master key cannot be used; remove minion_master.pub in pki_dir and restart to trust anew"
+        "the known master key cannot be used; remove minion_master.pub in pki_dir and restart to accept \
+         the key that the master then shows"
     );
 }

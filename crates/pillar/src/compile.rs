@@ -254,7 +254,7 @@ impl<'a> Compilation<'a> {
             _ => {
                 tracing::error!(
                     minion = self.request.id,
-                    "an external pillar on demand that on_demand_ext_pillar does not allow"
+                    "on_demand_ext_pillar does not allow this external pillar"
                 );
                 Vec::new()
             }

@@ -191,7 +191,10 @@ impl GitRemote {
         let remote = self.remote();
         if !self.has_said.swap(true, Ordering::Relaxed) {
             let seconds = left.as_secs();
-            tracing::warn!(%remote, "git_pillar: pillars wait {seconds} s at most for its first fetch");
+            tracing::warn!(
+                %remote,
+                "git_pillar: pillars wait at most {seconds} s for its first fetch"
+            );
         }
         let waited = self
             .has_tried
@@ -199,7 +202,10 @@ impl GitRemote {
         let (tried, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         drop(tried);
         if waited.timed_out() && self.has_said.swap(false, Ordering::Relaxed) {
-            tracing::error!(%remote, "git_pillar: its first fetch is not done, pillars have an error until it is");
+            tracing::error!(
+                %remote,
+                "git_pillar: its first fetch is not complete; pillars have an error until then"
+            );
         }
     }
 

@@ -11,7 +11,7 @@ pub enum SettingsError {
     #[error("`ext_pillar` has to be a list of maps of one name each")]
     MalformedExternals,
     /// A pattern of files to leave out that is none.
-    #[error("`file_ignore_regex`: {pattern:?} is no regular expression: {why}")]
+    #[error("`file_ignore_regex`: {pattern:?} is not a regular expression: {why}")]
     IgnoreRegex {
         /// The pattern.
         pattern: String,

@@ -38,7 +38,9 @@ pub enum PasswordError {
     #[error("{PASSWORD_CHECKS_MAX} passwords are being checked already")]
     Busy,
     /// The question cannot be asked.
-    #[error("a name or a password holds what PAM cannot take")]
+    #[error(
+        "PAM cannot be asked: the name is empty, or the texts are too long or contain a NUL byte"
+    )]
     Question,
     /// The helper does not run.
     #[error("could not run the helper for PAM")]

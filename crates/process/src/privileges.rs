@@ -171,7 +171,7 @@ fn describe_in_environment(user: &User) {
         .filter(|(name, _)| std::env::var_os(name).is_some())
         .collect();
     if let Err(error) = crate::sys::set_env_single_threaded(&set) {
-        tracing::warn!(%error, "the environment still describes the former user");
+        tracing::warn!(%error, "the environment variables still describe the former user");
     }
 }
 

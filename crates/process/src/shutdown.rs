@@ -106,7 +106,7 @@ pub fn inquiries() -> io::Result<impl Future<Output = ()> + Send + 'static> {
                 threads = line("Threads"),
                 memory = line("VmRSS"),
                 open_files = files,
-                "asked by a signal: the process is at work"
+                "asked by a signal: the process is working"
             );
         }
     })

@@ -51,7 +51,9 @@ pub enum PyError {
     #[error("this needs Python, and there is no python3 on this machine")]
     NoPython,
     /// There is nothing where Python is said to be.
-    #[error("this needs Python, and python_executable is {0}, which is no whole path of a file")]
+    #[error(
+        "this needs Python, and python_executable is {0}, which is not the full path of a file"
+    )]
     NoExecutable(String),
     /// Python could not be started.
     #[error("could not start python3")]

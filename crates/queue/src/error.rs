@@ -12,15 +12,15 @@ use crate::limits::{ITEM_BYTES_MAX, NAME_BYTES_MAX};
 pub enum QueueError {
     /// The name would be no name of a file, or is one of sqlite's own.
     #[error(
-        "no queue can be named {name:?}: names have up to {NAME_BYTES_MAX} letters, digits, `_`, \
-         `-` and `.`, do not begin with `.` or `-`, and not with `sqlite_`"
+        "{name:?} cannot be the name of a queue: names have up to {NAME_BYTES_MAX} letters, \
+         digits, `_`, `-` and `.`, and do not begin with `.`, `-` or `sqlite_`"
     )]
     Name {
         /// The name.
         name: String,
     },
     /// An item is too large.
-    #[error("an item of {bytes} bytes is too large, {ITEM_BYTES_MAX} are the most")]
+    #[error("an item of {bytes} bytes is too large, at most {ITEM_BYTES_MAX} are allowed")]
     TooLarge {
         /// Its size.
         bytes: usize,

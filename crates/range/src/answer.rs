@@ -45,7 +45,7 @@ mod tests {
     fn what_is_no_list_of_hosts_is_an_error() {
         for body in [&b"<html> <p>"[..], b"a,b", b"a b", b"\xff"] {
             let error = hosts(body).unwrap_err().to_string();
-            assert_eq!(error, "the range server's answer is no list of hosts");
+            assert_eq!(error, "the range server's answer is not a list of hosts");
         }
     }
 }

@@ -59,7 +59,7 @@ pub enum RangeError {
     #[error("the range server's answer is too large")]
     TooLarge,
     /// The answer is something else.
-    #[error("the range server's answer is no list of hosts")]
+    #[error("the range server's answer is not a list of hosts")]
     NotHosts,
     /// The answer is something else altogether.
     #[error("the range server does not speak HTTP")]

@@ -104,7 +104,7 @@ fn whatever_else_comes_is_an_error() {
         ),
         (
             "HTTP/1.1 200 OK\r\n\r\n<html> <p>",
-            "the range server's answer is no list of hosts",
+            "the range server's answer is not a list of hosts",
         ),
         ("SSH-2.0-x\r\n", "the range server does not speak HTTP"),
         ("", "the range server does not speak HTTP"),

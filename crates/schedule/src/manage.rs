@@ -159,7 +159,7 @@ impl Table {
 
     fn add(&mut self, jobs: Option<&Value>) {
         let Some(jobs) = jobs.and_then(Value::as_map) else {
-            warn!("a job to be added to the schedule is no map");
+            warn!("a job for the schedule is not a map");
             return;
         };
         for (name, data) in jobs.iter() {

@@ -214,54 +214,11 @@ fn set(call: &Call<'_>) -> CallResult {
     let old = call.host().read_to_change(&file)?;
     let known = all.get(&key);
     let new = match call.arg("setting") {
-        Value::Nil => {
-            if known.is_some_and(|known| known.as_map().is_some()) {
-                return Err(CallError::invocation(format!(
-                    "Error: {key} includes a dict, and a specific setting inside the dict was not declared"
-                )));
-            }
-            let wanted = call.arg("value");
-            if known == Some(wanted) {
-                return Ok(true.into());
-            }
-            let line = match wanted {
-                Value::Bool(true) => key.clone(),
-                wanted if wanted.is_true() => format!("{key} {}", python::str(wanted)),
-                _ => String::new(),
-            };
-            with_line(&old, &key, &line)
-        }
-        setting => {
-            let mut settings = match known {
-                None => Map::new(),
-                Some(Value::Map(settings)) => settings.clone(),
-                Some(_) => {
-                    return Err(CallError::invocation(
-                        "Error: A setting for a dict was declared, but the configuration line given is not a dict",
-                    ));
-                }
-            };
-            if settings.get(&name) == Some(setting) {
-                return Ok(true.into());
-            }
-            match setting.is_true() {
-                true => {
-                    settings.insert(name, setting.clone());
-                }
-                false => {
-                    settings.remove(&name);
-                }
-            }
-            let block = block(&key, &settings);
-            match place(&old, &key) {
-                Some(range) => {
-                    let mut new = old.clone();
-                    new.replace_range(range, &block);
-                    new
-                }
-                None => format!("{}{block}\n", ended(&old)),
-            }
-        }
+        Value::Nil => with_value(call, &old, &key, known)?,
+        setting => with_setting(&old, &key, &name, setting, known)?,
+    };
+    let Some(new) = new else {
+        return Ok(true.into());
     };
     let changed = new != old;
     if changed {
@@ -269,6 +226,69 @@ fn set(call: &Call<'_>) -> CallResult {
             .map_err(|error| os_error(&error, &file))?;
     }
     Ok(changed.into())
+}
+
+/// The file with the value of the call; `None` if it has that already.
+fn with_value(
+    call: &Call<'_>,
+    old: &str,
+    key: &str,
+    known: Option<&Value>,
+) -> Result<Option<String>, CallError> {
+    if known.is_some_and(|known| known.as_map().is_some()) {
+        return Err(CallError::invocation(format!(
+            "Error: {key} includes a dict, and a specific setting inside the dict was not declared"
+        )));
+    }
+    let wanted = call.arg("value");
+    if known == Some(wanted) {
+        return Ok(None);
+    }
+    let line = match wanted {
+        Value::Bool(true) => key.to_owned(),
+        wanted if wanted.is_true() => format!("{key} {}", python::str(wanted)),
+        _ => String::new(),
+    };
+    Ok(Some(with_line(old, key, &line)))
+}
+
+/// The file with a setting within the block of a key; `None` if it has that already.
+fn with_setting(
+    old: &str,
+    key: &str,
+    name: &str,
+    setting: &Value,
+    known: Option<&Value>,
+) -> Result<Option<String>, CallError> {
+    let mut settings = match known {
+        None => Map::new(),
+        Some(Value::Map(settings)) => settings.clone(),
+        Some(_) => {
+            return Err(CallError::invocation(
+                "Error: A setting for a dict was declared, but the configuration line given is not a dict",
+            ));
+        }
+    };
+    if settings.get(name) == Some(setting) {
+        return Ok(None);
+    }
+    match setting.is_true() {
+        true => {
+            settings.insert(name, setting.clone());
+        }
+        false => {
+            settings.remove(name);
+        }
+    }
+    let block = block(key, &settings);
+    Ok(Some(match place(old, key) {
+        Some(range) => {
+            let mut new = old.to_owned();
+            new.replace_range(range, &block);
+            new
+        }
+        None => format!("{}{block}\n", ended(old)),
+    }))
 }
 
 fn ended(text: &str) -> String {

@@ -129,7 +129,10 @@ impl Spool {
             }
         }
         for (sequence, error) in unreadable {
-            error!(spool = %self.dir.display(), sequence, %error, "a message cannot be read back and is dropped");
+            error!(
+                spool = %self.dir.display(), sequence, %error,
+                "a message cannot be read back and is dropped"
+            );
             self.dropped.unreadable += 1;
             self.forget(sequence);
         }
@@ -259,7 +262,7 @@ impl Spool {
     /// Drops the oldest messages until one of `bytes` bytes fits.
     fn make_room(&mut self, now: Moment, bytes: u64) {
         if let Err(error) = self.expire(now) {
-            warn!(%error, "old messages stay in the spool");
+            warn!(%error, "old messages could not be removed from the spool");
         }
         while self.pending_bytes + bytes > self.limits.bytes_max {
             let Some((&sequence, _)) = self.pending.first_key_value() else {
@@ -268,7 +271,7 @@ impl Spool {
             self.dropped.too_much += 1;
             warn!(sequence, "the spool is full; its oldest message is dropped");
             if let Err(error) = self.acknowledge(sequence) {
-                warn!(%error, "the drop is not noted on disk");
+                warn!(%error, "the drop could not be recorded on disk");
             }
         }
     }

@@ -67,7 +67,7 @@ pub(crate) fn read(path: &Path) -> Option<Value> {
 /// A map as such files hold it; a failure is told in the log alone.
 pub(crate) fn packed(map: &Map) -> Option<Vec<u8>> {
     msgpack::pack_map(map, Packing::Wire)
-        .inspect_err(|error| tracing::error!(%error, "the cache of states is not written"))
+        .inspect_err(|error| tracing::error!(%error, "the cache of states could not be written"))
         .ok()
 }
 
@@ -85,7 +85,7 @@ fn write_packed(path: &Path, bytes: &[u8]) {
         durable: false,
     };
     if let Err(error) = files::write_atomic(path, options, bytes) {
-        tracing::error!(path = %path.display(), %error, "the cache of states is not written");
+        tracing::error!(path = %path.display(), %error, "the cache of states could not be written");
     }
 }
 

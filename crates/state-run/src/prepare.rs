@@ -196,7 +196,7 @@ fn master_options(call: &Call<'_>, opts: &mut Map) {
     let upstream = call.ctx.upstream();
     let answer = upstream.and_then(|master| master.request(load));
     let Ok(Value::Map(master)) = answer else {
-        tracing::warn!("the master does not tell its options for states: Salt's defaults are used");
+        tracing::warn!("the master did not send its options for states: Salt's defaults are used");
         let roots = Map::from([("base", Value::List(Vec::new()))]);
         opts.insert("renderer", "jinja|yaml");
         opts.insert("failhard", false);

@@ -140,8 +140,7 @@ pub enum AddressError {
     Url(#[source] url::ParseError),
     /// The scheme names no server.
     #[error(
-        "{0}:// names no server that a store can be on; there are redis, rediss, postgres, mysql \
-         and etcd"
+        "{0}:// is not the scheme of a store; those are redis, rediss, postgres, mysql and etcd"
     )]
     Scheme(String),
     /// There is no host.
@@ -154,7 +153,7 @@ pub enum AddressError {
     #[error("it has a parameter {0} that is not known")]
     Parameter(String),
     /// The value of a parameter is not one.
-    #[error("its parameter {0} has no value of use")]
+    #[error("its parameter {0} has an invalid value")]
     Value(&'static str),
     /// A cluster is asked for together with something that it has not.
     #[error("a Redis cluster has one database and neither Sentinels nor a socket")]
@@ -166,7 +165,7 @@ pub enum AddressError {
     #[error("a socket on this machine has no TLS: leave out tls, ca, cert and key, or socket")]
     SocketWithTls,
     /// The variable with the password is not set.
-    #[error("the environment has no {0} with its password")]
+    #[error("the environment variable {0} for its password is not set")]
     NoVariable(String),
     /// The file with the password cannot be read.
     #[error("its password cannot be read")]

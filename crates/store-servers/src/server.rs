@@ -71,10 +71,10 @@ impl<D: Driver> Server<D> {
         if self.health.note_write(reason.clone(), Instant::now()) {
             match reason {
                 Some(reason) => {
-                    tracing::warn!(server = %self.address, reason, "the store refuses what is to be kept");
+                    tracing::warn!(server = %self.address, reason, "the store refuses writes");
                 }
                 None => {
-                    tracing::warn!(server = %self.address, "the store keeps what it is given again")
+                    tracing::warn!(server = %self.address, "the store accepts writes again")
                 }
             }
         }
@@ -212,7 +212,10 @@ impl<D: Driver> Server<D> {
             if let Ok(Ok(connection)) = connected {
                 self.idle().push(connection);
                 let away = self.health.come_back().unwrap_or(Duration::ZERO);
-                tracing::warn!(server = %self.address, seconds = away.as_secs(), "the store is back");
+                tracing::warn!(
+                    server = %self.address, seconds = away.as_secs(),
+                    "the store is back"
+                );
                 return;
             }
         }

@@ -123,11 +123,11 @@ fn what_is_wrong_with_a_bus_stops_the_start_and_shows_no_password() -> Result<()
     for (wrong, why) in [
         (
             "cluster_bus: redis://u:of-the-bus@h",
-            "option `cluster_bus`: it begins with nats://",
+            "option `cluster_bus`: it must begin with nats://",
         ),
         (
             "cluster_bus: nats://of-the-bus@h",
-            "in front of @ stand USER:PASSWORD",
+            "write USER:PASSWORD before the @",
         ),
         (
             "cluster_bus_key: /nowhere",

@@ -50,7 +50,7 @@ fn a_master_of_salt_that_wants_to_join_is_named() -> Result<()> {
     salts.daemon().start()?;
     wait_log(
         &ours,
-        "it is a master of Salt: these prove nothing to each other",
+        "it is a master of Salt: these do not prove who they are",
     )
 }
 
@@ -65,6 +65,6 @@ fn nobody_joins_through_a_master_of_salt_and_the_log_says_why() -> Result<()> {
     ours.daemon().start()?;
     wait_log(
         &ours,
-        "says nothing: it hangs, is cut off, or is a master of Salt",
+        "sends nothing: it hangs, is cut off, or is a master of Salt",
     )
 }

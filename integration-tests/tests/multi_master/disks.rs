@@ -40,7 +40,7 @@ fn results_outlive_their_masters_without_a_disk() -> Result<()> {
     let returns = FullDisk::at(&minion.dir().join("cache/returns"))?;
     let proc = FullDisk::at(&minion.dir().join("cache/proc"))?;
     minion.start()?;
-    wait_log(minion.dir(), &["returns are kept in memory only"])?;
+    wait_log(minion.dir(), &["returns are kept only in memory"])?;
     wait_ping(master, "web1")?;
     let gates = ["gate1", "gate2"].map(|name| several.fleet.path().join(name));
     let first = publish(master, "web1", &held(&gates[0], &tokens, "first"))?;
@@ -96,7 +96,7 @@ fn a_disk_that_comes_late_brings_its_results() -> Result<()> {
     // What else would tell that it has run is not there either.
     fs::remove_file(cache.join("claims"))?;
     minion.start()?;
-    wait_log(minion.dir(), &["returns are kept in memory only"])?;
+    wait_log(minion.dir(), &["returns are kept only in memory"])?;
     returns.mend()?;
     wait_log(minion.dir(), &["returns of an earlier run wait"])?;
     master.start()?;

@@ -115,7 +115,7 @@ fn a_command_reaches_a_minion_whose_connection_is_dead() -> Result<()> {
     // It hears again, whether the job that was not heard or the poll of the
     // master has shown that the connection is dead.
     until("another connection", SHORT, || {
-        let signs = [["connecting anew"], ["connection lost"]];
+        let signs = [["connecting again"], ["connection lost"]];
         let is_seen = signs.iter().any(|sign| is_logged(minion.dir(), sign));
         Ok(is_seen.then_some(()))
     })?;

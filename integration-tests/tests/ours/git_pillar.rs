@@ -185,10 +185,10 @@ fn a_remote_that_was_never_there_holds_up_nobody_and_is_named() -> Result<()> {
 }
 
 /// What the log of a young master says when a pillar begins to wait for a first fetch.
-const WAITS: &str = "s at most for its first fetch";
+const WAITS: &str = "s for its first fetch";
 
 /// What it says when the first pillar no longer waits for it.
-const GIVES_UP: &str = "its first fetch is not done";
+const GIVES_UP: &str = "its first fetch is not complete";
 
 #[test]
 fn a_first_fetch_that_hangs_is_waited_for_with_words_and_holds_up_no_command() -> Result<()> {

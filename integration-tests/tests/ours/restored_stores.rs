@@ -62,7 +62,7 @@ fn check(
     ensure!(listed(&master)? == today, "{:?}", listed(&master)?);
     master.start()?;
     ensure!(listed(&master)? == today, "{:?}", listed(&master)?);
-    let said = "the store has a key accepted as it was before it was rejected";
+    let said = "the store lists as accepted a key that was rejected";
     until("the master to say it", START, || {
         Ok(master.daemon().said().contains(said).then_some(()))
     })?;

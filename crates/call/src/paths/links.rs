@@ -19,7 +19,7 @@ pub(super) struct Link {
 
 /// A link that leads to what its owner may not change.
 #[derive(Debug, thiserror::Error)]
-#[error("the link {path}, which {owner} has made, leads to what is not theirs")]
+#[error("the link {path}, made by {owner}, leads to something of another owner")]
 pub struct NotFollowed {
     path: PathBuf,
     owner: String,

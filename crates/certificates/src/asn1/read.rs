@@ -14,9 +14,9 @@ pub(crate) enum DerError {
     Short,
     #[error("a length cannot be read")]
     Length,
-    #[error("tag {found:#04x} where {expected:#04x} should be")]
+    #[error("found the tag {found:#04x} instead of {expected:#04x}")]
     Tag { expected: u8, found: u8 },
-    #[error("there is more than there should be")]
+    #[error("there is data after the end of the value")]
     Long,
     #[error("a value cannot be read")]
     Value,

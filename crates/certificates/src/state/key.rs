@@ -39,23 +39,8 @@ fn manage(
     size: &Value,
 ) -> Result<StateReturn, CallError> {
     let algo = call.text("algo");
-    let size = match size {
-        size if size.is_true() => Some(python::int(size)?),
-        _ => None,
-    };
-    if size.is_some() && ["ed25519", "ed448"].contains(&algo.as_str()) {
-        return Err(CallError::invocation(format!(
-            "keysize is an invalid parameter for {algo}"
-        )));
-    }
-    let Some(encoding @ (Encoding::Pem | Encoding::Der | Encoding::Pkcs12)) =
-        Encoding::parse(&call.text("encoding"))
-    else {
-        return Err(CallError::command(format!(
-            "Invalid value '{}' for encoding. Valid: der, pem, pkcs12",
-            call.text("encoding")
-        )));
-    };
+    let size = bits(&algo, size)?;
+    let encoding = encoding(call)?;
     let place = match file.look(&state)? {
         Look::Done(state) => return Ok(state),
         Look::At(place) => place,
@@ -108,6 +93,31 @@ fn manage(
     let encoded = encode::private_key(&key, encoding, protection)?;
     state.comment = format!("The private key has been {verb}d").into();
     file.write(state, Some(&encoded), exists)
+}
+
+/// The size of the key in bits, if the state gives one.
+fn bits(algo: &str, size: &Value) -> Result<Option<i64>, CallError> {
+    if !size.is_true() {
+        return Ok(None);
+    }
+    let size = python::int(size)?;
+    if ["ed25519", "ed448"].contains(&algo) {
+        return Err(CallError::invocation(format!(
+            "keysize is an invalid parameter for {algo}"
+        )));
+    }
+    Ok(Some(size))
+}
+
+/// The encoding of the state, which must be one for private keys.
+fn encoding(call: &Call<'_>) -> Result<Encoding, CallError> {
+    let text = call.text("encoding");
+    match Encoding::parse(&text) {
+        Some(encoding @ (Encoding::Pem | Encoding::Der | Encoding::Pkcs12)) => Ok(encoding),
+        _ => Err(CallError::command(format!(
+            "Invalid value '{text}' for encoding. Valid: der, pem, pkcs12"
+        ))),
+    }
 }
 
 /// The key of the file; nothing if another is to be made.

@@ -58,7 +58,7 @@ enum ActionError {
     #[error(transparent)]
     Client(#[from] ClientError),
     /// What is kept about deleted minions could not be removed.
-    #[error("could not remove what is kept about deleted minions")]
+    #[error("could not remove the data of deleted minions")]
     Data(#[source] halite_store::StoreError),
 }
 

@@ -24,7 +24,7 @@ pub(super) async fn fire(endpoint: &Endpoint, changes: &[Change]) {
     match tokio::time::timeout(TIMEOUT, push(endpoint, changes)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!("{}", crate::chain(error.as_ref())),
-        Err(_) => tracing::warn!("the master does not take events"),
+        Err(_) => tracing::warn!("the master does not accept events"),
     }
 }
 

@@ -164,7 +164,7 @@ fn run(args: &Args) -> Result<()> {
     ensure!(
         allowed >= needed,
         "{} minions of {} masters need {needed} open files, and this process may have {allowed}: \
-         raise `ulimit -n`, or let several processes have a part of them each (--first)",
+         raise `ulimit -n`, or divide the minions among several processes (--first)",
         plan.count,
         plan.masters.len()
     );

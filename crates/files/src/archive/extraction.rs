@@ -224,32 +224,9 @@ pub(super) fn own(call: &Call<'_>, ret: &mut StateReturn, plan: &Plan) -> Result
     if uid.is_none() && gid.is_none() {
         return Ok(());
     }
-    let mut paths: Vec<String> = Vec::new();
-    match call.text_opt("enforce_ownership_on") {
-        Some(only) if Path::new(&only).starts_with(&plan.name) => {
-            paths.push(only.clone());
-            let below =
-                |name: &&String| Path::new(&path::join(&plan.name, &[name])).starts_with(&only);
-            paths.extend(
-                plan.contents
-                    .names()
-                    .into_iter()
-                    .filter(below)
-                    .map(|name| path::join(&plan.name, &[name])),
-            );
-        }
-        _ => {
-            paths.extend(
-                plan.contents
-                    .names()
-                    .into_iter()
-                    .map(|name| path::join(&plan.name, &[name])),
-            );
-        }
-    }
     let mut changed = false;
     let mut wrong = Vec::new();
-    for full in paths {
+    for full in owned_paths(call, plan) {
         let at = Path::new(full.trim_end_matches('/'));
         let data = match Held::open(at, false).and_then(|held| Ok((held.data()?, held))) {
             Ok(found) => found,
@@ -289,4 +266,18 @@ pub(super) fn own(call: &Call<'_>, ret: &mut StateReturn, plan: &Plan) -> Result
         ret.comment = text.into();
     }
     Ok(())
+}
+
+/// The paths that are given to the owner: all that was extracted, or what is at and
+/// below `enforce_ownership_on`.
+fn owned_paths(call: &Call<'_>, plan: &Plan) -> Vec<String> {
+    let names = plan.contents.names().into_iter();
+    let all = names.map(|name| path::join(&plan.name, &[name]));
+    match call.text_opt("enforce_ownership_on") {
+        Some(only) if Path::new(&only).starts_with(&plan.name) => {
+            let below = all.filter(|path| Path::new(path).starts_with(&only));
+            std::iter::once(only.clone()).chain(below).collect()
+        }
+        _ => all.collect(),
+    }
 }

@@ -1,6 +1,9 @@
 //! Python's regular expressions for searching and replacing: flags, groups,
 //! and templates of replacements.
 
+use std::iter::Peekable;
+use std::str::CharIndices;
+
 use fancy_regex::{Captures, Regex, RegexBuilder};
 use halite_call::CallError;
 use halite_proto::Value;
@@ -223,22 +226,7 @@ impl Template {
             };
             match next {
                 'g' => {
-                    if chars.next_if(|(_, c)| *c == '<').is_none() {
-                        return Err(error(format!("missing < at position {}", at + 2)));
-                    }
-                    let mut name = String::new();
-                    loop {
-                        match chars.next() {
-                            Some((_, '>')) => break,
-                            Some((_, c)) => name.push(c),
-                            None => {
-                                return Err(error(format!(
-                                    "missing >, unterminated name at position {}",
-                                    at + 3
-                                )));
-                            }
-                        }
-                    }
+                    let name = group_name(&mut chars, at)?;
                     pieces.push(Piece::Text(std::mem::take(&mut literal)));
                     pieces.push(match name.parse() {
                         Ok(number) => Piece::Group(number, at + 3),
@@ -318,6 +306,26 @@ impl Template {
                     .and_then(|number| captures.get(number)),
             };
             out.push_str(group.map_or("", |group| group.as_str()));
+        }
+    }
+}
+
+/// Reads the `<name>` of a `\g` that begins at `at`.
+fn group_name(chars: &mut Peekable<CharIndices<'_>>, at: usize) -> Result<String, CallError> {
+    if chars.next_if(|(_, c)| *c == '<').is_none() {
+        return Err(error(format!("missing < at position {}", at + 2)));
+    }
+    let mut name = String::new();
+    loop {
+        match chars.next() {
+            Some((_, '>')) => return Ok(name),
+            Some((_, c)) => name.push(c),
+            None => {
+                let at = at + 3;
+                return Err(error(format!(
+                    "missing >, unterminated name at position {at}"
+                )));
+            }
         }
     }
 }

@@ -57,6 +57,47 @@ pub(super) fn find(call: &Call<'_>) -> CallResult {
     Ok(found.into())
 }
 
+impl Test {
+    /// The condition that an option names.
+    fn new(option: &str, text: String) -> Result<Self, String> {
+        let regex = |flags| {
+            Pattern::new(&text, flags).map_err(|_| format!("invalid regular expression: {text:?}"))
+        };
+        Ok(match option {
+            "name" => Self::Name(text),
+            "iname" => Self::IName(text.to_lowercase()),
+            "regex" => Self::Path(regex(0)?),
+            "iregex" => Self::Path(regex(IGNORECASE)?),
+            "type" => {
+                if let Some(bad) = text.chars().find(|c| !"bcdpfls, ".contains(*c)) {
+                    return Err(format!("invalid file type \"{bad}\""));
+                }
+                Self::Type(text)
+            }
+            "owner" | "user" => Self::Owner(names(&text)),
+            "group" => Self::Group(names(&text)),
+            "size" => {
+                let (low, high) =
+                    size_range(&text).ok_or_else(|| format!("invalid size: \"{text}\""))?;
+                Self::Size(low, high)
+            }
+            "mtime" => {
+                let (low, high) = time_range(&text)
+                    .ok_or_else(|| format!("invalid time interval: \"{text}\""))?;
+                Self::Modified(low, high)
+            }
+            "grep" => Self::Grep(regex(0)?),
+            _ => return Err(format!("invalid option \"{option}\"")),
+        })
+    }
+}
+
+/// Names with commas or spaces between them.
+fn names(text: &str) -> Vec<String> {
+    let words = text.replace(',', " ");
+    words.split_whitespace().map(str::to_owned).collect()
+}
+
 impl Search {
     fn new(options: &Map) -> Result<Self, String> {
         let mut search = Self {
@@ -67,67 +108,18 @@ impl Search {
         let mut actions = Vec::new();
         for (key, value) in options {
             let (name, text) = (python::str(key), python::str(value));
-            let names = || {
-                text.replace(',', " ")
-                    .split_whitespace()
-                    .map(str::to_owned)
-                    .collect()
-            };
             let depth = || {
                 text.parse::<usize>()
                     .map_err(|_| format!("invalid {name} {text:?}"))
             };
-            let regex = |flags| {
-                Pattern::new(&text, flags)
-                    .map_err(|_| format!("invalid regular expression: {text:?}"))
-            };
-            let test = match name.as_str() {
-                "name" => Test::Name(text.clone()),
-                "iname" => Test::IName(text.to_lowercase()),
-                "regex" => Test::Path(regex(0)?),
-                "iregex" => Test::Path(regex(IGNORECASE)?),
-                "type" => {
-                    if let Some(bad) = text.chars().find(|c| !"bcdpfls, ".contains(*c)) {
-                        return Err(format!("invalid file type \"{bad}\""));
-                    }
-                    Test::Type(text.clone())
-                }
-                "owner" | "user" => Test::Owner(names()),
-                "group" => Test::Group(names()),
-                "size" => {
-                    let (low, high) =
-                        size_range(&text).ok_or_else(|| format!("invalid size: \"{text}\""))?;
-                    Test::Size(low, high)
-                }
-                "mtime" => {
-                    let (low, high) = time_range(&text)
-                        .ok_or_else(|| format!("invalid time interval: \"{text}\""))?;
-                    Test::Modified(low, high)
-                }
-                "grep" => Test::Grep(regex(0)?),
-                "maxdepth" => {
-                    search.max_depth = depth()?.min(DEPTH_MAX);
-                    continue;
-                }
-                "mindepth" => {
-                    search.min_depth = depth()?;
-                    continue;
-                }
-                "delete" => {
-                    actions.push(Test::Delete(text.clone()));
-                    continue;
-                }
-                "exec" => {
-                    actions.push(Test::Exec(text.clone()));
-                    continue;
-                }
-                "print" => {
-                    actions.push(Test::Print(names()));
-                    continue;
-                }
-                _ => return Err(format!("invalid option \"{name}\"")),
-            };
-            search.tests.push(test);
+            match name.as_str() {
+                "maxdepth" => search.max_depth = depth()?.min(DEPTH_MAX),
+                "mindepth" => search.min_depth = depth()?,
+                "delete" => actions.push(Test::Delete(text)),
+                "exec" => actions.push(Test::Exec(text)),
+                "print" => actions.push(Test::Print(names(&text))),
+                _ => search.tests.push(Test::new(&name, text)?),
+            }
         }
         search.tests.append(&mut actions);
         Ok(search)

@@ -130,21 +130,8 @@ pub(super) fn line(call: &Call<'_>) -> CallResult {
             "File \"{shown}\" does not exists or is not a file."
         )));
     }
-    let Some(mode) = call.text_opt("mode") else {
-        return Err(CallError::command(
-            "Mode was not defined. How to process the file?",
-        ));
-    };
-    let mode = mode.to_lowercase();
-    if !matches!(mode.as_str(), "insert" | "ensure" | "delete" | "replace") {
-        return Err(CallError::command(format!("Unknown mode: \"{mode}\"")));
-    }
+    let mode = mode(call)?;
     let content = call.arg("content");
-    if content.is_nil() && mode != "delete" {
-        return Err(CallError::command(
-            "Content can only be empty if mode is \"delete\"",
-        ));
-    }
     let old = text::decode(&text::read(&real)?);
     let mut body = Body::new(&old);
     let old_lines = body.with_ends();
@@ -190,6 +177,26 @@ pub(super) fn line(call: &Call<'_>) -> CallResult {
     let old_lines: Vec<&str> = old_lines.iter().map(String::as_str).collect();
     let new_lines: Vec<&str> = new_lines.iter().map(String::as_str).collect();
     Ok(diff::unified(&old_lines, &new_lines, "", "").into())
+}
+
+/// The mode of the call: `insert`, `ensure`, `delete` or `replace`. Only `delete` may
+/// have no content.
+fn mode(call: &Call<'_>) -> Result<String, CallError> {
+    let Some(mode) = call.text_opt("mode") else {
+        return Err(CallError::command(
+            "Mode was not defined. How to process the file?",
+        ));
+    };
+    let mode = mode.to_lowercase();
+    if !matches!(mode.as_str(), "insert" | "ensure" | "delete" | "replace") {
+        return Err(CallError::command(format!("Unknown mode: \"{mode}\"")));
+    }
+    if call.arg("content").is_nil() && mode != "delete" {
+        return Err(CallError::command(
+            "Content can only be empty if mode is \"delete\"",
+        ));
+    }
+    Ok(mode)
 }
 
 fn replace(body: &mut Body, found: &Found, edit: &Edit<'_>) {

@@ -117,16 +117,7 @@ pub(super) fn replace(call: &Call<'_>) -> CallResult {
     let Some(real) = open_as(&name, missing, encoding.as_deref())? else {
         return Ok(false.into());
     };
-    if search_only && (append || prepend) {
-        return Err(CallError::invocation(
-            "search_only cannot be used with append/prepend_if_not_found",
-        ));
-    }
-    if append && prepend {
-        return Err(CallError::invocation(
-            "Only one of append and prepend_if_not_found is permitted",
-        ));
-    }
+    check_exclusive(search_only, append, prepend)?;
     let flags = regex::flags(call.arg("flags"))?;
     let content = match encoding {
         Some(encoding) => Text::in_encoding(&text::read(&real)?, &encoding)?,
@@ -138,11 +129,7 @@ pub(super) fn replace(call: &Call<'_>) -> CallResult {
         return Ok(pattern.is_in(&content.text)?.into());
     }
     let repl = content.fit(&call.text("repl"));
-    let template = if call.flag("backslash_literal") {
-        Template::literal(&repl)
-    } else {
-        Template::parse(&repl)?
-    };
+    let template = template(call, &repl)?;
     let bufsize = call.arg("bufsize");
     if bufsize.as_str().is_some_and(|size| size != "file") {
         return Err(CallError::wrong_type(
@@ -153,19 +140,15 @@ pub(super) fn replace(call: &Call<'_>) -> CallResult {
     let mut added = None;
     let (mut new, replaced) = pattern.replace(&template, &content.text, count)?;
     let mut changed = replaced > 0 && given != call.text("repl");
-    if replaced == 0 && (append || prepend) {
-        let addition = match call.arg("not_found_content") {
-            Value::Nil => repl,
-            other => content.fit(&python::str(other)),
-        };
-        let there = format!("^{}($|(?=\r\n))", regex::escape(&addition));
-        if !Pattern::new(&there, flags)?.is_in(&content.text)? {
-            if !prepend && !new.is_empty() && !new.ends_with('\n') {
-                new.push('\n');
-            }
-            added = Some(format!("{addition}\n"));
-            changed = true;
+    if replaced == 0
+        && (append || prepend)
+        && let Some(addition) = addition(call, &content, repl, flags)?
+    {
+        if !prepend && !new.is_empty() && !new.ends_with('\n') {
+            new.push('\n');
         }
+        added = Some(format!("{addition}\n"));
+        changed = true;
     }
     // What is added is one line of the difference, however many it has.
     let mut new_lines = byte_lines(&new);
@@ -191,6 +174,46 @@ pub(super) fn replace(call: &Call<'_>) -> CallResult {
         Ok(differences.into())
     } else {
         Ok(changed.into())
+    }
+}
+
+/// Refuses options that exclude each other.
+fn check_exclusive(search_only: bool, append: bool, prepend: bool) -> Result<(), CallError> {
+    if search_only && (append || prepend) {
+        return Err(CallError::invocation(
+            "search_only cannot be used with append/prepend_if_not_found",
+        ));
+    }
+    if append && prepend {
+        return Err(CallError::invocation(
+            "Only one of append and prepend_if_not_found is permitted",
+        ));
+    }
+    Ok(())
+}
+
+/// The text to add because nothing was replaced; `None` if the file has it already.
+fn addition(
+    call: &Call<'_>,
+    content: &Text,
+    repl: String,
+    flags: i64,
+) -> Result<Option<String>, CallError> {
+    let addition = match call.arg("not_found_content") {
+        Value::Nil => repl,
+        other => content.fit(&python::str(other)),
+    };
+    let there = format!("^{}($|(?=\r\n))", regex::escape(&addition));
+    let is_there = Pattern::new(&there, flags)?.is_in(&content.text)?;
+    Ok((!is_there).then_some(addition))
+}
+
+/// The template of the text that replaces.
+fn template(call: &Call<'_>, repl: &str) -> Result<Template, CallError> {
+    if call.flag("backslash_literal") {
+        Ok(Template::literal(repl))
+    } else {
+        Template::parse(repl)
     }
 }
 

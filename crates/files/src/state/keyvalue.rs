@@ -105,16 +105,7 @@ pub(super) fn keyvalue(call: &Call<'_>) -> CallResult {
         ret.changes.insert("diff", outcome.diff.concat());
     }
     if call.is_test() {
-        let mut text = format!(
-            "File {name} is set to be changed ({} lines modified, {} deleted)",
-            outcome.changed, outcome.deleted
-        );
-        if call.flag("show_changes") {
-            text.push_str("\nPredicted diff:\n");
-            for line in &outcome.diff {
-                text.push_str(&format!("\r\t\t{line}"));
-            }
-        }
+        let text = prediction(&name, &outcome, call.flag("show_changes"));
         return Ok(ret.pending(text).into());
     }
     let bytes = outcome.lines.concat().into_bytes();
@@ -132,6 +123,21 @@ pub(super) fn keyvalue(call: &Call<'_>) -> CallResult {
         outcome.changed, outcome.deleted
     );
     Ok(ret.ok(text).into())
+}
+
+/// What a run in test mode says.
+fn prediction(name: &str, outcome: &Outcome, with_diff: bool) -> String {
+    let mut text = format!(
+        "File {name} is set to be changed ({} lines modified, {} deleted)",
+        outcome.changed, outcome.deleted
+    );
+    if with_diff {
+        text.push_str("\nPredicted diff:\n");
+        for line in &outcome.diff {
+            text.push_str(&format!("\r\t\t{line}"));
+        }
+    }
+    text
 }
 
 fn is_readable(at: &Path) -> bool {

@@ -54,18 +54,9 @@ fn run(call: &Call<'_>, name: &str, mut ret: StateReturn) -> Result<StateReturn,
     }
     let keep_mode = python::str(call.arg("mode")).eq_ignore_ascii_case("keep");
     let given = contents::count(call);
-    if given > 1 {
-        return Err(stop(
-            &ret,
-            "Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted",
-        ));
-    }
     let has_source = call.flag("source");
-    if keep_mode && given > 0 {
-        return Err(stop(&ret, KEEP_CONTENTS));
-    }
-    if has_source && given > 0 {
-        return Err(stop(&ret, SOURCE_CONTENTS));
+    if let Some(wrong) = contradiction(given, has_source, keep_mode) {
+        return Err(stop(&ret, wrong));
     }
     if call.kwargs().contains_key("file_mode") {
         let text = "The 'file_mode' argument will be ignored.  Please use 'mode' instead to set \
@@ -103,11 +94,8 @@ fn run(call: &Call<'_>, name: &str, mut ret: StateReturn) -> Result<StateReturn,
             format!("Specified target {name} is a directory"),
         ));
     }
-    for (argument, what) in [("context", "Context"), ("defaults", "Defaults")] {
-        let value = call.arg(argument);
-        if value.is_true() && value.as_map().is_none() {
-            return Err(stop(&ret, format!("{what} must be formed as a dict")));
-        }
+    if let Some(wrong) = not_a_dict(call) {
+        return Err(stop(&ret, wrong));
     }
     let wanted = DesiredPerms {
         mode: (!keep_mode)
@@ -124,6 +112,29 @@ fn run(call: &Call<'_>, name: &str, mut ret: StateReturn) -> Result<StateReturn,
     let mut plan = plan(call, name, &saltenv, wanted, keep_mode)?;
     plan.contents = contents;
     finish(call, name, ret, plan)
+}
+
+/// What is wrong with the sources of the content, if anything is.
+fn contradiction(given: usize, has_source: bool, keep_mode: bool) -> Option<&'static str> {
+    match given {
+        0 => None,
+        1 if keep_mode => Some(KEEP_CONTENTS),
+        1 if has_source => Some(SOURCE_CONTENTS),
+        1 => None,
+        _ => Some("Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted"),
+    }
+}
+
+/// Complains about `context` and `defaults` that are not maps.
+fn not_a_dict(call: &Call<'_>) -> Option<String> {
+    let both = [("context", "Context"), ("defaults", "Defaults")];
+    let mut wrong = both.iter().filter(|(argument, _)| {
+        let value = call.arg(argument);
+        value.is_true() && value.as_map().is_none()
+    });
+    wrong
+        .next()
+        .map(|(_, what)| format!("{what} must be formed as a dict"))
 }
 
 fn permissions_only(
@@ -252,19 +263,7 @@ fn finish(
         });
     }
     if call.is_test() {
-        let (changes, ignored) = manage::predict(call, plan)?;
-        ret.changes = changes;
-        if ignored {
-            ret.more.insert("skip_req", true);
-        }
-        if ret.changes.is_empty() {
-            return Ok(ret.ok(format!("The file {name} is in the correct state")));
-        }
-        let comment = format!(
-            "The file {name} is set to be changed\nNote: No changes made, actual changes may\nbe \
-             different due to other states."
-        );
-        return Ok(ret.pending(comment));
+        return predicted(call, name, ret, plan).map_err(Stop::Error);
     }
     if let Some(command) = call.text_opt("check_cmd") {
         match checked(call, &command, &mut plan) {
@@ -290,6 +289,28 @@ fn finish(
         return Err(unable(&ret, &plain(&error)));
     }
     Ok(ret)
+}
+
+/// What a run in test mode returns.
+fn predicted(
+    call: &Call<'_>,
+    name: &str,
+    mut ret: StateReturn,
+    plan: Plan<'_>,
+) -> Result<StateReturn, CallError> {
+    let (changes, ignored) = manage::predict(call, plan)?;
+    ret.changes = changes;
+    if ignored {
+        ret.more.insert("skip_req", true);
+    }
+    if ret.changes.is_empty() {
+        return Ok(ret.ok(format!("The file {name} is in the correct state")));
+    }
+    let comment = format!(
+        "The file {name} is set to be changed\nNote: No changes made, actual changes may\nbe \
+         different due to other states."
+    );
+    Ok(ret.pending(comment))
 }
 
 /// Shows the new content to `check_cmd` before it is put in place. The comment

@@ -17,6 +17,7 @@ mod link;
 mod managed;
 mod nodes;
 mod recurse;
+mod retention;
 mod selinux;
 mod serialize;
 mod symlink;
@@ -184,7 +185,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "file.retention_schedule",
             "(name, retain, strptime_format=None, timezone=None)",
-            tidy::retention_schedule,
+            retention::retention_schedule,
             "Of the files in the directory only those stay that the schedule keeps.",
         ),
         Function::new(

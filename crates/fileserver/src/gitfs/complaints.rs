@@ -33,7 +33,9 @@ impl Complaints {
         if self.is_new(&remote.dir(), text) {
             warn!(
                 %remote, saltenv, id,
-                "a run began with a commit that is not here or too old: it goes on with that of now, whatever its return names"
+                "a state run began with a commit that this master does not have or no longer \
+                 keeps: it continues with the current one, although its return names the \
+                 first"
             );
         }
     }

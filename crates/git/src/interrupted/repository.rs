@@ -57,7 +57,7 @@ impl Repository {
         if !have_ended {
             tracing::warn!(
                 repository = %self.git_dir.display(),
-                "a git that outlived an earlier run is still at work here"
+                "a git process of an earlier run is still working here"
             );
         }
         have_ended
@@ -96,12 +96,12 @@ impl Repository {
             Ok(count) => tracing::warn!(
                 repository = %self.git_dir.display(),
                 count,
-                "removed the lock files of a git that was killed"
+                "removed the lock files of a killed git process"
             ),
             Err(error) => tracing::warn!(
                 repository = %self.git_dir.display(),
                 %error,
-                "could not look for lock files of a git that was killed"
+                "could not look for the lock files of a killed git process"
             ),
         }
     }

@@ -234,7 +234,10 @@ impl Repository {
                 .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == home));
             if is_here {
                 let pid = process.pid;
-                warn!(remote = %self.remote, pid, "a git of a killed update is still at work");
+                warn!(
+                    remote = %self.remote, pid,
+                    "a git process of a killed update is still working"
+                );
                 kill(Pid::from_raw(pid), Signal::SIGKILL).ok();
             }
         }

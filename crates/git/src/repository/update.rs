@@ -90,7 +90,7 @@ impl Repository {
         let copy = self.copy_at(&self.places.git_dir, &watch);
         let mut fetched = match self.fetch_into(&copy) {
             Err(error) if copy.is_damaged(&error, before.as_ref()) => {
-                warn!(remote = %self.remote, "its copy is damaged and fetched anew: {error}");
+                warn!(remote = %self.remote, "its copy is damaged and is fetched again: {error}");
                 self.fetch_anew(&watch)?
             }
             other => other?,
@@ -123,7 +123,7 @@ impl Repository {
             Ok(()) | Err(GitError::Stopped) => {}
             // Nothing is lost: it is tried again after the next fetch.
             Err(error) => {
-                warn!(remote = %self.remote, "could not put packs together: {error}");
+                warn!(remote = %self.remote, "could not combine packs: {error}");
             }
         }
         if is_same {

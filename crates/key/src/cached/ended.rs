@@ -141,8 +141,8 @@ impl Ended {
         if self.told.insert(id.clone()) {
             tracing::warn!(
                 minion = %id,
-                "the store has a key accepted as it was before it was {0}, it may have been put \
-                 back to an earlier state: the key counts as {0} until it is accepted again",
+                "the store lists as accepted a key that was {0}. It may have been restored from \
+                 a backup: the key counts as {0} until it is accepted again",
                 by.word()
             );
         }
@@ -206,7 +206,10 @@ impl Ended {
         };
         let marks = self.ids.get(id).map(|ids| ids.marks.as_slice());
         if let Err(error) = files.write(id, marks) {
-            tracing::warn!(minion = %id, %error, "could not keep that an acceptance has ended");
+            tracing::warn!(
+                minion = %id, %error,
+                "could not record that an acceptance is no longer valid"
+            );
         }
     }
 }

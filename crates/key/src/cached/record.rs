@@ -115,7 +115,7 @@ impl Record {
         };
         let record = read();
         if record.is_none() {
-            tracing::warn!("an entry of the store is no key of a minion, it is ignored");
+            tracing::warn!("an entry of the store is not a key of a minion and is ignored");
         }
         record
     }

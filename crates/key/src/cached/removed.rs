@@ -27,7 +27,10 @@ impl CachedKeys {
         if let Some(mark) = mark {
             let bytes = packed(&Value::from(mark.as_str()))?;
             if let Err(error) = cache.store(REMOVED, id.as_str(), bytes) {
-                tracing::warn!(minion = %id, %error, "other masters do not hear who removed a key");
+                tracing::warn!(
+                    minion = %id, %error,
+                    "the other masters do not learn who removed a key"
+                );
             }
         }
         let was_there = cache.flush_key(KEYS, id.as_str())?;

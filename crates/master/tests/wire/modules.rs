@@ -182,7 +182,7 @@ async fn queues_are_filled_emptied_and_told_of() {
     for refused in [["../q", "x"], ["q;x", "x"], ["/etc/q", "x"]] {
         let why = run("queue.insert", &refused).await;
         let why = why.as_str().unwrap_or_default();
-        assert!(why.contains("no queue can be named"), "{why}");
+        assert!(why.contains("cannot be the name of a queue"), "{why}");
     }
     master.stop().await;
 }

@@ -61,8 +61,8 @@ impl Connection {
             Event::ClientError(ClientError::Other(why)) => {
                 if self.is_new(why) {
                     tracing::warn!(
-                        "could not connect to the bus of the cluster at {servers} ({why}): tried \
-                         again until it is there"
+                        "could not connect to the bus of the cluster at {servers} ({why}): \
+                         trying again until it answers"
                     );
                 }
             }
@@ -88,7 +88,7 @@ impl Connection {
                 self.ends.send_modify(|ends| *ends += 1);
                 tracing::warn!(
                     "the bus of the cluster at {servers} is away: this master serves its own \
-                     minions, and tells the others what they miss when it is back"
+                        minions, and sends the others what they have missed when it is back"
                 );
             }
         }

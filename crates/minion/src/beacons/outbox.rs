@@ -66,7 +66,7 @@ impl Outbox {
                 info!("events of beacons wait for a master");
             }
             if let Err(error) = waiting.put(self.started.elapsed(), events, there) {
-                error!("an event of a beacon cannot be told: {}", chain(&error));
+                error!("an event of a beacon cannot be sent: {}", chain(&error));
             }
             say_what_was_dropped(&mut waiting);
         }
@@ -85,7 +85,7 @@ impl Outbox {
         if perhaps > 0 {
             error!(
                 events = perhaps,
-                "no master has answered for these events of beacons: they may be lost"
+                "no master has confirmed these events of beacons: they may be lost"
             );
         }
     }
@@ -202,7 +202,7 @@ impl Outbox {
             error!(
                 master = master.name,
                 events = given_up,
-                "the master is not asked again to take events of beacons: {why}"
+                "events of beacons are not sent to this master again: {why}"
             );
         }
         self.changed.notify_waiters();
@@ -221,14 +221,15 @@ fn say_what_was_dropped(waiting: &mut Waiting) {
     if surely > 0 {
         error!(
             events = surely,
-            "no master took these events of beacons, they are too many or too old; they are lost"
+            "no master accepted these events of beacons, and they became too many or too old: \
+             they are lost"
         );
     }
     if perhaps > 0 {
         error!(
             events = perhaps,
-            "no master answered for these events of beacons, they are too many or too old; they \
-             may be lost"
+            "no master confirmed these events of beacons, and they became too many or too old: \
+             they may be lost"
         );
     }
 }

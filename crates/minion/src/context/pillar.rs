@@ -65,7 +65,7 @@ pub(crate) async fn refresh(
         Ok(_) => {
             warn!(
                 master = master.name,
-                "the pillar is not a map, keeping the one there was"
+                "the pillar is not a map; the previous one stays in use"
             );
             Err(ContextError::Refused {
                 why: "the pillar is no map".to_owned(),

@@ -109,7 +109,7 @@ impl KeptReturns {
                     self.lost += dropped as u64;
                     error!(
                         returns = dropped,
-                        "there is no room for more returns in memory; the oldest are lost"
+                        "there is no room for more returns in memory: the oldest are lost"
                     );
                 }
                 sequence
@@ -174,7 +174,10 @@ impl KeptReturns {
         let lost = self.unspooled.expire(now, self.limits.age_max);
         if lost > 0 {
             self.lost += lost as u64;
-            error!(returns = lost, "no master took them in time; they are lost");
+            error!(
+                returns = lost,
+                "no master accepted them in time: they are lost"
+            );
         }
     }
 
@@ -223,7 +226,8 @@ impl KeptReturns {
     fn log_failure(&mut self, error: &SpoolError) {
         if !std::mem::replace(&mut self.failure_logged, true) {
             error!(
-                "returns are kept in memory only, until a master has them or the disk takes them: {}",
+                "returns are kept only in memory, until a master has them or they can be written \
+                 to disk: {}",
                 chain(error)
             );
         }

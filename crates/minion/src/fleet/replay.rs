@@ -94,7 +94,7 @@ impl Replay {
             if names.iter().any(|name| self.minion.jobs().knows(name)) {
                 warn!(
                     master = master.name,
-                    "jobs do not come through the subscription, connecting anew"
+                    "jobs do not arrive through the subscription: connecting again"
                 );
                 let _ = self.inputs.send(LinkInput::Deaf).await;
                 return;

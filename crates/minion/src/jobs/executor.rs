@@ -190,7 +190,7 @@ impl Executor {
                 meters.ran(&load.fun, result.success, began.elapsed());
             }
             if !job.cancel.close(Over::Returned) {
-                warn!("a job that was given up has ended");
+                warn!("a job that was no longer waited for has ended");
                 return None;
             }
             let record = record(&minion, &load, &result);

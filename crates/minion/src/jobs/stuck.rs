@@ -20,7 +20,7 @@ pub(crate) async fn unless_given_up<T>(
         ended = &mut thread => ended,
         () = overdue(cancel) => {
             if cancel.close(Over::GivenUp) {
-                error!("the job was killed and goes on all the same: it is given up");
+                error!("the job was killed but continues: it is no longer waited for");
                 return None;
             }
             thread.await

@@ -115,7 +115,7 @@ impl Claims {
         file.take(FILE_BYTES_MAX).read_to_end(&mut held)?;
         let mut open = self.open()?;
         open.file.write_all(&held)?;
-        warn!(path = %self.path.display(), "it was removed, and is written again");
+        warn!(path = %self.path.display(), "it was removed and is written again");
         Ok(Open {
             lines: open.lines + removed.lines,
             ..open

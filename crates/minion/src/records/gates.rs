@@ -94,7 +94,7 @@ impl KeptGates {
                 && !was_failing
             {
                 warn!(
-                    "after a restart publications may be taken that have come before: {}",
+                    "after a restart the minion may accept earlier publications again: {}",
                     chain(&error)
                 );
             }

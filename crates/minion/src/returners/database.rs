@@ -93,7 +93,7 @@ fn deliver(
     };
     let store = halite_store::open(&StoreOptions::all(place));
     if let Saved::Duplicate { differs: true } = store.jobs.save_return(jid, &id, &result)? {
-        warn!(%jid, returner, "there is another return of this job; that one stays");
+        warn!(%jid, returner, "another return of this job exists already, and stays");
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub(super) fn deliver(ctx: &dyn MinionContext, record: &Map) -> Result<(), Retur
     };
     let store = halite_store::open(&StoreOptions::local_fs(ctx.cachedir(), hash_type));
     if let Saved::Duplicate { differs: true } = store.jobs.save_return(jid, &id, &result)? {
-        warn!(%jid, "the job cache has another return of this job; that one stays");
+        warn!(%jid, "the job cache has another return of this job already, which stays");
     }
     Ok(())
 }

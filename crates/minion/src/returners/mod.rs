@@ -42,7 +42,7 @@ pub enum ReturnerError {
     #[error("the record cannot be written as JSON")]
     NoJson,
     /// The record names no job or minion.
-    #[error("the record is none of a job: {0}")]
+    #[error("the record is not that of a job: {0}")]
     NoRecord(String),
     /// A file or socket failed.
     #[error("could not write to {path}")]

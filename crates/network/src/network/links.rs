@@ -194,30 +194,9 @@ pub(super) fn mod_hostname(call: &Call<'_>) -> CallResult {
         return Err(CallError::invocation(format!("not a host name: {new:?}")));
     }
     let host = call.host();
-    let old;
-    if host.has("hostnamectl") {
-        let status = Program::new(call, &["hostnamectl", "status"])
-            .may_fail()
-            .run()?;
-        let known = status
-            .stdout
-            .lines()
-            .filter_map(|line| line.split_once(':'))
-            .find(|(name, _)| name.contains("Static hostname"))
-            .map(|(_, name)| name.trim().to_owned());
-        old = match known {
-            Some(old) => old,
-            None => python::str(&call.salt("network.get_hostname", &[], Map::new())?),
-        };
-        let set = Program::new(call, &["hostnamectl", "set-hostname", &new]).run()?;
-        if !set.ok() {
-            tracing::debug!("hostnamectl could not set the name: {}", set.stderr);
-            return Ok(false.into());
-        }
-    } else {
-        old = python::str(&call.salt("network.get_fqdn", &[], Map::new())?);
-        Program::new(call, &["hostname", &new]).run()?;
-    }
+    let Some(old) = set_hostname(call, &new)? else {
+        return Ok(false.into());
+    };
     check_one_line("a name", &new)?;
     let rewrite = |path: &str, change: &dyn Fn(&str) -> String| -> Result<(), CallError> {
         let text: String = host
@@ -254,6 +233,35 @@ pub(super) fn mod_hostname(call: &Call<'_>) -> CallResult {
             .map_err(|error| os_error(&error, "/etc/hostname"))?;
     }
     Ok(true.into())
+}
+
+/// Sets the name that the kernel and systemd have. The former name, or `None` if
+/// `hostnamectl` could not set the new one.
+fn set_hostname(call: &Call<'_>, new: &str) -> Result<Option<String>, CallError> {
+    if !call.host().has("hostnamectl") {
+        let old = python::str(&call.salt("network.get_fqdn", &[], Map::new())?);
+        Program::new(call, &["hostname", new]).run()?;
+        return Ok(Some(old));
+    }
+    let status = Program::new(call, &["hostnamectl", "status"])
+        .may_fail()
+        .run()?;
+    let known = status
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.contains("Static hostname"))
+        .map(|(_, name)| name.trim().to_owned());
+    let old = match known {
+        Some(old) => old,
+        None => python::str(&call.salt("network.get_hostname", &[], Map::new())?),
+    };
+    let set = Program::new(call, &["hostnamectl", "set-hostname", new]).run()?;
+    if !set.ok() {
+        tracing::debug!("hostnamectl could not set the name: {}", set.stderr);
+        return Ok(None);
+    }
+    Ok(Some(old))
 }
 
 pub(super) fn wol(call: &Call<'_>) -> CallResult {

@@ -115,7 +115,7 @@ impl HalfClone {
     /// # Errors
     /// When git or the file system refuses.
     pub(crate) fn settle(self, call: &Call<'_>, git: &Git) -> Result<Option<Pending>, CallError> {
-        tracing::warn!(target = %self.target.display(), "an earlier clone was cut off");
+        tracing::warn!(target = %self.target.display(), "an earlier clone was interrupted");
         let is_clone = match &self.made {
             Made::Repository(paths) => {
                 remove(call, git, "-rf", paths)?;

@@ -68,7 +68,7 @@ impl HalfUpdate {
     pub(crate) fn settle(self, call: &Call<'_>, git: &Git) -> Result<bool, CallError> {
         tracing::warn!(
             target = git.cwd.as_deref().unwrap_or_default(),
-            "an earlier update of a work tree was cut off: its files are set back first"
+            "an earlier update of a work tree was interrupted: its files are reset first"
         );
         // The first takes charge of all files that the killed git may have
         // written, those that are new too.

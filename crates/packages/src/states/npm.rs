@@ -79,23 +79,7 @@ fn installed(call: &Call<'_>) -> CallResult {
         }
         Err(other) => return Err(other),
     };
-    let (mut satisfied, mut missing) = (Vec::new(), Vec::new());
-    for package in &packages {
-        let (name, version) = parted(package);
-        let mut known = there.iter();
-        let known = known.find(|(known, _)| python::str(known).eq_ignore_ascii_case(name));
-        let has = known
-            .and_then(|(_, about)| about.get("version"))
-            .map(python::str);
-        match has {
-            Some(has)
-                if !call.flag("force_reinstall") && version.is_none_or(|wanted| wanted == has) =>
-            {
-                satisfied.push(format!("{name}@{has}"));
-            }
-            _ => missing.push(package.clone()),
-        }
-    }
+    let (satisfied, missing) = compare(&packages, &there, call.flag("force_reinstall"));
     let by = format!("Package(s) '{all}' satisfied by {}", joined(&satisfied));
     if missing.is_empty() {
         return Ok(state.ok(by).into());
@@ -137,6 +121,27 @@ fn installed(call: &Call<'_>) -> CallResult {
             .into()),
         Err(other) => Err(other),
     }
+}
+
+/// Divides the wanted packages into those that are installed, each with its version,
+/// and those that are missing or must be installed again.
+fn compare(packages: &[String], there: &Map, reinstall: bool) -> (Vec<String>, Vec<String>) {
+    let (mut satisfied, mut missing) = (Vec::new(), Vec::new());
+    for package in packages {
+        let (name, version) = parted(package);
+        let mut known = there.iter();
+        let known = known.find(|(known, _)| python::str(known).eq_ignore_ascii_case(name));
+        let has = known
+            .and_then(|(_, about)| about.get("version"))
+            .map(python::str);
+        match has {
+            Some(has) if !reinstall && version.is_none_or(|wanted| wanted == has) => {
+                satisfied.push(format!("{name}@{has}"));
+            }
+            _ => missing.push(package.clone()),
+        }
+    }
+    (satisfied, missing)
 }
 
 fn removed(call: &Call<'_>) -> CallResult {

@@ -99,7 +99,7 @@ impl FileTree {
             return Ok(Map::new());
         };
         if !root.is_dir() {
-            tracing::error!(root = %root.display(), "file_tree: root_dir is no directory");
+            tracing::error!(root = %root.display(), "file_tree: root_dir is not a directory");
             return Ok(Map::new());
         }
         let mut walk = Walk {

@@ -62,7 +62,7 @@ pub(super) fn is_in_group(group: &str, at: &Externals<'_>) -> bool {
     match Target::parse_with(&group.into(), "nodegroup", &reading) {
         Ok(target) => target.matches(&Minion(at.request)),
         Err(error) => {
-            tracing::error!(group, "a node group is not understood: {error}");
+            tracing::error!(group, "a node group cannot be parsed: {error}");
             false
         }
     }

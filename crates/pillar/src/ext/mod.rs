@@ -171,7 +171,7 @@ impl Externals<'_> {
                         // Where, but not what: the output may hold secrets.
                         let place = &error.place;
                         tracing::error!(
-                            "cmd_yaml: the output is no YAML: line {}, column {}",
+                            "cmd_yaml: the output is not YAML: line {}, column {}",
                             place.span.line,
                             place.span.column
                         );
@@ -188,7 +188,7 @@ impl Externals<'_> {
                     Err(error) => {
                         let (line, at) = (error.line, error.column);
                         tracing::error!(
-                            "cmd_json: the output is no JSON: line {line}, column {at}"
+                            "cmd_json: the output is not JSON: line {line}, column {at}"
                         );
                         Value::Nil
                     }

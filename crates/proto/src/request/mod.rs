@@ -57,7 +57,7 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RequestError {
     /// What was sealed is no load; the sender is told in the clear.
-    #[error("the opened request is no load")]
+    #[error("the opened request is not a load")]
     Load(#[source] EnvelopeError),
     /// It says that it comes from another minion than the envelope.
     #[error("the load is from {found:?}, its envelope from {expected}")]

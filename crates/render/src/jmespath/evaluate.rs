@@ -28,28 +28,11 @@ pub(super) fn evaluate(node: &Node, data: &Value) -> Found {
             _ => Value::Nil,
         },
         Node::Filter(left, right, condition) => match evaluate(left, data)? {
-            Value::List(items) => {
-                let mut kept = Vec::new();
-                for item in items {
-                    if is_true(&evaluate(condition, &item)?) {
-                        kept.push(item);
-                    }
-                }
-                each(right, &kept)?
-            }
+            Value::List(items) => each(right, &filter(items, condition)?)?,
             _ => Value::Nil,
         },
         Node::Flatten(inner) => match evaluate(inner, data)? {
-            Value::List(items) => {
-                let mut flat = Vec::new();
-                for item in items {
-                    match item {
-                        Value::List(inner) => flat.extend(inner),
-                        other => flat.push(other),
-                    }
-                }
-                flat.into()
-            }
+            Value::List(items) => flatten(items).into(),
             _ => Value::Nil,
         },
         Node::Compare(sign, left, right) => {
@@ -88,6 +71,29 @@ pub(super) fn evaluate(node: &Node, data: &Value) -> Found {
         Node::Call(name, arguments) => functions::call(name, arguments, data)?,
         Node::Reference(_) => Value::Nil,
     })
+}
+
+/// The items for which the condition is true.
+fn filter(items: Vec<Value>, condition: &Node) -> Result<Vec<Value>, QueryError> {
+    let mut kept = Vec::new();
+    for item in items {
+        if is_true(&evaluate(condition, &item)?) {
+            kept.push(item);
+        }
+    }
+    Ok(kept)
+}
+
+/// The items, with those of lists among them in their place.
+fn flatten(items: Vec<Value>) -> Vec<Value> {
+    let mut flat = Vec::new();
+    for item in items {
+        match item {
+            Value::List(inner) => flat.extend(inner),
+            other => flat.push(other),
+        }
+    }
+    flat
 }
 
 /// What is found in each item, without what is not there.

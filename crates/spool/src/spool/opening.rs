@@ -77,7 +77,7 @@ impl Spool {
                 Err(cause) => {
                     error!(
                         spool = %dir.display(), file = number, error = %cause,
-                        "a file of the spool cannot be used; what is in it stays there"
+                        "a file of the spool cannot be used; its messages stay in it"
                     );
                     spool.forget_segment(number);
                 }
@@ -104,7 +104,7 @@ impl Spool {
             let lost = next.map_or(rest.len(), |next| next + 1);
             warn!(
                 spool = %self.dir.display(), file = number, at, bytes = lost,
-                "a part of the spool is damaged; what stood there is lost"
+                "a part of the spool is damaged; its messages are lost"
             );
             at += lost;
         }

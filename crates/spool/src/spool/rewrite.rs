@@ -71,7 +71,7 @@ impl Spool {
         self.rewrite().map_err(|source| self.write_error(source))?;
         warn!(
             spool = %self.dir.display(), messages = self.pending.len(),
-            "files of the spool were removed; what was in them is written again"
+            "files of the spool were removed; their messages are written again"
         );
         Ok(true)
     }
@@ -91,7 +91,10 @@ impl Spool {
             && let Some(oldest) = self.segments.pop_front()
         {
             if let Err(error) = oldest.remove() {
-                warn!(spool = %self.dir.display(), %error, "an old file of the spool stays");
+                warn!(
+                    spool = %self.dir.display(), %error,
+                    "an old file of the spool could not be removed"
+                );
                 self.segments.push_front(oldest);
                 return;
             }

@@ -70,7 +70,7 @@ impl OnDisk {
 fn remove(dir: &Path, files: &mut VecDeque<Segment>) {
     while let Some(oldest) = files.front() {
         if let Err(error) = oldest.remove() {
-            warn!(spool = %dir.display(), %error, "an old file of the spool stays");
+            warn!(spool = %dir.display(), %error, "an old file of the spool could not be removed");
             return;
         }
         files.pop_front();

@@ -333,7 +333,7 @@ fn sync_modules(call: &Call<'_>, matches: &Matches) {
     }
     let envs = Value::List(matches.keys().cloned().collect());
     if let Err(error) = call.salt("saltutil.sync_all", &[envs], Map::new()) {
-        tracing::warn!(%error, "users' modules are not fetched");
+        tracing::warn!(%error, "users' modules could not be fetched");
     }
 }
 

@@ -241,7 +241,7 @@ fn serve(stage: &Stage<'_>, fun: &str, args: Vec<Value>, low: Map) -> Result<Val
     let test = stage.ctx.opts().get("test").is_some_and(Value::is_true);
     let job = stage.job_of(test, low, Map::new());
     run_state_function(stage.ctx, fun, args, Map::new(), &job).map_err(|error| {
-        warn!(fun, %error, "a function that serves the run failed");
+        warn!(fun, %error, "a function that the run needs failed");
         trace(fun, &error)
     })
 }

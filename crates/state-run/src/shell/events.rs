@@ -57,7 +57,7 @@ fn start<'scope, 'env: 'scope>(
     {
         Ok(_) => Some(queue),
         Err(error) => {
-            warn!(%error, "the events of this run are told by the run itself");
+            warn!(%error, "the run itself fires the events of this run");
             None
         }
     }

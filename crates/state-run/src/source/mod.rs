@@ -283,7 +283,7 @@ impl SlsSource for Source<'_> {
             Ok(Value::Map(tops)) => tops,
             Ok(_) => Map::new(),
             Err(error) => {
-                tracing::warn!("the master does not tell its tops: {error}");
+                tracing::warn!("the master did not send its tops: {error}");
                 Map::new()
             }
         }

@@ -126,20 +126,8 @@ pub(super) fn script(call: &Call<'_>) -> Result<Map, CallError> {
         Some(test) => test.clone(),
         None => name.clone(),
     };
-    for (argument, why) in [
-        (
-            "context",
-            "Invalidly-formatted 'context' parameter. Must be formed as a dict.",
-        ),
-        (
-            "defaults",
-            "Invalidly-formatted 'defaults' parameter. Must be formed as a dict.",
-        ),
-    ] {
-        let given = value(call, argument);
-        if given.is_true() && given.as_map().is_none() {
-            return Ok(record(&script, Some(false), why));
-        }
+    if let Some(why) = not_a_map(call) {
+        return Ok(record(&script, Some(false), why));
     }
     if let Some(why) = bad_env(call) {
         return Ok(record(&script, Some(false), why));
@@ -158,14 +146,7 @@ pub(super) fn script(call: &Call<'_>) -> Result<Map, CallError> {
     };
     let saltenv = environment(call);
     let mut kwargs = handed_on(call, &SCRIPT);
-    let mut context = match value(call, "defaults") {
-        Value::Map(defaults) => defaults,
-        _ => Map::new(),
-    };
-    if let Value::Map(more) = value(call, "context") {
-        context.extend(more);
-    }
-    kwargs.insert("context", context);
+    kwargs.insert("context", context(call));
     kwargs.insert("saltenv", saltenv.as_str());
     if kwargs.contains_key("python_shell") {
         return Err(CallError::exception("TypeError", given_twice("cmd.script")));
@@ -196,6 +177,38 @@ pub(super) fn script(call: &Call<'_>) -> Result<Map, CallError> {
     ret.insert("changes", changes);
     let ret = finished(ret, &stateful)?;
     Ok(pending_in_test(call, ret, good))
+}
+
+/// Why `context` or `defaults` cannot be used, if one of them is not a map.
+fn not_a_map(call: &Call<'_>) -> Option<&'static str> {
+    for (argument, why) in [
+        (
+            "context",
+            "Invalidly-formatted 'context' parameter. Must be formed as a dict.",
+        ),
+        (
+            "defaults",
+            "Invalidly-formatted 'defaults' parameter. Must be formed as a dict.",
+        ),
+    ] {
+        let given = value(call, argument);
+        if given.is_true() && given.as_map().is_none() {
+            return Some(why);
+        }
+    }
+    None
+}
+
+/// What the script's template sees: `defaults`, and `context` over it.
+fn context(call: &Call<'_>) -> Map {
+    let mut context = match value(call, "defaults") {
+        Value::Map(defaults) => defaults,
+        _ => Map::new(),
+    };
+    if let Value::Map(more) = value(call, "context") {
+        context.extend(more);
+    }
+    context
 }
 
 /// `cmd.call`: what an SLS can name is text, and text cannot be called.

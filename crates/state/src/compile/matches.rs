@@ -80,7 +80,7 @@ impl Compiler<'_> {
             .matches(target, &match_type)
             .unwrap_or_else(|why| {
                 tracing::error!(
-                    "the target {} of the top file makes no sense: {why}",
+                    "the target {} of the top file cannot be parsed: {why}",
                     python::repr(target)
                 );
                 false

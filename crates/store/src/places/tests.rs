@@ -118,7 +118,7 @@ fn copies_for_older_programs_are_in_files_only() {
 #[test]
 fn what_is_not_there_is_refused_with_the_reason() {
     for (name, text, why) in [
-        ("store", "sqlite:///x", "names no server"),
+        ("store", "sqlite:///x", "is not the scheme of a store"),
         ("store", "nonsense", "like redis://host"),
         ("cache", "consul", "512 KiB"),
         ("cache", "memcached", "there is no cache memcached"),

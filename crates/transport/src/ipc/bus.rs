@@ -304,7 +304,7 @@ impl Hub {
                 true
             }
             Pushed::Cut => {
-                warn!("gave up a subscriber of the event bus that does not read");
+                warn!("disconnected a subscriber of the event bus that does not read");
                 self.counters.add(Count::closed);
                 false
             }

@@ -109,8 +109,8 @@ fn refuse(hub: &Hub) {
     hub.counters.add(Count::strangers);
     match hub.counters.strangers() {
         1 => warn!(
-            "refused a connection to a port of the event bus: only root's programs and those \
-             of this daemon's user may; more of these are counted only"
+            "refused a connection to a port of the event bus: only programs of root and of this \
+             daemon's user may connect; further ones are only counted"
         ),
         count => debug!(count, "refused a connection to a port of the event bus"),
     }
@@ -253,10 +253,16 @@ async fn serve_sender(mut reader: Reader, hub: &Hub, mut ends: watch::Receiver<(
                     // the log.
                     match hub.counters.malformed() {
                         1 => {
-                            warn!(%error, "closed a connection to the event bus that sends no events; more of these are counted only")
+                            warn!(
+                                %error,
+                                "closed a connection to the event bus that sends something other than events; further ones are only counted"
+                            )
                         }
                         count => {
-                            debug!(%error, count, "closed a connection to the event bus that sends no events")
+                            debug!(
+                                %error, count,
+                                "closed a connection to the event bus that sends no events"
+                            )
                         }
                     }
                     return;

@@ -43,7 +43,7 @@ pub enum ReceiveError {
     #[error("could not read from the event bus")]
     Read(#[source] io::Error),
     /// What comes is not a bus's.
-    #[error("the event bus sent something else")]
+    #[error("the event bus sent something that is not an event")]
     Frame(#[source] FrameError),
 }
 

@@ -305,7 +305,7 @@ impl ConnectionLimit {
             tracing::warn!(
                 places = all,
                 of_minions = subscriptions,
-                "connections turned away since this was said last: {count}; {why} \
+                "connections refused since the last such message: {count}; {why} \
                  (max_open_files, and the limit of open files that this was started with)"
             );
         }

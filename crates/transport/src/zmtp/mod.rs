@@ -34,11 +34,11 @@ pub(crate) use unfinished::{Share, Unfinished};
 pub(crate) enum WireError {
     #[error("it does not speak ZMTP 3 with the mechanism NULL")]
     Greeting,
-    #[error("its handshake is not in order")]
+    #[error("its handshake is invalid")]
     Handshake,
-    #[error("a socket of its kind has no business here")]
+    #[error("its type of socket cannot be used here")]
     Kind,
-    #[error("a frame is not in order")]
+    #[error("a frame is invalid")]
     Frame,
     #[error("a message is larger than allowed")]
     TooLarge,

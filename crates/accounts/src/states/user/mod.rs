@@ -132,47 +132,13 @@ fn present(call: &Call<'_>) -> CallResult {
 fn update(
     call: &Call<'_>,
     wanted: &DesiredUser,
-    mut todo: Map,
+    todo: Map,
     mut state: StateReturn,
 ) -> Result<StateReturn, CallError> {
     let name = wanted.name.as_str();
     let (before, shadow_before) = (user::info(call, name), shadow::info(call, name));
-    if todo.remove("passwd").is_some()
-        && let Some(password) = &wanted.password
-    {
-        shadow::set_password(call, name, password)?;
-    }
-    if todo.remove("empty_password").is_some() {
-        shadow::del_password(call, name)?;
-    }
-    if let Some(lock) = todo.remove("password_lock") {
-        shadow::lock(call, name, lock.is_true())?;
-    }
-    let persist = call.flag("persist_home");
-    let home = todo.remove("home");
-    let no_home = todo.remove("homeDoesNotExist");
-    if let Some(home) = no_home.as_ref().or(home.as_ref()) {
-        user::change(call, name, "home", home, persist)?;
-    }
-    if let Some(home) = no_home {
-        make_home(call, &python::str(&home), &before)?;
-    }
-    for (arg, field, option, _) in AGES {
-        if let Some(value) = todo.remove(arg) {
-            shadow::set_age(call, name, field, option, &value)?;
-        }
-    }
-    for key in ["uid", "gid", "shell"].iter().chain(GECOS) {
-        if let Some(value) = todo.remove(key) {
-            user::change(call, name, key, &value, false)?;
-        }
-    }
-    if let Some(groups) = todo.remove("groups") {
-        let groups = user::groups_list(&groups);
-        user::chgroups(call, name, &groups, !wanted.remove_groups)?;
-    }
-    let after = user::info(call, name);
-    for (key, value) in &after {
+    apply(call, wanted, todo, &before)?;
+    for (key, value) in &user::info(call, name) {
         if before.get_value(key) != Some(value) {
             state.changes.insert(key.clone(), value.clone());
         }
@@ -201,6 +167,51 @@ fn update(
         state = state.failed(format!("These values could not be changed: {left}"));
     }
     Ok(state)
+}
+
+/// Makes the changes that are to be made to a user.
+fn apply(
+    call: &Call<'_>,
+    wanted: &DesiredUser,
+    mut todo: Map,
+    before: &Map,
+) -> Result<(), CallError> {
+    let name = wanted.name.as_str();
+    if todo.remove("passwd").is_some()
+        && let Some(password) = &wanted.password
+    {
+        shadow::set_password(call, name, password)?;
+    }
+    if todo.remove("empty_password").is_some() {
+        shadow::del_password(call, name)?;
+    }
+    if let Some(lock) = todo.remove("password_lock") {
+        shadow::lock(call, name, lock.is_true())?;
+    }
+    let persist = call.flag("persist_home");
+    let home = todo.remove("home");
+    let no_home = todo.remove("homeDoesNotExist");
+    if let Some(home) = no_home.as_ref().or(home.as_ref()) {
+        user::change(call, name, "home", home, persist)?;
+    }
+    if let Some(home) = no_home {
+        make_home(call, &python::str(&home), before)?;
+    }
+    for (arg, field, option, _) in AGES {
+        if let Some(value) = todo.remove(arg) {
+            shadow::set_age(call, name, field, option, &value)?;
+        }
+    }
+    for key in ["uid", "gid", "shell"].iter().chain(GECOS) {
+        if let Some(value) = todo.remove(key) {
+            user::change(call, name, key, &value, false)?;
+        }
+    }
+    if let Some(groups) = todo.remove("groups") {
+        let groups = user::groups_list(&groups);
+        user::chgroups(call, name, &groups, !wanted.remove_groups)?;
+    }
+    Ok(())
 }
 
 fn make_home(call: &Call<'_>, home: &str, before: &Map) -> Result<(), CallError> {

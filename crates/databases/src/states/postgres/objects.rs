@@ -1,6 +1,6 @@
 //! States of schemas, languages, tablespaces and extensions.
 
-use halite_call::{Call, CallResult, Function, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::{Removal, function, holds, remove, schema_server, server, with_psql};
@@ -229,21 +229,7 @@ fn tablespace_present(call: &Call<'_>) -> CallResult {
                 .pending(format!("Tablespace {name} is set to be created"))
                 .into());
         }
-        let args = [
-            Value::from(name.as_str()),
-            directory.into(),
-            call.arg("options").clone(),
-            call.arg("owner").clone(),
-        ];
-        return Ok(
-            match holds(call, "tablespace_create", &args, server(call))? {
-                true => state
-                    .ok(format!("The tablespace {name} has been created"))
-                    .change(name, "Present"),
-                false => state.failed(format!("Failed to create tablespace {name}")),
-            }
-            .into(),
-        );
+        return Ok(created_tablespace(call, state, &name, directory)?.into());
     };
     let text = |key: &str| space.get(key).map(python::str).unwrap_or_default();
     if text("Location") != directory {
@@ -258,18 +244,7 @@ fn tablespace_present(call: &Call<'_>) -> CallResult {
     let owner = call
         .text_opt("owner")
         .filter(|owner| *owner != text("Owner"));
-    let options = text("Opts");
-    let wanted = call.arg("options").as_map().into_iter().flatten();
-    let wanted: Map = wanted
-        .filter(|(key, value)| {
-            let pair = format!("{}={}", python::str(key), python::str(value));
-            !options
-                .trim_matches(['{', '}'])
-                .split(',')
-                .any(|known| known == pair)
-        })
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
+    let wanted = options_to_change(call, &text("Opts"));
     if call.is_test() && (owner.is_some() || !wanted.is_empty()) {
         return Ok(match owner {
             Some(_) => state.pending(format!("Tablespace {name} owner to be altered")),
@@ -305,6 +280,43 @@ fn tablespace_present(call: &Call<'_>) -> CallResult {
         state.changes.insert(name, changes);
     }
     Ok(state.into())
+}
+
+/// Creates the tablespace.
+fn created_tablespace(
+    call: &Call<'_>,
+    state: StateReturn,
+    name: &str,
+    directory: String,
+) -> Result<StateReturn, CallError> {
+    let args = [
+        Value::from(name),
+        directory.into(),
+        call.arg("options").clone(),
+        call.arg("owner").clone(),
+    ];
+    let created = holds(call, "tablespace_create", &args, server(call))?;
+    Ok(match created {
+        true => state
+            .ok(format!("The tablespace {name} has been created"))
+            .change(name, "Present"),
+        false => state.failed(format!("Failed to create tablespace {name}")),
+    })
+}
+
+/// The wanted options that a tablespace does not have yet.
+fn options_to_change(call: &Call<'_>, options: &str) -> Map {
+    let wanted = call.arg("options").as_map().into_iter().flatten();
+    wanted
+        .filter(|(key, value)| {
+            let pair = format!("{}={}", python::str(key), python::str(value));
+            !options
+                .trim_matches(['{', '}'])
+                .split(',')
+                .any(|known| known == pair)
+        })
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 fn tablespace_absent(call: &Call<'_>) -> CallResult {

@@ -66,7 +66,10 @@ pub enum SignInError {
         remedy: &'static str,
     },
     /// The key of an earlier contact is none.
-    #[error("the known master key cannot be used; remove {remedy} and restart to trust anew")]
+    #[error(
+        "the known master key cannot be used; remove {remedy} and restart to accept the \
+         key that the master then shows"
+    )]
     KnownKey {
         /// The file that holds it.
         remedy: &'static str,

@@ -92,34 +92,7 @@ fn receive(
     key_file: Option<&Path>,
 ) -> Result<(), PkgError> {
     if aptkey {
-        let known = Program::new(call, &["apt-key", "export", id])
-            .may_fail()
-            .run()?;
-        if known.stdout.starts_with("-----BEGIN PGP") {
-            return Ok(());
-        }
-        let ran = Program::new(
-            call,
-            &[
-                "apt-key",
-                "adv",
-                "--batch",
-                "--keyserver",
-                server,
-                "--logger-fd",
-                "1",
-                "--recv-keys",
-                id,
-            ],
-        )
-        .run()?;
-        if !ran.ok() {
-            return Err(PkgError::command(format!(
-                "Error: key retrieval failed: {}",
-                ran.stdout
-            )));
-        }
-        return Ok(());
+        return receive_with_apt_key(call, id, server);
     }
     let Some(file) = key_file else {
         return Err(PkgError::command(format!("Error: Could not add key: {id}")));
@@ -156,6 +129,38 @@ fn receive(
         return Err(PkgError::command(format!("Error: Could not add key: {id}")));
     }
     set_readable(&real)
+}
+
+/// Fetches a key into the keyring of `apt-key`, unless it is there already.
+fn receive_with_apt_key(call: &Call<'_>, id: &str, server: &str) -> Result<(), PkgError> {
+    let known = Program::new(call, &["apt-key", "export", id])
+        .may_fail()
+        .run()?;
+    if known.stdout.starts_with("-----BEGIN PGP") {
+        return Ok(());
+    }
+    let ran = Program::new(
+        call,
+        &[
+            "apt-key",
+            "adv",
+            "--batch",
+            "--keyserver",
+            server,
+            "--logger-fd",
+            "1",
+            "--recv-keys",
+            id,
+        ],
+    )
+    .run()?;
+    if !ran.ok() {
+        return Err(PkgError::command(format!(
+            "Error: key retrieval failed: {}",
+            ran.stdout
+        )));
+    }
+    Ok(())
 }
 
 /// Copies a key to where apt looks for it; an armoured one is unarmoured

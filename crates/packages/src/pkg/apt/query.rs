@@ -160,35 +160,38 @@ pub(crate) fn info_plain(
 /// A package and its fields.
 type Described = (String, Vec<(String, String)>);
 
+/// What `dpkg-query` is to show of each package.
+const DESCRIPTION_FORMAT: &str = concat!(
+    "-f=package:${Package}\\n",
+    "revision:${binary:Revision}\\n",
+    "architecture:${Architecture}\\n",
+    "maintainer:${Maintainer}\\n",
+    "summary:${Summary}\\n",
+    "source:${source:Package}\\n",
+    "version:${Version}\\n",
+    "section:${Section}\\n",
+    "installed_size:${Installed-size}\\n",
+    "size:${Size}\\n",
+    "MD5:${MD5sum}\\n",
+    "SHA1:${SHA1}\\n",
+    "SHA256:${SHA256}\\n",
+    "origin:${Origin}\\n",
+    "homepage:${Homepage}\\n",
+    "status:${db:Status-Abbrev}\\n",
+    "install_date:${db-fsys:Last-Modified}\\n",
+    "description:${Description}\\n",
+    "\\n*/~^\\\\*\\n",
+);
+
 /// The fields of packages that are not empty, as dpkg-query shows them.
 fn described(
     call: &Call<'_>,
     names: &[String],
     failhard: bool,
 ) -> Result<Vec<Described>, PkgError> {
-    let format = [
-        "-f=package:${Package}\\n",
-        "revision:${binary:Revision}\\n",
-        "architecture:${Architecture}\\n",
-        "maintainer:${Maintainer}\\n",
-        "summary:${Summary}\\n",
-        "source:${source:Package}\\n",
-        "version:${Version}\\n",
-        "section:${Section}\\n",
-        "installed_size:${Installed-size}\\n",
-        "size:${Size}\\n",
-        "MD5:${MD5sum}\\n",
-        "SHA1:${SHA1}\\n",
-        "SHA256:${SHA256}\\n",
-        "origin:${Origin}\\n",
-        "homepage:${Homepage}\\n",
-        "status:${db:Status-Abbrev}\\n",
-        "install_date:${db-fsys:Last-Modified}\\n",
-        "description:${Description}\\n",
-        "\\n*/~^\\\\*\\n",
-    ]
-    .concat();
-    let mut words = vec!["dpkg-query".to_owned(), "-W".to_owned(), format];
+    let mut words = ["dpkg-query", "-W", DESCRIPTION_FORMAT]
+        .map(str::to_owned)
+        .to_vec();
     words.extend(names.iter().cloned());
     let ran = Program::new(call, &words).run()?;
     if !ran.ok() {
@@ -200,37 +203,37 @@ fn described(
             ran.stderr
         )));
     }
-    let mut all = Vec::new();
-    for text in ran.stdout.split(END_OF_PACKAGE) {
-        let Some((head, description)) = text.split_once("\ndescription:") else {
+    let packages = ran.stdout.split(END_OF_PACKAGE);
+    Ok(packages.filter_map(parse_description).collect())
+}
+
+/// A package from the answer of `dpkg-query`.
+fn parse_description(text: &str) -> Option<Described> {
+    let (head, description) = text.split_once("\ndescription:")?;
+    let (mut name, mut fields) = (String::new(), Vec::new());
+    for line in head.lines().map(str::trim) {
+        let Some((key, value)) = line.split_once(':') else {
             continue;
         };
-        let (mut name, mut fields) = (String::new(), Vec::new());
-        for line in head.lines().map(str::trim) {
-            let Some((key, value)) = line.split_once(':') else {
-                continue;
-            };
-            match key {
-                "installed_size" => {}
-                _ if value.is_empty() => {}
-                "install_date" => {
-                    if let Ok(seconds) = value.parse() {
-                        fields.push((key.to_owned(), time::utc(seconds)));
-                    }
-                }
-                key => {
-                    if key == "package" {
-                        value.clone_into(&mut name);
-                    }
-                    fields.push((key.to_owned(), value.to_owned()));
+        match key {
+            "installed_size" => {}
+            _ if value.is_empty() => {}
+            "install_date" => {
+                if let Ok(seconds) = value.parse() {
+                    fields.push((key.to_owned(), time::utc(seconds)));
                 }
             }
+            key => {
+                if key == "package" {
+                    value.clone_into(&mut name);
+                }
+                fields.push((key.to_owned(), value.to_owned()));
+            }
         }
-        let description = description.strip_suffix('\n').unwrap_or(description);
-        fields.push(("description".to_owned(), description.to_owned()));
-        all.push((name, fields));
     }
-    Ok(all)
+    let description = description.strip_suffix('\n').unwrap_or(description);
+    fields.push(("description".to_owned(), description.to_owned()));
+    Some((name, fields))
 }
 
 fn license(call: &Call<'_>, name: &str) -> Option<String> {

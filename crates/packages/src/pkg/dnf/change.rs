@@ -21,7 +21,6 @@ struct Plan {
 }
 
 pub(super) fn install(dnf: &Dnf, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
-    let flag = |name: &str| kwargs.get(name).is_some_and(Value::is_true);
     if kwargs.get("refresh").is_some_and(host::is_true) {
         refresh(call, kwargs)?;
     }
@@ -39,37 +38,7 @@ pub(super) fn install(dnf: &Dnf, call: &Call<'_>, kwargs: &Map) -> Result<Map, P
     let observed = rpm::observed_attributes(call, kwargs)?;
     let mut plan = plan(dnf, call, items, &old, kwargs)?;
     let mut errors = std::mem::take(&mut plan.errors);
-    let holds = locks::held(call).unwrap_or_default();
-    let mut prevented = Vec::new();
-    let runs = [
-        ("install", &plan.install),
-        ("downgrade", &plan.downgrade),
-        ("reinstall", &plan.reinstall),
-    ];
-    for (verb, pairs) in runs {
-        let (locked, free): (Vec<_>, Vec<_>) =
-            pairs.iter().partition(|(name, _)| holds.contains(name));
-        let mut targets: Vec<String> = free.iter().map(|(_, target)| target.clone()).collect();
-        let mut unlocked = Vec::new();
-        for (name, target) in locked {
-            if flag("update_holds") {
-                locks::hold(call, false, std::slice::from_ref(name))?;
-                unlocked.push(name.clone());
-                targets.push(target.clone());
-            } else {
-                prevented.push(name.clone());
-            }
-        }
-        if !targets.is_empty() {
-            let ran = run(call, &line(call, verb, targets, kwargs), true)?;
-            if !ran.ok() {
-                errors.push(ran.stdout);
-            }
-        }
-        if !unlocked.is_empty() {
-            locks::hold(call, true, &unlocked)?;
-        }
-    }
+    let prevented = carry_out(call, &plan, kwargs, &mut errors)?;
     let new = rpm::current(call)?;
     let old = lists::joined(&old);
     let (before, after) = match (observed, rpm::observed_attributes(call, kwargs)?) {
@@ -102,6 +71,49 @@ pub(super) fn install(dnf: &Dnf, call: &Call<'_>, kwargs: &Map) -> Result<Map, P
         errors,
         changes,
     )
+}
+
+/// Runs the steps of a plan. The names of packages that were left out because they are
+/// held.
+fn carry_out(
+    call: &Call<'_>,
+    plan: &Plan,
+    kwargs: &Map,
+    errors: &mut Vec<String>,
+) -> Result<Vec<String>, PkgError> {
+    let update_holds = kwargs.get("update_holds").is_some_and(Value::is_true);
+    let holds = locks::held(call).unwrap_or_default();
+    let mut prevented = Vec::new();
+    let runs = [
+        ("install", &plan.install),
+        ("downgrade", &plan.downgrade),
+        ("reinstall", &plan.reinstall),
+    ];
+    for (verb, pairs) in runs {
+        let (locked, free): (Vec<_>, Vec<_>) =
+            pairs.iter().partition(|(name, _)| holds.contains(name));
+        let mut targets: Vec<String> = free.iter().map(|(_, target)| target.clone()).collect();
+        let mut unlocked = Vec::new();
+        for (name, target) in locked {
+            if update_holds {
+                locks::hold(call, false, std::slice::from_ref(name))?;
+                unlocked.push(name.clone());
+                targets.push(target.clone());
+            } else {
+                prevented.push(name.clone());
+            }
+        }
+        if !targets.is_empty() {
+            let ran = run(call, &line(call, verb, targets, kwargs), true)?;
+            if !ran.ok() {
+                errors.push(ran.stdout);
+            }
+        }
+        if !unlocked.is_empty() {
+            locks::hold(call, true, &unlocked)?;
+        }
+    }
+    Ok(prevented)
 }
 
 type Item = (String, Option<String>, Option<String>);
@@ -154,15 +166,7 @@ fn plan(
         let mut wanted = wanted.trim_start_matches('=').to_owned();
         if searched.contains(&name) {
             let candidates = lists::versions(&offered, &name);
-            let found = if wanted.contains('*') {
-                candidates
-                    .iter()
-                    .find(|known| fnmatch(&wanted, known))
-                    .cloned()
-            } else {
-                requirement::pick(dnf, &wanted, &candidates, flag("ignore_epoch"))
-            };
-            match found {
+            match find_version(dnf, &wanted, &candidates, flag("ignore_epoch")) {
                 Some(found) => wanted = found,
                 None => {
                     plan.errors
@@ -189,6 +193,21 @@ fn plan(
         }
     }
     Ok(plan)
+}
+
+/// The version among the candidates that a pattern or a comparison asks for.
+fn find_version(
+    dnf: &Dnf,
+    wanted: &str,
+    candidates: &[String],
+    ignore_epoch: bool,
+) -> Option<String> {
+    if wanted.contains('*') {
+        let mut candidates = candidates.iter();
+        candidates.find(|known| fnmatch(wanted, known)).cloned()
+    } else {
+        requirement::pick(dnf, wanted, candidates, ignore_epoch)
+    }
 }
 
 fn line(call: &Call<'_>, verb: &str, targets: Vec<String>, kwargs: &Map) -> Vec<String> {

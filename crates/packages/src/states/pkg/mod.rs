@@ -140,7 +140,7 @@ fn mod_init(call: &Call<'_>) -> CallResult {
     if !tag.exists()
         && let Err(error) = paths::write(&tag, "")
     {
-        tracing::warn!(%error, "could not mark that lists are to be read again");
+        tracing::warn!(%error, "could not record that package lists must be read again");
     }
     Ok(true.into())
 }

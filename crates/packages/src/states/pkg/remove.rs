@@ -80,15 +80,7 @@ fn uninstall(
         )));
     }
     if call.is_test() {
-        let mut state = StateReturn::of(call).pending(format!(
-            "The following packages will be {action}d: {}.",
-            targets.join(", ")
-        ));
-        for name in &targets {
-            let change = Map::from([("new", format!("{action}d")), ("old", String::new())]);
-            state.changes.insert(name.as_str(), change);
-        }
-        return Ok(state);
+        return Ok(predicted(call, action, &targets));
     }
     kwargs.insert("split_arch", false);
     let changes = provider.remove(call, purge, &kwargs)?;
@@ -116,6 +108,19 @@ fn uninstall(
             targets.join(", ")
         )
     }))
+}
+
+/// What a run in test mode returns.
+fn predicted(call: &Call<'_>, action: &str, targets: &[String]) -> StateReturn {
+    let mut state = StateReturn::of(call).pending(format!(
+        "The following packages will be {action}d: {}.",
+        targets.join(", ")
+    ));
+    for name in targets {
+        let change = Map::from([("new", format!("{action}d")), ("old", String::new())]);
+        state.changes.insert(name.as_str(), change);
+    }
+    state
 }
 
 /// The wanted packages that are still there.

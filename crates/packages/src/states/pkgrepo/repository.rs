@@ -112,14 +112,7 @@ pub(super) fn read(
             state.comment = (*words).into();
         }
     }
-    let (enabled, disabled) = (kwargs.remove("enabled"), kwargs.remove("disabled"));
-    let given = |value: Option<Value>| value.filter(|value| !value.is_nil());
-    let (mut enabled, disabled) = (given(enabled), given(disabled));
-    match (&enabled, &disabled) {
-        (Some(_), Some(_)) => return Err("Only one of enabled/disabled is allowed".to_owned()),
-        (None, None) => enabled = Some(true.into()),
-        _ => {}
-    }
+    let is_on = take_enabled(&mut kwargs)?;
     let insecure_ok = kwargs
         .remove("allow_insecure_key")
         .is_none_or(|value| value.is_true());
@@ -132,11 +125,6 @@ pub(super) fn read(
     let name = call.text("name");
     let mut repo = name.clone();
     let family = family(call);
-    let is_on = match (&enabled, &disabled) {
-        (_, Some(disabled)) => !host::is_true(disabled),
-        (Some(enabled), None) => host::is_true(enabled),
-        (None, None) => true,
-    };
     kwargs.retain(|key, _| !key.as_str().is_some_and(|key| INTERNAL.contains(&key)));
     if apt {
         if call.arg("ppa").is_true() {
@@ -163,4 +151,18 @@ pub(super) fn read(
         family,
         kwargs,
     })
+}
+
+/// Takes `enabled` and `disabled` from the arguments. A repository is enabled unless one
+/// of them says otherwise.
+fn take_enabled(kwargs: &mut Map) -> Result<bool, String> {
+    let given = |value: Option<Value>| value.filter(|value| !value.is_nil());
+    let enabled = given(kwargs.remove("enabled"));
+    let disabled = given(kwargs.remove("disabled"));
+    match (&enabled, &disabled) {
+        (Some(_), Some(_)) => Err("Only one of enabled/disabled is allowed".to_owned()),
+        (None, Some(disabled)) => Ok(!host::is_true(disabled)),
+        (Some(enabled), None) => Ok(host::is_true(enabled)),
+        (None, None) => Ok(true),
+    }
 }

@@ -230,6 +230,23 @@ fn carry_out(
         comments.extend(holds.failed.iter().map(comment_of));
         result = false;
     }
+    result &= say_reinstalled(&mut comments, request, todo, &reinstalled);
+    let mut state = StateReturn::of(call);
+    state.changes = changes;
+    state.result = Some(result);
+    state.comment = comments.join("\n").into();
+    add_warnings(&mut state, &todo.warnings);
+    Ok(state)
+}
+
+/// Says which packages were installed again. Whether all were.
+fn say_reinstalled(
+    comments: &mut Vec<String>,
+    request: &Request<'_>,
+    todo: &Todo,
+    reinstalled: &Map,
+) -> bool {
+    let mut all = true;
     for (name, _) in &todo.reinstall {
         let written = summary(request, todo, std::slice::from_ref(name));
         if reinstalled.contains_key(name) {
@@ -238,13 +255,8 @@ fn carry_out(
             comments.push(format!(
                 "Reinstall was not successful for package {written}."
             ));
-            result = false;
+            all = false;
         }
     }
-    let mut state = StateReturn::of(call);
-    state.changes = changes;
-    state.result = Some(result);
-    state.comment = comments.join("\n").into();
-    add_warnings(&mut state, &todo.warnings);
-    Ok(state)
+    all
 }

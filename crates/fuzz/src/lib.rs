@@ -21,7 +21,7 @@ mod decoders;
 mod files;
 mod grammars;
 mod keys;
-#[path = "../../state/tests/memory_tree/mod.rs"]
+#[path = "../../state/tests/state/memory_tree/mod.rs"]
 mod memory_tree;
 #[path = "../../render/tests/properties/texts.rs"]
 mod texts;

@@ -118,19 +118,6 @@ pub(crate) fn build_to_measure() -> Result<Vec<Artifact>> {
     build(&args)
 }
 
-/// The crates with backends that only their own tests have.
-pub(crate) const STORES: [&str; 2] = ["halite-key", "halite-store"];
-
-/// They alone, with those backends.
-pub(crate) const STORES_WITH_BACKENDS: &[&str] = &[
-    "--package",
-    STORES[0],
-    "--package",
-    STORES[1],
-    "--features",
-    "halite-key/test-backends,halite-store/test-backends",
-];
-
 /// A test that takes no time to build.
 const SMALL_TEST: &str = "report";
 

@@ -1,7 +1,6 @@
 //! What every backend of minion keys must do, and the state after one fails in the
-//! middle of a change. That one is in memory, and needs `--features test-backends`.
+//! middle of a change. That one is in memory.
 
-#![cfg(feature = "test-backends")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::path::Path;

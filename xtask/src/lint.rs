@@ -2,11 +2,11 @@
 //! features that the tests are built with, and the licences and doubles of
 //! external crates (`deny.toml`).
 
-use std::process::{ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::build::{cargo, features, has_openssl};
+use crate::build::{cargo, features, has_openssl, is_ci, lint_in_ci};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -28,10 +28,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         "the code is not formatted: `cargo fmt --all`",
     )?;
     deny()?;
-    let mut clippy = vec!["clippy", "--workspace", "--all-targets"];
-    clippy.extend(features());
-    clippy.extend(["--", "-D", "warnings"]);
-    check(&clippy, "clippy has found something")?;
+    clippy()?;
     for servers in SERVERS {
         let features = store_features(servers);
         let mut alone = vec!["check", "--no-default-features", "--features", &features];
@@ -42,6 +39,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         )?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// With `CI=true` by the build that `cargo xtask test` needs, where this comes first.
+fn clippy() -> Result<()> {
+    let mut command = cargo();
+    if is_ci() {
+        lint_in_ci(&mut command);
+        command.args(["build", "--workspace", "--lib", "--bins", "--tests"]);
+        command.args(["--examples", "--bench=*"]).args(features());
+    } else {
+        command.args(["clippy", "--workspace", "--all-targets"]);
+        command.args(features()).args(["--", "-D", "warnings"]);
+    }
+    run_to_end(&mut command, "clippy has found something")
 }
 
 /// The servers without which a build is to do: each of them alone, and none. These
@@ -83,7 +94,11 @@ fn deny() -> Result<()> {
 }
 
 fn check(args: &[&str], complaint: &str) -> Result<()> {
-    let status = cargo().args(args).status().context("could not run cargo")?;
+    run_to_end(cargo().args(args), complaint)
+}
+
+fn run_to_end(command: &mut Command, complaint: &str) -> Result<()> {
+    let status = command.status().context("could not run cargo")?;
     if !status.success() {
         bail!("{complaint}");
     }

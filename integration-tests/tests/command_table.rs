@@ -48,6 +48,7 @@ chapters! {
     jobs
     keys
     looks
+    more_reports
     outputters
     reports
     runners

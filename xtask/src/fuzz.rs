@@ -66,9 +66,10 @@ pub(crate) struct Args {
     /// Adds the figures of each target to docs/fuzzing.md when it ends
     #[arg(long)]
     record: bool,
-    /// A program that is built already, instead of building it
-    #[arg(long, value_name = "FILE")]
-    program: Option<PathBuf>,
+    /// A directory of programs that are built already, named as their targets,
+    /// instead of building them
+    #[arg(long, value_name = "DIR")]
+    programs: Option<PathBuf>,
 }
 
 impl Args {
@@ -91,9 +92,9 @@ impl Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut waiting = chosen(&args.targets)?;
     let fuzzer = Fuzzer {
-        program: match &args.program {
-            Some(program) => program.clone(),
-            None => build()?,
+        programs: match &args.programs {
+            Some(programs) => programs.clone(),
+            None => build(&waiting)?,
         },
         found: root().join("target/fuzz/found"),
         page: args
@@ -145,22 +146,29 @@ fn chosen(wanted: &[String]) -> Result<Vec<String>> {
     })
 }
 
-/// Builds the program, apart from all others: everything is built with the
-/// coverage.
-fn build() -> Result<PathBuf> {
+/// Builds a program for each target, apart from all others: everything is built with
+/// the coverage. After the first, each takes no more than being linked.
+fn build(targets: &[String]) -> Result<PathBuf> {
     let host = host()?;
     let dir = root().join("target/fuzz");
-    let mut command = cargo();
-    command
-        .args(["build", "--release", "-p", "halite-fuzz"])
-        .args(["--no-default-features", "--features", "libfuzzer"])
-        // With a target, build scripts are built without the flags.
-        .args(["--target", &host, "--target-dir"])
-        .arg(&dir)
-        .env("RUSTFLAGS", FLAGS);
-    let built = command.status().context("could not run cargo")?;
-    ensure!(built.success(), "the fuzzer was not built");
-    Ok(dir.join(host).join("release/halite-fuzz"))
+    let programs = dir.join("programs");
+    fs::create_dir_all(&programs)?;
+    for target in targets {
+        let mut command = cargo();
+        command
+            .args(["build", "--release", "-p", "halite-fuzz"])
+            .args(["--no-default-features", "--features", "libfuzzer"])
+            // With a target, build scripts are built without the flags.
+            .args(["--target", &host, "--target-dir"])
+            .arg(&dir)
+            .env("RUSTFLAGS", FLAGS)
+            .env("HALITE_FUZZ_TARGET", target);
+        let built = command.status().context("could not run cargo")?;
+        ensure!(built.success(), "the fuzzer of {target} was not built");
+        let program = dir.join(&host).join("release/halite-fuzz");
+        fs::copy(program, programs.join(target))?;
+    }
+    Ok(programs)
 }
 
 fn host() -> Result<String> {
@@ -172,7 +180,8 @@ fn host() -> Result<String> {
 }
 
 struct Fuzzer {
-    program: PathBuf,
+    /// The directory of the programs.
+    programs: PathBuf,
     /// Where inputs are put that a target does not survive.
     found: PathBuf,
     /// Where the figures go.
@@ -243,9 +252,8 @@ impl Fuzzer {
 
     fn command(&self, target: &str, log: &Path) -> Result<Command> {
         let log = fs::File::create(log)?;
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(self.programs.join(target));
         command
-            .env("HALITE_FUZZ_TARGET", target)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);

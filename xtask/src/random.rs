@@ -48,7 +48,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .context("could not run the recorder")?;
     ensure!(recorded.success(), "real Salt did not play the trees");
     let compared = cargo()
-        .args(["test", "-p", "halite-state-run", "--test", "random"])
+        .args([
+            "test",
+            "-p",
+            "halite-state-run",
+            "--test",
+            "state_run",
+            "random::",
+        ])
         .env("HALITE_REAL", &answers)
         .status()
         .context("could not run cargo")?;

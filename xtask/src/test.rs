@@ -27,7 +27,7 @@ use std::time::Instant;
 use anyhow::{Result, anyhow, bail};
 use halite_integration_tests::end_marked;
 
-use crate::build::{Artifact, STORES, STORES_WITH_BACKENDS, build, build_programs, features};
+use crate::build::{Artifact, build, build_programs, features};
 use crate::peers;
 use crate::screen::{Style, paint};
 use count::Count;
@@ -121,13 +121,7 @@ fn build_for(suites: &[Suite]) -> Result<Vec<Artifact>> {
     }
     let mut args = vec!["--workspace", "--bins", "--tests", "--lib"];
     args.extend(features());
-    let mut artifacts = build(&args)?;
-    // The tests of the store are built once more, with its backends for tests:
-    // in one build with the programs, those would have them too.
-    let with_backends = build(&[&["--tests", "--lib"], STORES_WITH_BACKENDS].concat())?;
-    artifacts.retain(|artifact| !artifact.is_test || !STORES.contains(&artifact.package.as_str()));
-    artifacts.extend(with_backends);
-    Ok(artifacts)
+    build(&args)
 }
 
 /// Runs each program once, and gives what has become of them, in their order. Those

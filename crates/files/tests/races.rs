@@ -2,6 +2,7 @@
 //! states work there: nothing outside the directory is written, changed or removed.
 #![allow(clippy::unwrap_used)]
 
+#[path = "files/common/mod.rs"]
 mod common;
 
 use std::fs;

@@ -21,7 +21,7 @@ mod decoders;
 mod files;
 mod grammars;
 mod keys;
-#[path = "../../state/tests/memory_tree/mod.rs"]
+#[path = "../../state/tests/state/memory_tree/mod.rs"]
 mod memory_tree;
 #[path = "../../render/tests/properties/texts.rs"]
 mod texts;
@@ -84,6 +84,38 @@ pub fn targets() -> impl Iterator<Item = Target> {
 /// The target of a name.
 pub fn target(name: &str) -> Option<Target> {
     targets().find(|target| target.name == name)
+}
+
+/// What the target of a name does, for a program that has no other target.
+///
+/// # Panics
+/// When there is no such target: while the program is compiled.
+pub const fn run_of(name: &str) -> Run {
+    let run = match find(decoders::DECODERS, name) {
+        None => find(OTHERS, name),
+        found => found,
+    };
+    run.expect("HALITE_FUZZ_TARGET names no target")
+}
+
+const fn find(targets: &[(&str, Run)], name: &str) -> Option<Run> {
+    let mut at = 0;
+    while at < targets.len() {
+        if is_same(targets[at].0.as_bytes(), name.as_bytes()) {
+            return Some(targets[at].1);
+        }
+        at += 1;
+    }
+    None
+}
+
+/// `==`, which is not yet for constants.
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
 }
 
 /// The file with the inputs that are kept for the target of a name.

@@ -17,12 +17,11 @@ enum Medium {
     NoColor(u16),
 }
 
-const MEDIA: [(&str, Medium); 4] = [
-    ("pipe", Medium::Pipe),
-    ("narrow", Medium::Terminal(40)),
-    ("wide", Medium::Terminal(160)),
-    ("no-color", Medium::NoColor(80)),
-];
+const PIPE: (&str, Medium) = ("pipe", Medium::Pipe);
+const NARROW: (&str, Medium) = ("narrow", Medium::Terminal(40));
+const WIDE: (&str, Medium) = ("wide", Medium::Terminal(160));
+const NO_COLOR: (&str, Medium) = ("no-color", Medium::NoColor(80));
+const MEDIA: [(&str, Medium); 4] = [PIPE, NARROW, WIDE, NO_COLOR];
 
 fn dir() -> PathBuf {
     halite_integration_tests::package_dir().join("tests/screens")
@@ -101,13 +100,14 @@ fn is_long_age(words: &[&str]) -> bool {
         )
 }
 
-fn check(name: &str) -> Result<()> {
+/// Compares the screens of a chapter on some media.
+fn check(name: &str, media: &[(&str, Medium)]) -> Result<()> {
     let path = dir().join(format!("{name}.txt"));
     let chapter = Chapter::read_screens(&path)?;
     let tree = halite_integration_tests::package_dir().join("tests/commands/tree");
     let stage = Stage::start(Kind::Ours, &chapter, &tree)?;
     let mut wrong = Vec::new();
-    for (medium_name, medium) in MEDIA {
+    for &(medium_name, medium) in media {
         let path = dir().join(format!("{name}.{medium_name}.screen"));
         let found = screens(&stage, &chapter, medium)?;
         if std::env::var_os("HALITE_UPDATE_SCREENS").is_some() {
@@ -136,19 +136,36 @@ fn check(name: &str) -> Result<()> {
     bail!("{}", wrong.join("\n"))
 }
 
+// Some of the commands wait: each medium has a fleet of its own, to wait meanwhile.
+
 #[test]
-fn screens_are_as_they_were() -> Result<()> {
-    check("commands")
+fn screens_in_a_pipe_are_as_they_were() -> Result<()> {
+    check("commands", &[PIPE])
+}
+
+#[test]
+fn screens_on_a_narrow_terminal_are_as_they_were() -> Result<()> {
+    check("commands", &[NARROW])
+}
+
+#[test]
+fn screens_on_a_wide_terminal_are_as_they_were() -> Result<()> {
+    check("commands", &[WIDE])
+}
+
+#[test]
+fn screens_without_colours_are_as_they_were() -> Result<()> {
+    check("commands", &[NO_COLOR])
 }
 
 #[test]
 fn screens_of_tabular_states_are_as_they_were() -> Result<()> {
-    check("tabular")
+    check("tabular", &MEDIA)
 }
 
 #[test]
 fn screens_of_states_with_percentages_are_as_they_were() -> Result<()> {
-    check("percentages")
+    check("percentages", &MEDIA)
 }
 
 /// A state that waits for a file, after one that does not.

@@ -18,7 +18,7 @@ use super::listed::{self, SKIPS, SKIPS_WITHOUT_ROOT, full_name};
 use super::second_try::failed_names;
 use super::somebody::Somebody;
 use super::suites::Suite;
-use crate::build::{Artifact, bin_dir, root};
+use crate::build::{Artifact, bin_dir, is_ci, root};
 use crate::screen::{Style, paint};
 
 /// How long one test program may run before it counts as hung.
@@ -57,8 +57,7 @@ impl<'a> Runner<'a> {
         long: bool,
         user: Option<Somebody>,
     ) -> Result<Self> {
-        let is_ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
-        let mut may_skip = is_ci.then(|| listed::read(SKIPS)).transpose()?;
+        let mut may_skip = is_ci().then(|| listed::read(SKIPS)).transpose()?;
         if let (Some(may_skip), Some(_)) = (&mut may_skip, &user) {
             may_skip.extend(listed::read(SKIPS_WITHOUT_ROOT)?);
         }

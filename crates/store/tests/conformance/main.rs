@@ -1,12 +1,11 @@
 //! What every backend of a store must do.
 //!
 //! Another backend is one more line in [`backends`], and a function that opens an
-//! empty one in `subject.rs`. The ones for tests need `--features test-backends`.
+//! empty one in `subject.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod banks;
-#[cfg(feature = "test-backends")]
 mod faults;
 mod jobs;
 mod minion_data;
@@ -75,9 +74,7 @@ mod backends {
     suite!(redis);
     #[cfg(feature = "redis")]
     suite!(redis_cluster);
-    #[cfg(feature = "test-backends")]
     suite!(memory_store);
     // With faults off: what it adds does no harm. With faults on: `faults.rs`.
-    #[cfg(feature = "test-backends")]
     suite!(faulty);
 }

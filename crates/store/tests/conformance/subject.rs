@@ -108,7 +108,6 @@ fn on_redis(url: &str, place: Box<dyn Any>) -> Subject {
     }
 }
 
-#[cfg(feature = "test-backends")]
 pub(crate) fn memory_store() -> Subject {
     Subject {
         options: StoreOptions::all(BackendOptions::MemoryStore(std::sync::Arc::default())),
@@ -116,14 +115,12 @@ pub(crate) fn memory_store() -> Subject {
     }
 }
 
-#[cfg(feature = "test-backends")]
 pub(crate) fn faulty() -> Subject {
     let faults = halite_store::Faults::new(0, 1, std::time::Duration::ZERO);
     faults.set(false);
     with_faults(faults)
 }
 
-#[cfg(feature = "test-backends")]
 pub(crate) fn with_faults(faults: halite_store::Faults) -> Subject {
     let dir = tempfile::tempdir().unwrap();
     Subject {

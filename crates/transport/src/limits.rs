@@ -10,6 +10,9 @@ pub const MESSAGE_BYTES_MAX: usize = 100 * 1024 * 1024;
 /// port stops reading: the peers' messages wait in their sockets.
 pub const REQUEST_PORT_REQUESTS_MAX: usize = 1024;
 
+/// The same of requests of this machine's programs, which do not wait behind others.
+pub(crate) const OWN_REQUESTS_MAX: usize = 64;
+
 /// Bytes of the requests that wait between a request port and the program; same
 /// behaviour as for their number. One request may exceed it on its own.
 pub const REQUEST_PORT_REQUEST_BYTES_MAX: usize = 256 * 1024 * 1024;

@@ -17,6 +17,7 @@ mod bind;
 mod context;
 mod heard;
 mod options;
+mod outbox;
 mod publisher;
 mod publisher_peer;
 mod puller;

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::router_peer;
 use super::router_replies::Peers;
 use crate::contract::{Incoming, Peer, ReplyError, RequestPortOptions};
+use crate::limits::OWN_REQUESTS_MAX;
 use crate::zmtp::{Listening, Port, Unfinished};
 use crate::{BindError, Counters, Endpoint};
 
@@ -21,6 +22,10 @@ use crate::{BindError, Counters, Endpoint};
 #[derive(Debug)]
 pub(crate) struct Router {
     incoming: mpsc::Receiver<Incoming>,
+    /// Those of programs of this machine, which do not wait behind those of a fleet.
+    own: mpsc::Receiver<Incoming>,
+    /// The last one was such a one: it is the turn of the others.
+    was_own: bool,
     replies: Replies,
     shared: Arc<Shared>,
     endpoints: Vec<Endpoint>,
@@ -32,6 +37,7 @@ pub(crate) struct Router {
 pub(super) struct Shared {
     pub(super) options: RequestPortOptions,
     pub(super) requests: mpsc::Sender<Incoming>,
+    pub(super) own_requests: mpsc::Sender<Incoming>,
     pub(super) budget: Budget,
     pub(super) unfinished: Arc<Unfinished>,
     pub(super) counters: Arc<Counters>,
@@ -58,8 +64,10 @@ impl Router {
         )?;
         let endpoints = listening.endpoints.clone();
         let (requests, incoming) = mpsc::channel(options.requests_max.max(1));
+        let (own_requests, own) = mpsc::channel(options.requests_max.clamp(1, OWN_REQUESTS_MAX));
         let shared = Arc::new(Shared {
             requests,
+            own_requests,
             budget: Budget::new(options.request_bytes_max),
             unfinished: Arc::new(Unfinished::new(options.unfinished_bytes_max)),
             counters: Arc::default(),
@@ -69,6 +77,8 @@ impl Router {
         });
         Ok(Self {
             incoming,
+            own,
+            was_own: false,
             replies: Replies(Arc::clone(&shared.peers), Arc::clone(&shared.counters)),
             endpoints,
             task: tokio::spawn(serve(listening, Arc::clone(&shared))),
@@ -78,9 +88,30 @@ impl Router {
 
     /// The next request; `None` once the port has failed.
     pub(crate) async fn recv(&mut self) -> Option<Incoming> {
-        let incoming = self.incoming.recv().await?;
+        let incoming = self.next().await?;
         self.shared.budget.give_back(incoming.payload.len());
         Some(incoming)
+    }
+
+    /// Takes turns where both wait. Nothing is lost when the future is dropped.
+    async fn next(&mut self) -> Option<Incoming> {
+        if self.was_own
+            && let Ok(incoming) = self.incoming.try_recv()
+        {
+            self.was_own = false;
+            return Some(incoming);
+        }
+        tokio::select! {
+            biased;
+            incoming = self.own.recv() => {
+                self.was_own = true;
+                incoming
+            }
+            incoming = self.incoming.recv() => {
+                self.was_own = false;
+                incoming
+            }
+        }
     }
 
     /// Where replies go; may be cloned and sent elsewhere.
@@ -105,8 +136,13 @@ impl Router {
 
     /// Stops taking requests and sends the replies that are queued.
     pub(crate) async fn close(self) {
-        let Self { incoming, task, .. } = self;
-        drop(incoming);
+        let Self {
+            incoming,
+            own,
+            task,
+            ..
+        } = self;
+        drop((incoming, own));
         let _ = task.await;
     }
 }

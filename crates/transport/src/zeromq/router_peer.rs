@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tracing::debug;
 
+use super::outbox::Outbox;
 use super::router::Shared;
 use super::router_replies::{Cost, Reply};
 use crate::contract::{Incoming, Peer};
@@ -29,7 +30,7 @@ pub(super) struct Connection {
     stopping: watch::Receiver<()>,
     leaving: watch::Receiver<()>,
     number: u64,
-    replies: mpsc::UnboundedReceiver<Reply>,
+    replies: Outbox<Reply>,
     share: Share,
     /// Parts of the message so far.
     parts: usize,
@@ -86,13 +87,17 @@ impl Connection {
         let (mut is_stopping, mut is_given_up) = (false, false);
         let shared = Arc::clone(&self.shared);
         let evicted = Arc::clone(&self.share.evicted);
+        let requests = match self.permit.is_own() {
+            true => &shared.own_requests,
+            false => &shared.requests,
+        };
         loop {
             while self.ready.is_none() && self.decode()? {}
             self.say_when_spare();
             let deadline = self.deadline();
             let is_reading = self.ready.is_none() && !is_stopping;
             tokio::select! {
-                permit = shared.requests.reserve(), if self.ready.is_some() && shared.budget.has_room() => {
+                permit = requests.reserve(), if self.ready.is_some() && shared.budget.has_room() => {
                     let (Ok(permit), Some(payload)) = (permit, self.ready.take()) else {
                         return Ok(());
                     };

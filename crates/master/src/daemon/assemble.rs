@@ -98,6 +98,12 @@ pub(super) fn assemble(
         opened.attendance,
         compiling.pillars.cache.clone(),
     ));
+    let (open, several) = (Arc::downgrade(&jobs), Arc::downgrade(&fleet));
+    fleet.attendance.on_question(Box::new(move |id| {
+        let has_missed = |jobs: Arc<Jobs>| jobs.missed.has_missed(id);
+        let may_be_several = |fleet: Arc<Fleet>| fleet.may_be_several(id);
+        open.upgrade().is_some_and(has_missed) || several.upgrade().is_some_and(may_be_several)
+    }));
     let access = Arc::new(Access::new(
         Arc::clone(&general),
         settings.access,

@@ -364,6 +364,7 @@ impl Minion {
             id: self.id.clone(),
             sign_in: Capabilities::sign_in_of(&grant.extra).unwrap(),
             count,
+            wants_answer: false,
         };
         let key = self.session.as_ref().unwrap().presence_key();
         sign.encode(&key.prove(&sign.proven_part()))

@@ -29,6 +29,7 @@ mod router_peer;
 mod router_replies;
 mod standstill;
 mod subscriber;
+mod subscribers;
 mod topics;
 
 pub(crate) use publisher::Publisher;

@@ -12,7 +12,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::publisher_peer::{Connection, Minions, Subscribers};
+use super::publisher_peer::Connection;
+use super::subscribers::{Minions, Subscribers};
 use super::topics::topics_of;
 use crate::contract::{Audience, PublishPortOptions};
 use crate::counters::Count;

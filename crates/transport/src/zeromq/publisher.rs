@@ -139,8 +139,8 @@ async fn serve(
         tokio::select! {
             accepted = connections.recv() => match accepted {
                 Some(accepted) => {
-                    let connection = Connection::new(accepted, &subscribers, closing.clone());
-                    tasks.spawn(connection.run());
+                    let mut connection = Connection::new(accepted, &subscribers, closing.clone());
+                    tasks.spawn(async move { connection.run().await });
                 }
                 None => break,
             },

@@ -63,7 +63,9 @@ impl Connection {
         }
     }
 
-    pub(super) async fn run(mut self) {
+    /// Serves it to its end. The task owns the connection and lends it: what an `async`
+    /// function takes lies in its future twice.
+    pub(super) async fn run(&mut self) {
         if let Err(Some(why)) = self.serve().await {
             self.subscribers.counters.add(Count::malformed);
             debug!(%why, "ended a connection to the publish port");

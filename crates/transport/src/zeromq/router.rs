@@ -15,7 +15,7 @@ use super::router_peer;
 use super::router_replies::Peers;
 use crate::contract::{Incoming, Peer, ReplyError, RequestPortOptions};
 use crate::limits::OWN_REQUESTS_MAX;
-use crate::zmtp::{Listening, Port, Unfinished};
+use crate::zmtp::{ConnectionPermit, Listening, Port, Unfinished};
 use crate::{BindError, Counters, Endpoint};
 
 /// A bound request port.
@@ -37,13 +37,23 @@ pub(crate) struct Router {
 pub(super) struct Shared {
     pub(super) options: RequestPortOptions,
     pub(super) requests: mpsc::Sender<Incoming>,
-    pub(super) own_requests: mpsc::Sender<Incoming>,
+    own_requests: mpsc::Sender<Incoming>,
     pub(super) budget: Budget,
     pub(super) unfinished: Arc<Unfinished>,
     pub(super) counters: Arc<Counters>,
     pub(super) peers: Arc<Peers>,
     /// Changes when everybody is turned away.
     pub(super) leaving: watch::Sender<()>,
+}
+
+impl Shared {
+    /// Where the requests of a connection go.
+    pub(super) fn requests_of(&self, permit: &ConnectionPermit) -> &mpsc::Sender<Incoming> {
+        match permit.is_own() {
+            true => &self.own_requests,
+            false => &self.requests,
+        }
+    }
 }
 
 impl Router {
@@ -222,8 +232,9 @@ async fn serve(listening: Listening, shared: Arc<Shared>) {
             accepted = connections.recv(), if is_open => match accepted {
                 Some(accepted) => {
                     let (stopping, leaving) = (stopping.clone(), leaving.clone());
-                    let peer = router_peer::Connection::new(accepted, &shared, stopping, leaving);
-                    tasks.spawn(peer.run());
+                    let mut peer =
+                        router_peer::Connection::new(accepted, &shared, stopping, leaving);
+                    tasks.spawn(async move { peer.run().await });
                 }
                 None => break,
             },

@@ -76,7 +76,9 @@ impl Connection {
         }
     }
 
-    pub(super) async fn run(mut self) {
+    /// Serves it to its end. The task owns the connection and lends it: what an `async`
+    /// function takes lies in its future twice.
+    pub(super) async fn run(&mut self) {
         if let Err(Some(why)) = self.serve().await {
             self.shared.counters.add(Count::malformed);
             debug!(%why, "ended a connection to the request port");
@@ -87,10 +89,7 @@ impl Connection {
         let (mut is_stopping, mut is_given_up) = (false, false);
         let shared = Arc::clone(&self.shared);
         let evicted = Arc::clone(&self.share.evicted);
-        let requests = match self.permit.is_own() {
-            true => &shared.own_requests,
-            false => &shared.requests,
-        };
+        let requests = shared.requests_of(&self.permit);
         loop {
             while self.ready.is_none() && self.decode()? {}
             self.say_when_spare();

@@ -253,7 +253,8 @@ pub const CLONE_TRACES_MAX: usize = 8;
 /// it counts as another machine. Requests of a process that has ended arrive sooner.
 pub const CLONE_LINGER: Duration = Duration::from_secs(10);
 
-/// Silence after which a process counts as gone. Minions ask every 20 s.
+/// Silence after which a process counts as gone. Of a minion whose signs of life are
+/// answered it asks rarely, but where there are several all ask every 20 s.
 pub const CLONE_GONE_AFTER: Duration = Duration::from_secs(90);
 
 /// How often it is reported that one minion is several machines.

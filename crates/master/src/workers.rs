@@ -14,6 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use halite_process::priority;
 use halite_transport::fleet::Origin;
 
 use crate::core::fair_queue::FairQueue;
@@ -23,6 +24,8 @@ use crate::core::fair_queue::FairQueue;
 pub(crate) struct LaneLimits {
     /// Threads that serve it.
     pub(crate) threads: usize,
+    /// Whether these threads give way to all others of this process.
+    pub(crate) gives_way: bool,
     /// Threads that one sender may keep busy; its further requests wait, and
     /// those of others go before.
     pub(crate) busy_per_origin_max: usize,
@@ -106,6 +109,9 @@ impl<W: Work> Workers<W> {
             thread::Builder::new()
                 .name(name.to_owned())
                 .spawn(move || {
+                    if queue.limits.gives_way {
+                        priority::give_way();
+                    }
                     queue.serve(&*work, &*late);
                     drop((work, late));
                     queue.leave();

@@ -14,10 +14,11 @@ use tracing::{Instrument, error_span};
 
 use self::replay::Replay;
 use crate::core::sign_in::Identity;
-use crate::limits::{LINK_INPUTS_MAX, REPLAY_INTERVAL};
+use crate::limits::{LINK_INPUTS_MAX, REPLAY_INTERVAL, REPLAY_INTERVAL_MAX};
 use crate::link::TrustStore;
 use crate::link::channel::Channel;
 use crate::link::ping;
+use crate::link::signs::Signs;
 use crate::link::status::reports;
 use crate::link::task::{LinkInput, LinkOutput, LinkSettings, LinkTask};
 use crate::minion::{Master, Minion};
@@ -58,6 +59,7 @@ impl Fleet {
             let (output, mut from_link) = mpsc::channel(LINK_INPUTS_MAX);
             let (session, sessions) = watch::channel(None);
             let (reporter, reports) = reports();
+            let signs = Arc::<Signs>::default();
             let span = error_span!("master", uri = %settings.uri);
             let seed = u64::from_le_bytes(random_bytes());
             let (uri, host) = (settings.uri.clone(), settings.uri.host().to_owned());
@@ -71,6 +73,7 @@ impl Fleet {
                 session,
                 reporter,
                 Arc::clone(gates),
+                Arc::clone(&signs),
                 seed,
             );
             fleet.tasks.spawn(task.run().instrument(span));
@@ -95,6 +98,7 @@ impl Fleet {
                 phase: reports.phase.clone(),
                 reports,
                 others: Mutex::default(),
+                signs,
                 pillar: watch::channel(None).0,
                 grains: Mutex::default(),
                 opts: std::sync::OnceLock::new(),
@@ -162,6 +166,11 @@ impl Fleet {
             minion: Arc::clone(minion),
             answers: self.answers.clone(),
             inputs: inputs.clone(),
+            interval_max: match settings.timing.alive_interval {
+                // Who wants to know of a dead master so soon asks it.
+                Some(_) => Duration::ZERO,
+                None => REPLAY_INTERVAL_MAX,
+            },
             interval: settings
                 .timing
                 .alive_interval

@@ -71,6 +71,20 @@ pub const REPLAY_AGAIN: Duration = Duration::from_secs(2);
 /// either end having heard of it. Well within the default replay window.
 pub const REPLAY_INTERVAL: Duration = Duration::from_secs(20);
 
+/// The same where the master answers signs of life, so that the subscription is alive, and
+/// says that no job is open. This minion may be several machines, of which only one is
+/// answered: the others ask as often as ever.
+pub const REPLAY_INTERVAL_MAX: Duration = Duration::from_secs(300);
+
+/// How often a master is asked to answer a sign of life, unless it wants them less often.
+/// An answer costs it as much as a sign.
+pub const SIGN_ANSWER_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How long after [`REPLAY_INTERVAL`] an answer may come that saves a question: with
+/// 10,000 minions there is one every 20 s. Together they are less than the default replay
+/// window.
+pub const SIGN_ANSWER_LATE: Duration = Duration::from_secs(3);
+
 /// How long a job that the master reports as not yet returned may still be in transit
 /// on the subscription.
 pub const PUBLICATION_UNDER_WAY: Duration = Duration::from_secs(2);

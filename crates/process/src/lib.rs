@@ -16,6 +16,7 @@ pub mod memory;
 pub mod notify;
 pub mod password;
 pub mod pidfile;
+pub mod priority;
 pub mod privileges;
 pub mod shutdown;
 mod sys;

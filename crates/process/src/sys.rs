@@ -1,6 +1,6 @@
 //! The calls that Rust cannot check: `fork`, the code between `fork` and `exec`,
 //! which descriptors a program inherits, changing the environment, catching a
-//! signal, giving memory back, the progress of a library's connection, and PAM.
+//! signal, a thread's priority, giving memory back, the progress of a library's connection, and PAM.
 //! Nothing else of the project is unsafe.
 #![allow(unsafe_code)]
 
@@ -81,6 +81,15 @@ pub(crate) fn catch_file_size_signal() {
     // SAFETY: the handler does nothing at all, so that it may run at any time
     // and in any thread. It fails for a number that is no signal only.
     let _ = unsafe { sigaction(Signal::SIGXFSZ, &action) };
+}
+
+/// Has the calling thread, and no other one, give way by so many steps.
+pub(crate) fn be_nice(steps: i32) {
+    // SAFETY: the call takes no pointers. On Linux it is about the calling thread
+    // only, and a thread may always give way more.
+    unsafe {
+        nix::libc::nice(steps);
+    }
 }
 
 /// Gives free memory back to the system, where the C library can.

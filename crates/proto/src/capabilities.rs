@@ -57,6 +57,10 @@ pub struct Capabilities {
     /// Come again: a master that is busy with sign-ins says after how long the
     /// minion is to sign in again.
     pub come_again: bool,
+    /// Answered signs: a master answers signs of life over the subscription, and says how
+    /// often it wants them and whether there may be jobs to ask for. Who is answered asks
+    /// rarely otherwise.
+    pub answered_signs: bool,
 }
 
 impl Capabilities {
@@ -72,6 +76,7 @@ impl Capabilities {
         processes: true,
         commits: true,
         come_again: true,
+        answered_signs: true,
     };
 
     /// What the sign-in of a peer says; a Salt peer says nothing.
@@ -91,6 +96,7 @@ impl Capabilities {
             processes: says("processes"),
             commits: says("commits"),
             come_again: says(COME_AGAIN),
+            answered_signs: says("answered_signs"),
         }
     }
 
@@ -107,6 +113,7 @@ impl Capabilities {
             ("processes", self.processes),
             ("commits", self.commits),
             (COME_AGAIN, self.come_again),
+            ("answered_signs", self.answered_signs),
         ]);
         Map::from([(FIELD, field)])
     }

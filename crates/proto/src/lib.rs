@@ -46,7 +46,7 @@ pub use fields::MessageError;
 pub use ids::{Fun, IdError, Jid, MasterUri, MinionId, Nonce, SaltEnv, Tag};
 pub use msgpack::{PackError, UnpackError};
 pub use new_ids::NewIds;
-pub use presence::SignOfLife;
+pub use presence::{SignAnswer, SignOfLife};
 pub use publisher::PublisherId;
 pub use refusal::Refusal;
 pub use transport::Transport;

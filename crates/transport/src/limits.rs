@@ -10,6 +10,10 @@ pub const MESSAGE_BYTES_MAX: usize = 100 * 1024 * 1024;
 /// port stops reading: the peers' messages wait in their sockets.
 pub const REQUEST_PORT_REQUESTS_MAX: usize = 1024;
 
+/// Requests of this machine's programs that wait in the same way. They do not wait behind
+/// those of others.
+pub(crate) const OWN_REQUESTS_MAX: usize = 64;
+
 /// Bytes of the requests that wait between a request port and the program. When
 /// full, the port stops reading. A single request may exceed it.
 pub const REQUEST_PORT_REQUEST_BYTES_MAX: usize = 256 * 1024 * 1024;

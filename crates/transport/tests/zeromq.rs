@@ -297,3 +297,50 @@ async fn what_is_closed_leaves_its_port_and_its_file() {
     }
     drop(subscriber);
 }
+
+#[tokio::test]
+async fn a_program_of_this_machine_does_not_wait_behind_a_fleet() {
+    const ROOM: usize = 4;
+    let options = RequestPortOptions {
+        requests_max: ROOM,
+        ..RequestPortOptions::default()
+    };
+    let mut port = RequestPort::bind(&[loopback()], options).unwrap();
+    let endpoint = port.endpoints()[0].clone();
+    let asking = |from: &str, what: &'static [u8]| {
+        let options = RequesterOptions {
+            source: Some(format!("{from}:0").parse().unwrap()),
+            ..RequesterOptions::default()
+        };
+        let requester = Requester::connect(endpoint.clone(), options);
+        tokio::spawn(async move { requester.request(what.to_vec(), SOON).await })
+    };
+    let fleet: Vec<_> = (2..20)
+        .map(|n| asking(&format!("127.0.0.{n}"), b"fleet"))
+        .collect();
+    let counters = port.counters();
+    let all_wait = |count: u64| {
+        let counters = port.counters();
+        timeout(SOON, async move {
+            while counters.received() < count {
+                tokio::task::yield_now().await;
+            }
+        })
+    };
+    all_wait(ROOM as u64).await.unwrap();
+    let own = [asking("127.0.0.1", b"own"), asking("127.0.0.1", b"own")];
+    all_wait(ROOM as u64 + 2).await.unwrap();
+    let replies = port.replies();
+    let mut taken = Vec::new();
+    for _ in 0..fleet.len() + own.len() {
+        let incoming = timeout(SOON, port.recv()).await.unwrap().unwrap();
+        taken.push(incoming.payload.clone());
+        replies.send(incoming.peer, incoming.payload).unwrap();
+    }
+    // In turns: nor does a fleet wait behind the programs.
+    assert_eq!(taken[..4], [&b"own"[..], b"fleet", b"own", b"fleet"]);
+    for asked in fleet.into_iter().chain(own) {
+        asked.await.unwrap().unwrap();
+    }
+    assert_eq!(counters.received(), 20);
+}

@@ -7,7 +7,7 @@ use halite_proto::Capabilities;
 use crate::doors::{CLEAR, Caller, Outcome, SEALED};
 
 /// The requests that a capability changes, or brings with it.
-fn requests(of: Capabilities) -> [(bool, &'static str, &'static [&'static str]); 10] {
+fn requests(of: Capabilities) -> [(bool, &'static str, &'static [&'static str]); 11] {
     // A further one has to say what it goes through.
     let Capabilities {
         replay,
@@ -20,6 +20,7 @@ fn requests(of: Capabilities) -> [(bool, &'static str, &'static [&'static str]);
         processes,
         commits,
         come_again,
+        answered_signs,
     } = of;
     [
         (replay, "replay", &["_halite_replay"]),
@@ -33,6 +34,8 @@ fn requests(of: Capabilities) -> [(bool, &'static str, &'static [&'static str]);
         (processes, "processes", &["_halite_replay"]),
         (commits, "commits", &["_halite_commits"]),
         (come_again, "come again", &["_auth"]),
+        // Beside publications, each with a proof by the session key.
+        (answered_signs, "answered signs", &["_auth"]),
     ]
 }
 

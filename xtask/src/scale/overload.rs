@@ -12,6 +12,9 @@ use super::measure::{STEP_MAX, Scene, lines_of_minions, percentile_99, time_of_r
 /// How long it lasts.
 const LASTS: Duration = Duration::from_secs(10);
 
+/// When the master has no more memory than before.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
+
 /// Overloads the first master.
 pub(super) fn overload(scene: &mut Scene<'_>, times: f64) -> Result<()> {
     let visitor = Visitor::new(&scene.masters.all[0])?;
@@ -71,7 +74,8 @@ pub(super) fn overload(scene: &mut Scene<'_>, times: f64) -> Result<()> {
         before / 1024.0,
     );
     scene.note("overload: at most", "MiB", most / 1024.0);
+    std::thread::sleep(FORGOTTEN_AFTER.saturating_sub(ended.elapsed()));
     let after = kib(scene)?;
-    scene.note("overload: after", "MiB", after / 1024.0);
+    scene.note("overload: ten seconds after", "MiB", after / 1024.0);
     Ok(())
 }

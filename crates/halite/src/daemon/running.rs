@@ -27,7 +27,7 @@ const SETTLED_AFTER: Duration = Duration::from_secs(3);
 const SETTLED_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
 /// How soon after a burst of work its memory is given back.
-const SETTLING_EVERY: Duration = Duration::from_secs(5);
+const SETTLING_EVERY: Duration = Duration::from_secs(2);
 
 /// How long work that was left behind may hold up the end.
 const RUNTIME_SHUTDOWN: Duration = Duration::from_millis(500);

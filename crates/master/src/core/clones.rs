@@ -177,6 +177,12 @@ impl<A: Copy + Ord> Clones<A> {
         cloned.map(|process| process.address).collect()
     }
 
+    /// Whether a minion may be several machines: more than one process of it is there.
+    pub fn is_doubtful(&self, id: &MinionId, now: Instant) -> bool {
+        let known = self.minions.get(id);
+        known.is_some_and(|known| known.here(now).nth(1).is_some())
+    }
+
     fn known_or_new(&mut self, id: &MinionId, now: Instant) -> Option<&mut Known<A>> {
         if !self.minions.contains_key(id) && !self.has_room(now) {
             return None;

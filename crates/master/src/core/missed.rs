@@ -48,6 +48,8 @@ pub(crate) struct Missed {
     bytes_max: usize,
     bytes: usize,
     jobs: VecDeque<Job>,
+    /// How many of them each minion has not returned; nobody is here with none.
+    open: HashMap<MinionId, u32>,
 }
 
 impl Missed {
@@ -59,6 +61,7 @@ impl Missed {
             bytes_max,
             bytes: 0,
             jobs: VecDeque::new(),
+            open: HashMap::new(),
         }
     }
 
@@ -73,6 +76,12 @@ impl Missed {
             return;
         }
         self.bytes += job.bytes;
+        for id in &job.open {
+            match self.open.get_mut(id) {
+                Some(count) => *count += 1,
+                None => drop(self.open.insert(id.clone(), 1)),
+            }
+        }
         let is_earlier = |other: &Job| other.published_s <= job.published_s;
         let place = self.jobs.iter().rposition(is_earlier);
         self.jobs.insert(place.map_or(0, |place| place + 1), job);
@@ -131,7 +140,14 @@ impl Missed {
         if let Some(job) = jobs.find(|job| job.jid == *jid && job.open.contains(id)) {
             job.open.remove(id);
             job.returned.insert(id.clone());
+            close(&mut self.open, id);
         }
+    }
+
+    /// Whether there is a job that a minion may have missed.
+    pub(crate) fn has_missed(&mut self, now_s: u64, id: &MinionId) -> bool {
+        self.forget_old(now_s);
+        self.open.contains_key(id)
     }
 
     /// Whether a minion has returned a job that is remembered.
@@ -176,7 +192,18 @@ impl Missed {
     fn forget_oldest(&mut self) {
         if let Some(job) = self.jobs.pop_front() {
             self.bytes -= job.bytes;
+            for id in &job.open {
+                close(&mut self.open, id);
+            }
         }
+    }
+}
+
+/// One job of a minion is open no more.
+fn close(open: &mut HashMap<MinionId, u32>, id: &MinionId) {
+    match open.get_mut(id) {
+        Some(count) if *count > 1 => *count -= 1,
+        _ => drop(open.remove(id)),
     }
 }
 
@@ -238,6 +265,28 @@ mod tests {
     fn jids(missed: &mut Missed, now_s: u64, name: &str) -> Vec<u64> {
         let missed = missed.missed_by(now_s, &id(name));
         missed.iter().map(number).collect()
+    }
+
+    #[test]
+    fn who_may_have_missed_a_job_is_known_until_it_returns_or_is_too_old() {
+        let mut missed = Missed::new(30, 250);
+        let first = record(&mut missed, 100, 1, &["a", "b"]);
+        record(&mut missed, 110, 2, &["a"]);
+        assert!(missed.has_missed(110, &id("a")) && missed.has_missed(110, &id("b")));
+        assert!(!missed.has_missed(110, &id("c")));
+        missed.returned(&first, &id("b"));
+        missed.returned(&first, &id("b"));
+        assert!(!missed.has_missed(110, &id("b")));
+        missed.returned(&first, &id("a"));
+        // The other one is open.
+        assert!(missed.has_missed(140, &id("a")));
+        assert!(!missed.has_missed(141, &id("a")));
+        // Those that there is no room for are forgotten as well.
+        for n in 3..6 {
+            record(&mut missed, 150, n, &[&format!("of {n}")]);
+        }
+        assert!(!missed.has_missed(150, &id("of 3")) && missed.has_missed(150, &id("of 5")));
+        assert_eq!(missed.open.len(), missed.jobs.len());
     }
 
     #[test]

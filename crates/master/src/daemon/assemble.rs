@@ -98,6 +98,7 @@ pub(super) fn assemble(
         opened.attendance,
         compiling.pillars.cache.clone(),
     ));
+    answer_signs(&fleet, &jobs);
     let access = Arc::new(Access::new(
         Arc::clone(&general),
         settings.access,
@@ -136,6 +137,17 @@ fn event_bus(bus: EventBus, event_bytes_max: usize, meters: Option<&Meters>) -> 
         event_bytes_max,
     };
     Arc::new(Bus::new(bus, style, fired))
+}
+
+/// Has signs of life answered with whether a minion is to ask for jobs: it may have missed
+/// one, or it may be several machines.
+fn answer_signs(fleet: &Arc<Fleet>, jobs: &Arc<Jobs>) {
+    let (jobs, machines) = (Arc::downgrade(jobs), Arc::downgrade(fleet));
+    fleet.attendance.on_question(Box::new(move |id| {
+        let has_missed = |jobs: Arc<Jobs>| jobs.missed.has_missed(id);
+        let may_be_several = |fleet: Arc<Fleet>| fleet.may_be_several(id);
+        jobs.upgrade().is_some_and(has_missed) || machines.upgrade().is_some_and(may_be_several)
+    }));
 }
 
 /// The cluster, if this master is in one.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use halite_mesh::PeerId;
-use halite_proto::{MinionId, SignOfLife};
+use halite_proto::{MinionId, SignAnswer, SignOfLife};
 use halite_transport::fleet::{PresenceEvent, PresenceWatch, SignInterval, Unproven};
 use tokio::sync::Notify;
 
@@ -23,6 +23,9 @@ use crate::limits::ROSTER_SEATS_MAX;
 
 /// What is done with a minion that comes or leaves.
 pub(crate) type OnChange = Box<dyn Fn(&MinionId, bool) + Send + Sync>;
+
+/// Whether a minion is to ask for jobs that it may have missed.
+pub(crate) type HasToAsk = Box<dyn Fn(&MinionId) -> bool + Send + Sync>;
 
 /// The roster, and word of its changes.
 pub(crate) struct Attendance {
@@ -44,6 +47,7 @@ pub(crate) struct Attendance {
     elsewhere: Mutex<Elsewhere>,
     /// What the other masters are told of changes here.
     on_change: OnceLock<OnChange>,
+    has_to_ask: OnceLock<HasToAsk>,
     /// What has become of their connections.
     pub(crate) histories: Histories,
     /// When this master began to listen.
@@ -64,6 +68,7 @@ impl Attendance {
             is_clustered,
             elsewhere: Mutex::new(Elsewhere::new(ROSTER_SEATS_MAX)),
             on_change: OnceLock::new(),
+            has_to_ask: OnceLock::new(),
             histories: Histories::default(),
             started_micros: now_micros(),
         })
@@ -78,10 +83,12 @@ impl Attendance {
     /// Follows the publish port's events of presence.
     pub(crate) fn watch(self: &Arc<Self>) -> PresenceWatch {
         let (judge, attendance) = (Arc::clone(self), Arc::clone(self));
+        let answering = Arc::clone(self);
         let watch = PresenceWatch::new(
             move |said| judge.minion_behind(said),
             move |event| attendance.record(event),
-        );
+        )
+        .answering(move |said, id| answering.answer_to(said, id));
         let _ = self.unproven.set(watch.unproven());
         let _ = self.interval.set(watch.interval());
         watch
@@ -120,6 +127,22 @@ impl Attendance {
         })?;
         shown_by().insert(sign.id.clone(), proven);
         Some(sign.id)
+    }
+
+    /// What is answered to a sign of life that has proven a minion, if its sender wants
+    /// an answer.
+    fn answer_to(&self, said: &[u8], id: &MinionId) -> Option<Vec<u8>> {
+        let (sign, _) = SignOfLife::decode(said)?;
+        let has_to_ask = self.has_to_ask.get().filter(|_| sign.wants_answer)?;
+        let shown_by = self.shown_by.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = shown_by.get(id).cloned()?;
+        drop(shown_by);
+        Some(session.answer(&SignAnswer {
+            sign_in: sign.sign_in,
+            count: sign.count,
+            every_ms: u32::try_from(self.sign_every(Duration::ZERO).as_millis()).unwrap_or(0),
+            ask: has_to_ask(id),
+        }))
     }
 
     fn record(&self, event: PresenceEvent) {
@@ -192,6 +215,12 @@ impl Attendance {
     /// Says what is to be done when a minion comes here or leaves.
     pub(crate) fn on_change(&self, tell: OnChange) {
         let _ = self.on_change.set(tell);
+    }
+
+    /// Says which minions are to ask what they have missed. Before that no sign of life is
+    /// answered.
+    pub(crate) fn on_question(&self, has_to_ask: HasToAsk) {
+        let _ = self.has_to_ask.set(has_to_ask);
     }
 
     /// The minions that are here.

@@ -62,6 +62,11 @@ impl Fleet {
         self.clones().addresses(id, Instant::now())
     }
 
+    /// Whether a minion may be several machines.
+    pub(crate) fn may_be_several(&self, id: &MinionId) -> bool {
+        self.clones().is_doubtful(id, Instant::now())
+    }
+
     /// Forgets what was heard of a minion.
     pub(super) fn forget_clones(&self, id: &MinionId) {
         self.clones().forget(id);

@@ -177,6 +177,13 @@ impl MissedJobs {
         memory.missed.missed_by(now_s, id)
     }
 
+    /// Whether there is a job that a minion may have missed.
+    pub(crate) fn has_missed(&self, id: &MinionId) -> bool {
+        let mut memory = self.lock();
+        let now_s = memory.seconds(Moment::now());
+        memory.missed.has_missed(now_s, id)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }

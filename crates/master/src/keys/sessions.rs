@@ -7,6 +7,7 @@
 //! that, because the publish key is a new one as well. Those of a cluster are in
 //! `shared`, and have no files.
 
+mod presence;
 mod shared;
 
 use std::collections::HashMap;
@@ -17,8 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::files::{self, FileError, MODE_SECRET, WriteOptions};
 use halite_crypto::{Crypticle, PresenceKey, SymmetricKey};
-use halite_proto::presence::PROOF_BYTES;
-use halite_proto::{MinionId, SignOfLife};
+use halite_proto::MinionId;
 
 use crate::clock::now_micros;
 use crate::cluster::Cluster;
@@ -65,23 +65,6 @@ impl Session {
 
     fn is_of(&self, grant: &GrantId) -> bool {
         self.grant.as_ref() == Some(grant)
-    }
-
-    /// Whether a sign of life is the minion's, and later than all before it. A
-    /// session that is too old for requests still knows its minion: nobody else
-    /// has its key, and the minion may have nothing to ask for some time.
-    pub(crate) fn proves(&self, sign: &SignOfLife, proof: &[u8; PROOF_BYTES]) -> bool {
-        if self.ended.load(Ordering::Relaxed)
-            || !self.presence.is_proven(&sign.proven_part(), proof)
-        {
-            return false;
-        }
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_later = sign.moment() > *heard;
-        if is_later {
-            *heard = sign.moment();
-        }
-        is_later
     }
 
     /// Judges and remembers a request's nonce. A request too old to judge
@@ -293,6 +276,8 @@ impl Sessions {
 mod tests {
     use std::os::unix::fs::MetadataExt;
 
+    use halite_proto::SignOfLife;
+
     use super::*;
     use crate::core::replay::NONCES_MAX;
 
@@ -395,6 +380,7 @@ mod tests {
             id: web1(),
             sign_in,
             count,
+            wants_answer: true,
         };
         let proof = |of: &Session, sign: &SignOfLife| of.presence.prove(&sign.proven_part());
         let proves =

@@ -110,6 +110,7 @@ impl Pillars {
         };
         let limits = LaneLimits {
             threads: threads.clamp(1, busy_max),
+            gives_way: false,
             busy_per_origin_max: usize::MAX,
             waiting_max: PILLARS_WAITING_MAX,
             bytes_max: usize::MAX,

@@ -158,6 +158,7 @@ fn say_dropped(storms: &mut Storms) {
 fn start(reactor: &Arc<Reactor>) -> io::Result<Workers<Called>> {
     let limits = LaneLimits {
         threads: reactor.settings.threads.clamp(1, THREADS_MAX),
+        gives_way: false,
         busy_per_origin_max: usize::MAX,
         waiting_max: reactor.settings.waiting_max.max(1),
         bytes_max: WAITING_BYTES_MAX,

@@ -184,13 +184,18 @@ fn limits_of(lane: Lane, serving: &Serving) -> LaneLimits {
         threads: available_parallelism()
             .map_or(1, usize::from)
             .min(WORKER_THREADS_MAX),
+        gives_way: false,
         busy_per_origin_max: usize::MAX,
         waiting_max: REQUESTS_WAITING_MAX,
         bytes_max: REQUEST_BYTES_WAITING_MAX,
         wait_max: SIGN_IN_WAIT_MAX,
     };
     match lane {
-        Lane::SignIn => limits,
+        // Strangers can have it busy without end, and who has signed in goes before.
+        Lane::SignIn => LaneLimits {
+            gives_way: true,
+            ..limits
+        },
         Lane::General | Lane::Control => LaneLimits {
             threads: serving.settings.worker_threads.clamp(1, WORKER_THREADS_MAX),
             wait_max: REQUEST_WAIT_MAX,

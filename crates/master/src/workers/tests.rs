@@ -19,6 +19,7 @@ impl Work for (usize, &'static str) {
 
 const LIMITS: LaneLimits = LaneLimits {
     threads: 1,
+    gives_way: false,
     busy_per_origin_max: usize::MAX,
     waiting_max: 3,
     bytes_max: 100,

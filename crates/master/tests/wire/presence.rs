@@ -5,9 +5,10 @@ use std::time::Duration;
 use halite_proto::auth::AuthRequest;
 use halite_proto::clear::Connection;
 use halite_proto::request::MinionRequest;
-use halite_proto::{Capabilities, presence};
-use tokio::time::{Instant, sleep};
+use halite_proto::{Capabilities, SignAnswer, presence};
+use tokio::time::{Instant, sleep, timeout};
 
+use crate::jobs::publish;
 use crate::stranger::Stranger;
 use crate::support::{Master, Minion, SOON};
 
@@ -112,6 +113,50 @@ async fn a_minion_proves_that_it_is_here_and_nobody_else_does() {
     wait_until(&master, "web1", true).await;
     // Its cable is cut: nothing more comes over a connection that stands.
     wait_until(&master, "web1", false).await;
+    master.stop().await;
+}
+
+/// The answer to a sign of life says whether there is something to ask for, and only who
+/// wants one is answered.
+#[tokio::test]
+async fn a_sign_of_life_is_answered_with_what_may_be_missed() {
+    let master = Master::start("");
+    let minion = showing(&master, "web1").await;
+    let mut subscription = subscriber(&master).await;
+    let key = minion.session.as_ref().unwrap().presence_key();
+    let grant = minion.grant.as_ref().unwrap();
+    let sign_in = Capabilities::sign_in_of(&grant.extra).unwrap();
+    subscription.say(&minion.sign(1, false)).await;
+    wait_until(&master, "web1", true).await;
+
+    sleep(APART).await;
+    subscription.say(&minion.sign(2, true)).await;
+    let frame = timeout(SOON, subscription.frame()).await.unwrap();
+    let (answer, proof) = SignAnswer::decode(&frame).unwrap();
+    assert!(key.is_proven(&answer.proven_part(), &proof));
+    let wanted = SignAnswer {
+        sign_in,
+        count: 2,
+        every_ms: 450,
+        ask: false,
+    };
+    assert_eq!(answer, wanted);
+
+    master.ask_clear(publish(&master, "web1", "list")).await;
+    let published = timeout(SOON, subscription.frame()).await.unwrap();
+    assert!(!SignAnswer::is_meant(&published));
+    sleep(APART).await;
+    subscription.say(&minion.sign(3, true)).await;
+    let frame = timeout(SOON, subscription.frame()).await.unwrap();
+    let (answer, proof) = SignAnswer::decode(&frame).unwrap();
+    assert!(key.is_proven(&answer.proven_part(), &proof));
+    let wanted = SignAnswer {
+        count: 3,
+        ask: true,
+        ..wanted
+    };
+    assert_eq!(answer, wanted);
+    drop(subscription);
     master.stop().await;
 }
 

@@ -92,6 +92,12 @@ impl Stranger {
         }
     }
 
+    /// The next frame of one part, as a subscriber.
+    pub(crate) async fn frame(&mut self) -> Vec<u8> {
+        let flags = self.0.read_u8().await.unwrap();
+        read_frame(&mut self.0, flags).await
+    }
+
     /// How many bytes have arrived that nobody has read.
     pub(crate) fn unread(&mut self) -> usize {
         let mut bytes = vec![0; 16 << 20];
@@ -107,11 +113,15 @@ async fn read_answer(stream: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
     let mut delimiter = [0; 3];
     stream.read_exact(&mut delimiter).await.unwrap();
     assert_eq!(delimiter[..2], [1, 0]);
-    let bytes = match delimiter[2] {
+    read_frame(stream, delimiter[2]).await
+}
+
+async fn read_frame(stream: &mut (impl AsyncRead + Unpin), flags: u8) -> Vec<u8> {
+    let bytes = match flags {
         2 => stream.read_u64().await.unwrap(),
         _ => u64::from(stream.read_u8().await.unwrap()),
     };
-    let mut answer = vec![0; usize::try_from(bytes).unwrap()];
-    stream.read_exact(&mut answer).await.unwrap();
-    answer
+    let mut frame = vec![0; usize::try_from(bytes).unwrap()];
+    stream.read_exact(&mut frame).await.unwrap();
+    frame
 }

@@ -359,11 +359,17 @@ impl Minion {
 
     /// A sign of life of its last sign-in.
     pub(crate) fn sign_of_life(&self, count: u64) -> Vec<u8> {
+        self.sign(count, false)
+    }
+
+    /// The same that is to be answered, or not.
+    pub(crate) fn sign(&self, count: u64, wants_answer: bool) -> Vec<u8> {
         let grant = self.grant.as_ref().unwrap();
         let sign = SignOfLife {
             id: self.id.clone(),
             sign_in: Capabilities::sign_in_of(&grant.extra).unwrap(),
             count,
+            wants_answer,
         };
         let key = self.session.as_ref().unwrap().presence_key();
         sign.encode(&key.prove(&sign.proven_part()))

@@ -1,23 +1,24 @@
 //! Asks a Halite master, while its link is ready, for missed jobs: those that were
 //! published while this minion was away, and those that a dead subscription has
-//! lost.
+//! lost. While the master answers signs of life over the subscription and knows of
+//! nothing that is open, there is little to ask for.
 //!
 //! Salt's masters do not keep missed jobs and are not asked. Invariant: one of
 //! these runs per link that is ready, and it ends with the link's readiness.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use halite_proto::request::{MinionRequest, Replay as Question, Replayed};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::{sleep, sleep_until, timeout};
 use tracing::{debug, warn};
 
 use crate::core::link::Phase;
 use crate::core::origin::JobName;
 use crate::core::publication::Verified;
 use crate::core::sign_in::chain;
-use crate::limits::{PUBLICATION_UNDER_WAY, REPLAY_AGAIN};
+use crate::limits::{PUBLICATION_UNDER_WAY, REPLAY_AGAIN, SIGN_ANSWER_LATE};
 use crate::link::channel::Patience;
 use crate::link::task::{LinkInput, LinkOutput};
 use crate::minion::{Master, Minion};
@@ -34,6 +35,8 @@ pub(crate) struct Replay {
     pub(crate) inputs: mpsc::Sender<LinkInput>,
     /// How often to ask.
     pub(crate) interval: Duration,
+    /// How often at least, while signs of life are answered.
+    pub(crate) interval_max: Duration,
     /// How long a master may take to answer.
     pub(crate) timeout: Duration,
 }
@@ -77,7 +80,7 @@ impl Replay {
         }
         let mut not_ours: Vec<JobName> = Vec::new();
         loop {
-            sleep(self.interval).await;
+            self.until_due(master).await;
             let mut jobs = self.ask(master).await;
             jobs.retain(|job| self.is_new(master, job));
             // What the master does not hold for open any more is not told again.
@@ -102,6 +105,24 @@ impl Replay {
             // The master believes that they are meant for this minion; the
             // minion has judged otherwise.
             not_ours.extend(names);
+        }
+    }
+
+    /// Returns when it is time for the next question: the master has not said for so long
+    /// that nothing was missed, or none was asked for very long.
+    async fn until_due(&self, master: &Master) {
+        let asked = Instant::now();
+        let mut known = asked;
+        let wait = match master.channel.capabilities().answered_signs {
+            true => self.interval + SIGN_ANSWER_LATE.min(self.interval_max),
+            false => self.interval,
+        };
+        loop {
+            sleep_until((known + wait).into()).await;
+            match master.signs.nothing_missed_at() {
+                Some(at) if at > known && asked.elapsed() < self.interval_max => known = at,
+                _ => return,
+            }
         }
     }
 

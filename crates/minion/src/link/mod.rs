@@ -7,7 +7,7 @@ pub mod channel;
 pub(crate) mod failover;
 mod notices;
 mod signing_in;
-mod signs;
+pub(crate) mod signs;
 pub(crate) mod status;
 pub(crate) mod task;
 mod trust_store;

@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use halite_proto::publisher::{PublishedBefore, keeps_no_jobs};
@@ -19,7 +18,7 @@ use tracing::{debug, info, warn};
 use super::channel::Session;
 use super::notices::say;
 use super::signing_in::{Failed, ping, sign_in};
-use super::signs::signs_of_life;
+use super::signs::{Signs, signs_of_life};
 use super::status::Reporter;
 use super::trust_store::TrustStore;
 use crate::core::link::{Input, Link, LinkTiming, Notice, Output};
@@ -115,8 +114,7 @@ pub(crate) struct LinkTask {
     kept_gates: Arc<KeptGates>,
     requester: Option<Requester>,
     held: VecDeque<Vec<u8>>,
-    /// Signs of life that were said, over all subscriptions.
-    signs_said: Arc<AtomicU64>,
+    signs: Arc<Signs>,
     /// Whether the link is to be up; a loss that was asked for is no news.
     wanted: bool,
 }
@@ -133,6 +131,7 @@ impl LinkTask {
         session: watch::Sender<Option<Session>>,
         reporter: Reporter,
         kept_gates: Arc<KeptGates>,
+        signs: Arc<Signs>,
         seed: u64,
     ) -> Self {
         let gates = kept_gates.earlier(&settings.uri);
@@ -153,7 +152,7 @@ impl LinkTask {
             kept_gates,
             requester: None,
             held: VecDeque::new(),
-            signs_said: Arc::default(),
+            signs,
             wanted: false,
         }
     }
@@ -188,8 +187,8 @@ impl LinkTask {
                 debug!(%endpoint, "subscribing");
                 let mut options = self.settings.subscribe.clone();
                 options.ipv6 = address.is_ipv6();
-                let said = Arc::clone(&self.signs_said);
-                options.signs_of_life = Some(signs_of_life(&self.session, &self.identity, said));
+                let signs = signs_of_life(&self.session, &self.identity, &self.signs);
+                options.signs_of_life = Some(signs);
                 self.subscriber = Some(Subscriber::connect(endpoint, options));
             }
             Output::Unsubscribe => self.subscriber = None,
@@ -216,12 +215,8 @@ impl LinkTask {
         let now = Instant::now();
         match input {
             LinkInput::Refused { session } => {
-                self.link.handle(
-                    now,
-                    Input::Refused {
-                        credentials: session,
-                    },
-                );
+                let credentials = session;
+                self.link.handle(now, Input::Refused { credentials });
             }
             LinkInput::Resolved(Ok(address)) => {
                 self.reporter.resolved(address);
@@ -304,7 +299,9 @@ impl LinkTask {
                 self.link.handle(now, Input::Disconnected);
             }
             Some(SubscriberEvent::Publication(payload)) => {
-                self.publication(payload, true).await;
+                if !self.signs.take(&self.session, &payload) {
+                    self.publication(payload, true).await;
+                }
             }
             None => {
                 self.subscriber = None;

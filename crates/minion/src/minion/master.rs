@@ -8,6 +8,7 @@ use tracing::warn;
 
 use crate::core::link::Phase;
 use crate::link::channel::Channel;
+use crate::link::signs::Signs;
 use crate::link::status::Reports;
 
 /// One master, as the rest of the minion sees it.
@@ -24,6 +25,8 @@ pub struct Master {
     pub reports: Reports,
     /// From where it hears other machines with this minion's id and key.
     pub(crate) others: Mutex<Vec<String>>,
+    /// Which of this minion's signs of life it has answered.
+    pub(crate) signs: Arc<Signs>,
     /// The pillar it compiled for this minion; none before the first.
     pub pillar: watch::Sender<Option<Arc<Map>>>,
     /// The grains as it sees them, made once for all who ask.

@@ -26,12 +26,16 @@ pub enum PresenceEvent {
 /// Says which minion a message proves to be there.
 type Prove = dyn Fn(&[u8]) -> Option<MinionId> + Send + Sync;
 
+/// Answers a message that has proven a minion.
+type AnswerSign = dyn Fn(&[u8], &MinionId) -> Option<Vec<u8>> + Send + Sync;
+
 /// Judges what subscribers say, and receives the presence events of a publish
 /// port. Both are called on the port's tasks, and must neither block nor
 /// publish; events come under a lock of the port.
 #[derive(Clone)]
 pub struct PresenceWatch {
     prove: Arc<Prove>,
+    answer: Arc<AnswerSign>,
     on_event: Arc<dyn Fn(PresenceEvent) + Send + Sync>,
     unproven: Arc<Unproven>,
     interval: SignInterval,
@@ -76,9 +80,23 @@ impl PresenceWatch {
     ) -> Self {
         Self {
             prove: Arc::new(prove),
+            answer: Arc::new(|_, _| None),
             on_event: Arc::new(on_event),
             unproven: Arc::default(),
             interval: SignInterval::default(),
+        }
+    }
+
+    /// The same with answers to messages that have proven a minion: each goes to its
+    /// sender as a publication does, unless something else is on its way there.
+    #[must_use]
+    pub fn answering(
+        self,
+        answer: impl Fn(&[u8], &MinionId) -> Option<Vec<u8>> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            answer: Arc::new(answer),
+            ..self
         }
     }
 
@@ -94,6 +112,10 @@ impl PresenceWatch {
 
     pub(crate) fn prove(&self, said: &[u8]) -> Option<MinionId> {
         (self.prove)(said)
+    }
+
+    pub(crate) fn answer(&self, said: &[u8], id: &MinionId) -> Option<Vec<u8>> {
+        (self.answer)(said, id)
     }
 
     pub(crate) fn emit(&self, event: PresenceEvent) {

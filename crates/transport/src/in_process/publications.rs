@@ -113,6 +113,10 @@ impl Shared {
             if connection.minion.replace(id.clone()).is_none() {
                 watch.unproven().leave();
             }
+            if let Some(answer) = watch.answer(said, &id) {
+                // One that does not fit is as one that is lost.
+                let _ = connection.publications.try_send(answer);
+            }
             watch.emit(PresenceEvent::Here(id));
         }
     }

@@ -17,6 +17,7 @@ mod bind;
 mod context;
 mod heard;
 mod options;
+mod outbox;
 mod publisher;
 mod publisher_peer;
 mod puller;
@@ -28,6 +29,7 @@ mod router_peer;
 mod router_replies;
 mod standstill;
 mod subscriber;
+mod subscribers;
 mod topics;
 
 pub(crate) use publisher::Publisher;

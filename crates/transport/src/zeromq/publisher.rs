@@ -12,7 +12,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::publisher_peer::{Connection, Minions, Subscribers};
+use super::publisher_peer::Connection;
+use super::subscribers::{Minions, Subscribers};
 use super::topics::topics_of;
 use crate::contract::{Audience, PublishPortOptions};
 use crate::counters::Count;
@@ -138,8 +139,8 @@ async fn serve(
         tokio::select! {
             accepted = connections.recv() => match accepted {
                 Some(accepted) => {
-                    let connection = Connection::new(accepted, &subscribers, closing.clone());
-                    tasks.spawn(connection.run());
+                    let mut connection = Connection::new(accepted, &subscribers, closing.clone());
+                    tasks.spawn(async move { connection.run().await });
                 }
                 None => break,
             },

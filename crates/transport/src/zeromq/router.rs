@@ -14,13 +14,18 @@ use tokio::time::timeout;
 use super::router_peer;
 use super::router_replies::Peers;
 use crate::contract::{Incoming, Peer, ReplyError, RequestPortOptions};
-use crate::zmtp::{Listening, Port, Unfinished};
+use crate::limits::OWN_REQUESTS_MAX;
+use crate::zmtp::{ConnectionPermit, Listening, Port, Unfinished};
 use crate::{BindError, Counters, Endpoint};
 
 /// A bound request port.
 #[derive(Debug)]
 pub(crate) struct Router {
     incoming: mpsc::Receiver<Incoming>,
+    /// Those of programs of this machine, which do not wait behind those of a fleet.
+    own: mpsc::Receiver<Incoming>,
+    /// The last one was such a one: it is the turn of the others.
+    was_own: bool,
     replies: Replies,
     shared: Arc<Shared>,
     endpoints: Vec<Endpoint>,
@@ -32,12 +37,23 @@ pub(crate) struct Router {
 pub(super) struct Shared {
     pub(super) options: RequestPortOptions,
     pub(super) requests: mpsc::Sender<Incoming>,
+    own_requests: mpsc::Sender<Incoming>,
     pub(super) budget: Budget,
     pub(super) unfinished: Arc<Unfinished>,
     pub(super) counters: Arc<Counters>,
     pub(super) peers: Arc<Peers>,
     /// Changes when everybody is turned away.
     pub(super) leaving: watch::Sender<()>,
+}
+
+impl Shared {
+    /// Where the requests of a connection go.
+    pub(super) fn requests_of(&self, permit: &ConnectionPermit) -> &mpsc::Sender<Incoming> {
+        match permit.is_own() {
+            true => &self.own_requests,
+            false => &self.requests,
+        }
+    }
 }
 
 impl Router {
@@ -58,8 +74,10 @@ impl Router {
         )?;
         let endpoints = listening.endpoints.clone();
         let (requests, incoming) = mpsc::channel(options.requests_max.max(1));
+        let (own_requests, own) = mpsc::channel(options.requests_max.clamp(1, OWN_REQUESTS_MAX));
         let shared = Arc::new(Shared {
             requests,
+            own_requests,
             budget: Budget::new(options.request_bytes_max),
             unfinished: Arc::new(Unfinished::new(options.unfinished_bytes_max)),
             counters: Arc::default(),
@@ -69,6 +87,8 @@ impl Router {
         });
         Ok(Self {
             incoming,
+            own,
+            was_own: false,
             replies: Replies(Arc::clone(&shared.peers), Arc::clone(&shared.counters)),
             endpoints,
             task: tokio::spawn(serve(listening, Arc::clone(&shared))),
@@ -78,9 +98,30 @@ impl Router {
 
     /// The next request; `None` once the port has failed.
     pub(crate) async fn recv(&mut self) -> Option<Incoming> {
-        let incoming = self.incoming.recv().await?;
+        let incoming = self.next().await?;
         self.shared.budget.give_back(incoming.payload.len());
         Some(incoming)
+    }
+
+    /// Takes turns where both wait. Nothing is lost when the future is dropped.
+    async fn next(&mut self) -> Option<Incoming> {
+        if self.was_own
+            && let Ok(incoming) = self.incoming.try_recv()
+        {
+            self.was_own = false;
+            return Some(incoming);
+        }
+        tokio::select! {
+            biased;
+            incoming = self.own.recv() => {
+                self.was_own = true;
+                incoming
+            }
+            incoming = self.incoming.recv() => {
+                self.was_own = false;
+                incoming
+            }
+        }
     }
 
     /// Where replies go; may be cloned and sent elsewhere.
@@ -105,8 +146,13 @@ impl Router {
 
     /// Stops taking requests and sends the replies that are queued.
     pub(crate) async fn close(self) {
-        let Self { incoming, task, .. } = self;
-        drop(incoming);
+        let Self {
+            incoming,
+            own,
+            task,
+            ..
+        } = self;
+        drop((incoming, own));
         let _ = task.await;
     }
 }
@@ -186,8 +232,9 @@ async fn serve(listening: Listening, shared: Arc<Shared>) {
             accepted = connections.recv(), if is_open => match accepted {
                 Some(accepted) => {
                     let (stopping, leaving) = (stopping.clone(), leaving.clone());
-                    let peer = router_peer::Connection::new(accepted, &shared, stopping, leaving);
-                    tasks.spawn(peer.run());
+                    let mut peer =
+                        router_peer::Connection::new(accepted, &shared, stopping, leaving);
+                    tasks.spawn(async move { peer.run().await });
                 }
                 None => break,
             },

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tracing::debug;
 
+use super::outbox::Outbox;
 use super::router::Shared;
 use super::router_replies::{Cost, Reply};
 use crate::contract::{Incoming, Peer};
@@ -29,7 +30,7 @@ pub(super) struct Connection {
     stopping: watch::Receiver<()>,
     leaving: watch::Receiver<()>,
     number: u64,
-    replies: mpsc::UnboundedReceiver<Reply>,
+    replies: Outbox<Reply>,
     share: Share,
     /// Parts of the message so far.
     parts: usize,
@@ -75,7 +76,9 @@ impl Connection {
         }
     }
 
-    pub(super) async fn run(mut self) {
+    /// Serves it to its end. The task owns the connection and lends it: what an `async`
+    /// function takes lies in its future twice.
+    pub(super) async fn run(&mut self) {
         if let Err(Some(why)) = self.serve().await {
             self.shared.counters.add(Count::malformed);
             debug!(%why, "ended a connection to the request port");
@@ -86,13 +89,14 @@ impl Connection {
         let (mut is_stopping, mut is_given_up) = (false, false);
         let shared = Arc::clone(&self.shared);
         let evicted = Arc::clone(&self.share.evicted);
+        let requests = shared.requests_of(&self.permit);
         loop {
             while self.ready.is_none() && self.decode()? {}
             self.say_when_spare();
             let deadline = self.deadline();
             let is_reading = self.ready.is_none() && !is_stopping;
             tokio::select! {
-                permit = shared.requests.reserve(), if self.ready.is_some() && shared.budget.has_room() => {
+                permit = requests.reserve(), if self.ready.is_some() && shared.budget.has_room() => {
                     let (Ok(permit), Some(payload)) = (permit, self.ready.take()) else {
                         return Ok(());
                     };

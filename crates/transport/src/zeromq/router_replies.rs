@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::mpsc;
-
+use super::outbox::{Outbox, OutboxSender, outbox};
 use crate::Counters;
 use crate::contract::{Peer, ReplyError, RequestPortOptions};
 use crate::counters::Count;
@@ -30,7 +29,7 @@ struct State {
 /// The way to one connection.
 #[derive(Debug)]
 struct Way {
-    replies: mpsc::UnboundedSender<Reply>,
+    replies: OutboxSender<Reply>,
     waiting: Arc<Waiting>,
 }
 
@@ -113,7 +112,7 @@ impl Peers {
             has_room && {
                 let cost = Cost::new(payload.len(), waiting, &self.all_bytes);
                 let reply = Reply { payload, cost };
-                way.replies.send(reply).is_ok()
+                way.replies.send(reply)
             }
         });
         drop(state);
@@ -126,8 +125,8 @@ impl Peers {
     }
 
     /// One more connection: its number, and the replies to it.
-    pub(super) fn enter(&self) -> (u64, mpsc::UnboundedReceiver<Reply>) {
-        let (replies, receiver) = mpsc::unbounded_channel();
+    pub(super) fn enter(&self) -> (u64, Outbox<Reply>) {
+        let (replies, receiver) = outbox();
         let mut state = self.lock();
         state.next += 1;
         let number = state.next;

@@ -351,6 +351,11 @@ impl ConnectionPermit {
         self.held.arrival.origin
     }
 
+    /// Whether a program of this machine has opened it.
+    pub(crate) fn is_own(&self) -> bool {
+        self.held.arrival.is_own
+    }
+
     /// Says that nothing is lost if this connection ends at `from` or later, as
     /// long as nobody says another time. One of which nothing is said is not spare.
     pub(crate) fn spare_from(&self, from: Instant) {

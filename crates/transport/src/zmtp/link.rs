@@ -4,9 +4,10 @@
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Arc;
 
+use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
 use super::decoder::Decoder;
@@ -54,10 +55,21 @@ impl Stream {
         })
     }
 
+    /// Reads what there is. Less than there is room for is all there is: nobody asks
+    /// the kernel again before it says that there is more.
     fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.try_read(into),
-            Self::Unix(stream) => stream.try_read(into),
+        let mut count = None;
+        let read = match self {
+            Self::Tcp(stream) => {
+                stream.try_io(Interest::READABLE, || read_once(stream, into, &mut count))
+            }
+            Self::Unix(stream) => {
+                stream.try_io(Interest::READABLE, || read_once(stream, into, &mut count))
+            }
+        };
+        match count {
+            Some(count) => Ok(count),
+            None => read.map(|()| 0),
         }
     }
 
@@ -203,6 +215,17 @@ impl Link {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// Reads into `count` how much there was. Where that was all, `WouldBlock` has the runtime
+/// wait for the kernel; the peer's end it remembers by itself.
+fn read_once(from: impl AsFd, into: &mut [u8], count: &mut Option<usize>) -> io::Result<()> {
+    let got = nix::unistd::read(from, into)?;
+    *count = Some(got);
+    match got > 0 && got < into.len() {
+        true => Err(io::ErrorKind::WouldBlock.into()),
+        false => Ok(()),
     }
 }
 

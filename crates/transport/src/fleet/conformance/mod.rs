@@ -50,6 +50,7 @@ macro_rules! conformance {
                 publications::presence_begins_and_ends_with_what_is_proven
                 publications::connections_that_prove_no_minion_are_counted
                 publications::who_proves_nothing_has_no_presence
+                publications::who_has_proven_a_minion_is_answered
             }
         }
     };

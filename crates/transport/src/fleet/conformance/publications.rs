@@ -242,17 +242,26 @@ fn watching_with(
     variant: Variant,
     syndics: bool,
 ) -> (PublishPort, UnboundedReceiver<PresenceEvent>) {
+    watching_by(variant, syndics, |watch| watch)
+}
+
+fn watching_by(
+    variant: Variant,
+    syndics: bool,
+    answering: impl FnOnce(PresenceWatch) -> PresenceWatch,
+) -> (PublishPort, UnboundedReceiver<PresenceEvent>) {
     let (sender, events) = unbounded_channel();
+    let watch = PresenceWatch::new(
+        |said| {
+            let id = said.strip_prefix(b"proof of ")?;
+            MinionId::parse(std::str::from_utf8(id).ok()?).ok()
+        },
+        move |event| {
+            let _ = sender.send(event);
+        },
+    );
     let options = PublishPortOptions {
-        presence: Some(PresenceWatch::new(
-            |said| {
-                let id = said.strip_prefix(b"proof of ")?;
-                MinionId::parse(std::str::from_utf8(id).ok()?).ok()
-            },
-            move |event| {
-                let _ = sender.send(event);
-            },
-        )),
+        presence: Some(answering(watch)),
         syndics,
         ..PublishPortOptions::default()
     };
@@ -281,6 +290,29 @@ pub(super) async fn presence_begins_and_ends_with_what_is_proven(variant: Varian
     wait_until(&mut events, PresenceEvent::Gone(id("db1"))).await;
     drop(first);
     wait_until(&mut events, PresenceEvent::Gone(id("web1"))).await;
+}
+
+pub(super) async fn who_has_proven_a_minion_is_answered(variant: Variant) {
+    let heard = |_: &[u8], id: &MinionId| Some(format!("heard {id}").into_bytes());
+    let (port, mut events) = watching_by(variant, false, |watch| watch.answering(heard));
+    let mut first = subscribed(variant, &port, showing("web1")).await;
+    let answer = SubscriberEvent::Publication(b"heard web1".to_vec());
+    // Each of its signs is.
+    for _ in 0..2 {
+        wait_for(&mut first, answer.clone()).await;
+    }
+    let mut liar = subscribed(variant, &port, saying("web2", "halite/pulse/web2")).await;
+    wait_for(&mut first, answer.clone()).await;
+    wait_until(&mut events, PresenceEvent::Here(id("web1"))).await;
+    port.publish(Audience::Everyone, b"to all");
+    let to_all = SubscriberEvent::Publication(b"to all".to_vec());
+    let heard = timeout(SOON, liar.recv()).await.expect("no publication");
+    assert_eq!(
+        heard,
+        Some(to_all.clone()),
+        "who proves nothing is not answered"
+    );
+    wait_for(&mut first, to_all).await;
 }
 
 pub(super) async fn connections_that_prove_no_minion_are_counted(variant: Variant) {

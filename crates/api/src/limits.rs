@@ -62,6 +62,11 @@ pub const WAITING_PER_PLACE: usize = 2;
 /// password: nobody knows yet whether it is right.
 pub const UNPROVEN_PART: usize = 2;
 
+/// Of the places for commands, running and waiting, one user has one in so many at
+/// most, and so has one address of those for commands with a password; more are
+/// refused with 503.
+pub const COMMANDS_PER_HOLDER_PART: usize = 2;
+
 /// Logins that the master is asked about at once; more are refused with 429. A
 /// master answers as many wrong ones of one sender at once.
 pub const LOGINS_MAX: usize = 8;

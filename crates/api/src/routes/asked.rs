@@ -21,6 +21,8 @@ pub(super) struct Asked {
     pub(super) session: Option<String>,
     /// The token of the session, where there is one.
     pub(super) token: Option<String>,
+    /// Whose session it is.
+    pub(super) user: Option<String>,
 }
 
 impl Asked {

@@ -108,10 +108,11 @@ impl App {
             return browser::preflight(&self.settings, &parts.headers, allow(page));
         }
         let session = access::named_session(&parts.headers);
-        let token = session
+        let (token, user) = session
             .as_deref()
             .filter(|_| self.settings.has_sessions)
-            .and_then(|id| self.sessions.token(id, Instant::now()));
+            .and_then(|id| self.sessions.token_and_user(id, Instant::now()))
+            .unzip();
         let asked = Asked {
             method: parts.method.clone(),
             page,
@@ -122,6 +123,7 @@ impl App {
             peer,
             session,
             token,
+            user,
         };
         let is_private = asked.token.is_some() && self.needs_session(&asked);
         let answered = self.judged(&asked, Request::from_parts(parts, body)).await;

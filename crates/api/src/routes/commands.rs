@@ -54,7 +54,7 @@ pub(super) async fn low(
         let name = login_name(&chunk);
         let client = known_client(&chunk);
         let user = asked.user.as_deref().filter(|_| token.is_some());
-        let mut ran = one(app, asked.peer, chunk, user, name.as_deref()).await;
+        let mut ran = one(app, asked, chunk, user, name.as_deref()).await;
         if let Err(fault) = &mut ran
             && number > 0
         {
@@ -86,11 +86,12 @@ fn known_client(chunk: &Map) -> &'static str {
 /// `login` who logs in with it.
 async fn one(
     app: &App,
-    peer: Peer,
+    asked: &Asked,
     chunk: Map,
     user: Option<&str>,
     login: Option<&str>,
 ) -> Result<Vec<Value>, Fault> {
+    let peer = asked.peer;
     let has_others = app.has_others(peer);
     app.check_relayed(peer).await?;
     let chunk = app.runner.checked(chunk, has_others).map_err(|fault| {
@@ -101,7 +102,11 @@ async fn one(
     })?;
     let holder = match (user, chunk.credentials.token.as_deref()) {
         (Some(user), _) => Holder::user(user),
-        (None, Some(token)) => Holder::user(&token_holder(app, peer, token).await?),
+        (None, Some(token)) => {
+            let holder = token_holder(app, peer, token).await?;
+            asked.prove();
+            Holder::user(&holder)
+        }
         (None, None) => Holder::Login(peer.origin()),
     };
     let Some(name) = login else {
@@ -115,7 +120,9 @@ async fn one(
     // Those that it has waited behind may have failed.
     check_login(app, peer, Some(name))?;
     check_master(app, peer).await?;
-    app.runner.run(chunk, has_others).await
+    let ran = app.runner.run(chunk, has_others).await?;
+    asked.prove();
+    Ok(ran)
 }
 
 /// Tells another API that nobody has acted on its command, while that is known: when

@@ -28,6 +28,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
+use crate::connections::Held;
 use crate::decode;
 use crate::encode::accepted;
 use crate::fault::Fault;
@@ -124,7 +125,11 @@ impl App {
             session,
             token,
             user,
+            held: parts.extensions.get::<Arc<Held>>().cloned(),
         };
+        if asked.token.is_some() {
+            asked.prove();
+        }
         let is_private = asked.token.is_some() && self.needs_session(&asked);
         let answered = self.judged(&asked, Request::from_parts(parts, body)).await;
         let mut response = answered.unwrap_or_else(IntoResponse::into_response);
@@ -165,6 +170,7 @@ impl App {
             Method::POST => {
                 let _room = self.room(asked)?;
                 let body = self.body(asked, request.into_body()).await?;
+                let _answering = asked.held.as_deref().and_then(Held::answering);
                 self.post(asked, body).await
             }
             _ => self.get(asked, request).await,

@@ -140,6 +140,7 @@ impl Watched {
     pub(super) async fn begin(app: &Arc<App>, proof: String, asked: &Asked) -> Result<Self, Fault> {
         let peer = asked.peer;
         let proven = proven(app, &proof, peer).await?;
+        asked.prove();
         let Proven {
             token,
             is_session,

@@ -96,6 +96,9 @@ pub const STREAMS_PER_USER_MAX: usize = STREAMS_MAX / 4;
 /// deeply; a longer one is refused with 500.
 pub const YAML_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// Bytes of an answer whose data is freed beside it.
+pub const FREED_BESIDE_BYTES_MIN: u64 = 1024 * 1024;
+
 /// Events that are kept for streams that are slow: so many, and so many bytes.
 /// A stream that is slower loses the oldest and is told how many.
 pub const EVENTS_KEPT_MAX: usize = 4096;

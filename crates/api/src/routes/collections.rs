@@ -66,8 +66,8 @@ pub(super) async fn jobs(app: &App, asked: &Asked) -> Result<Response, Fault> {
         let chunk = Map::from([("client", "runner"), ("fun", "jobs.list_jobs")]);
         let all = of_all(app, asked, chunk).await?;
         let jobs = merged::jobs(all.answers);
-        let mut response =
-            format.answer(&Map::from([("return", Value::List(vec![jobs]))]).into())?;
+        let words = Map::from([("return", Value::List(vec![jobs]))]);
+        let mut response = format.answer_with(words.into())?;
         name_left_out(&mut response, &all.left_out);
         return Ok(response);
     };

@@ -34,7 +34,7 @@ pub(super) async fn run(
     asked.bare()?;
     let format = Format::accepted(asked.header(header::ACCEPT))?;
     let returns = low(app, asked, decode::low_data(body.data)?, has_session).await?;
-    format.answer(&Map::from([("return", Value::List(returns))]).into())
+    format.answer_with(Map::from([("return", Value::List(returns))]).into())
 }
 
 /// Runs low data, chunk by chunk, until one fails: with the session, or with the proofs

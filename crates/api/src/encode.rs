@@ -1,5 +1,6 @@
 //! Data as the body of an answer, in the form that was asked for.
 
+use axum::body::HttpBody as _;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use halite_proto::Value;
@@ -8,7 +9,7 @@ use halite_proto::python;
 use halite_yaml::DumpOptions;
 
 use crate::fault::Fault;
-use crate::limits::YAML_BYTES_MAX;
+use crate::limits::{FREED_BESIDE_BYTES_MIN, YAML_BYTES_MAX};
 
 /// A form of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,23 @@ impl Format {
         response.headers_mut().insert(header::CONTENT_TYPE, value);
         Ok(response)
     }
+
+    /// The same for data that may be long, which nothing else needs. To free a hundred
+    /// thousand jobs takes as long as to write them: who asks does not wait for it.
+    ///
+    /// # Errors
+    /// As [`Self::answer`].
+    pub(crate) fn answer_with(self, data: Value) -> Result<Response, Fault> {
+        let answered = self.answer(&data);
+        let length = answered
+            .as_ref()
+            .ok()
+            .and_then(|response| response.body().size_hint().exact());
+        if length.is_some_and(|length| length > FREED_BESIDE_BYTES_MIN) {
+            drop(tokio::task::spawn_blocking(move || drop(data)));
+        }
+        answered
+    }
 }
 
 const UNWRITABLE: &str = "Could not serialize the return data from Salt.";
@@ -114,6 +132,17 @@ mod tests {
     use halite_proto::limits::DEPTH_MAX;
 
     use super::*;
+
+    #[tokio::test]
+    async fn an_answer_is_the_same_however_long_it_is() {
+        let length = usize::try_from(FREED_BESIDE_BYTES_MIN).unwrap();
+        for text in ["short".to_owned(), "x".repeat(length)] {
+            let data = Value::from(text);
+            let response = Format::Json.answer_with(data.clone()).unwrap();
+            let body = axum::body::to_bytes(response.into_body(), 2 * length).await;
+            assert_eq!(body.unwrap(), to_json(&data).unwrap());
+        }
+    }
 
     #[test]
     fn the_best_form_is_chosen() {

@@ -6,6 +6,7 @@
 //! user may do; without credentials nothing is sent to it.
 
 mod address;
+mod connections;
 pub mod decode;
 pub mod encode;
 mod error;
@@ -23,6 +24,7 @@ mod sessions;
 pub mod settings;
 mod slots;
 mod static_files;
+mod strangers;
 mod throttle;
 mod tls;
 

@@ -3,12 +3,22 @@
 
 use std::time::Duration;
 
-/// Connections at once; more wait to be accepted.
+/// Connections at once; while there are as many, one gives way on which nobody has
+/// proven anything.
 pub const CONNECTIONS_MAX: usize = 4096;
 
-/// The same from one address, or one /64 of IPv6, unless it is this machine's;
-/// more are closed.
+/// The same from one address, or one /64 of IPv6, unless it is a trusted proxy's; more
+/// are closed.
 pub const CONNECTIONS_PER_ORIGIN_MAX: usize = 64;
+
+/// Connections at once on which nobody has proven anything with a session, a token or a
+/// password, beside those of trusted proxies; if there are more, the oldest of the
+/// address with the most of them is closed.
+pub const CONNECTIONS_UNPROVEN_MAX: usize = CONNECTIONS_MAX / 4;
+
+/// How long a connection may be open until something is proven; then it ends with the
+/// answer to the request under way.
+pub const PROVEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// How long an answer waits for a client that does not read it; then the connection is
 /// closed.
@@ -20,7 +30,8 @@ pub const HEADERS_MAX: usize = 64;
 /// Bytes of the head of one request; more are refused with 431.
 pub const HEAD_BYTES_MAX: usize = 32 * 1024;
 
-/// How long the head of a request may take; then the connection is closed.
+/// How long the head of a request may take from the end of the one before, or the
+/// beginning of the connection; then the connection is closed.
 pub const HEAD_WITHIN: Duration = Duration::from_secs(15);
 
 /// How long the body of a request may take; then it is refused with 408.
@@ -34,7 +45,8 @@ pub const BODY_SMALL: usize = 16 * 1024;
 /// one body may have; more are refused with 503.
 pub const LARGE_BODIES_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Such bodies at once from one address, or one /64 of IPv6, unless it is this machine's.
+/// Such bodies at once from one address, or one /64 of IPv6, unless it is a trusted
+/// proxy's.
 /// It is as many as the API of another master sends at most.
 pub const LARGE_BODIES_PER_ORIGIN_MAX: usize = RELAYED_AT_ONCE_MAX + QUESTIONS_AT_ONCE_MAX;
 
@@ -62,6 +74,11 @@ pub const WAITING_PER_PLACE: usize = 2;
 /// yet whether it is correct.
 pub const UNPROVEN_PART: usize = 2;
 
+/// Of the places for commands, running and waiting, one user has one in so many at
+/// most, and so has one address of those for commands with a password; more are
+/// refused with 503.
+pub const COMMANDS_PER_HOLDER_PART: usize = 2;
+
 /// Logins that the API asks the master about at once; more are refused with 429. A master
 /// answers as many wrong ones of one sender at once.
 pub const LOGINS_MAX: usize = 8;
@@ -78,6 +95,9 @@ pub const STREAMS_PER_USER_MAX: usize = STREAMS_MAX / 4;
 /// Bytes of an answer in YAML, which is much longer than its data if this is deeply
 /// nested. Instead of a longer one, the API answers 500.
 pub const YAML_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Bytes of an answer whose data is freed beside it.
+pub const FREED_BESIDE_BYTES_MIN: u64 = 1024 * 1024;
 
 /// Events that are kept for slow streams: their number, and their bytes. A stream that is
 /// even slower loses the oldest, and a comment says how many.

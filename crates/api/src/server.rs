@@ -2,7 +2,8 @@
 //! and ending.
 //!
 //! Invariant: a connection costs a bounded amount of memory before its request
-//! is whole, and none outlives the server by more than `DRAIN_WITHIN`.
+//! is whole, and none, upgraded or not, outlives the server by more than
+//! `DRAIN_WITHIN`.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -11,7 +12,6 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
-use halite_transport::fleet::Origin;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,16 +19,15 @@ use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::TcpUserTimeout;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::connections::{Connections, Held};
 use crate::error::ServeError;
 use crate::limits::{
-    CONNECTIONS_MAX, CONNECTIONS_PER_ORIGIN_MAX, DRAIN_WITHIN, HANDSHAKE_WITHIN, HEAD_BYTES_MAX,
-    HEAD_WITHIN, HEADERS_MAX, WRITE_WITHIN,
+    DRAIN_WITHIN, HANDSHAKE_WITHIN, HEAD_BYTES_MAX, HEAD_WITHIN, HEADERS_MAX, WRITE_WITHIN,
 };
 use crate::routes::{App, Peer};
-use crate::slots::Shares;
 use crate::tls::Tls;
 
 /// Pause after an accept that failed for want of resources.
@@ -88,16 +87,13 @@ impl Server {
     /// Serves until `stop` resolves; then requests under way have a moment to
     /// end, and streams of events end at once.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        let shares = Shares::new(CONNECTIONS_PER_ORIGIN_MAX, CONNECTIONS_MAX);
+        let (connections, mut all_gone) = Connections::new();
         let (ending, _) = watch::channel(false);
-        // Every connection holds a sender: when all are gone, so are they.
-        let (alive, mut all_gone) = mpsc::channel::<()>(1);
         tokio::pin!(stop);
         self.app.begin_looking();
         loop {
             let accepting = async {
-                let slot = Arc::clone(&slots).acquire_owned().await.ok();
+                let slot = connections.slot().await;
                 (slot, self.listener.accept().await)
             };
             let (slot, accepted) = tokio::select! {
@@ -112,26 +108,28 @@ impl Server {
                     continue;
                 }
             };
-            // A proxy on this machine has the connections of all.
-            let is_far = !address.ip().to_canonical().is_loopback();
-            let share = shares.take(Origin::of(Some(address.ip())));
-            if is_far && share.is_none() {
-                tracing::debug!(from = %address.ip(), "closed a connection: it is one too many");
+            let from = address.ip();
+            let is_proxy = self.app.settings().is_proxy(from);
+            let Some(held) = slot.and_then(|slot| connections.admit(slot, from, is_proxy)) else {
+                tracing::debug!(%from, "closed a connection: it is one too many");
                 continue;
-            }
+            };
             let connection = Connection {
                 app: Arc::clone(&self.app),
                 ending: ending.subscribe(),
-                peer: Peer::new(address.ip(), self.tls.is_some()),
+                peer: Peer::new(from, self.tls.is_some(), is_proxy),
+                held: Arc::clone(&held),
             };
-            let (tls, alive) = (self.tls.clone(), alive.clone());
+            let tls = self.tls.clone();
             tokio::spawn(async move {
-                connection.serve(stream, tls).await;
-                drop((share, slot, alive));
+                tokio::select! {
+                    () = connection.serve(stream, tls) => {}
+                    () = held.gives_way() => {}
+                }
             });
         }
         drop(self.listener);
-        drop(alive);
+        drop(connections);
         drop(self.metrics);
         self.app.end();
         ending.send_replace(true);
@@ -148,6 +146,7 @@ struct Connection {
     app: Arc<App>,
     ending: watch::Receiver<bool>,
     peer: Peer,
+    held: Arc<Held>,
 }
 
 impl Connection {
@@ -168,11 +167,12 @@ impl Connection {
     }
 
     async fn requests(mut self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
-        let (app, peer) = (self.app, self.peer);
+        let (app, peer, held) = (self.app, self.peer, Arc::clone(&self.held));
         let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-            let app = Arc::clone(&app);
+            let (app, held) = (Arc::clone(&app), Arc::clone(&held));
             async move {
-                let request = request.map(Body::new);
+                let mut request = request.map(Body::new);
+                request.extensions_mut().insert(held);
                 Ok::<_, std::convert::Infallible>(app.answer(request, peer).await)
             }
         });
@@ -186,7 +186,7 @@ impl Connection {
         tokio::pin!(connection);
         let ended = tokio::select! {
             ended = &mut connection => ended,
-            () = told_to_end(&mut self.ending) => {
+            () = told_to_end(&mut self.ending, &self.held) => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
@@ -205,8 +205,12 @@ fn limit_writing(stream: &TcpStream, within: Duration) {
     }
 }
 
-async fn told_to_end(ending: &mut watch::Receiver<bool>) {
-    let _ = ending.wait_for(|ending| *ending).await;
+/// Waits until the API ends, or nobody has proven anything for too long.
+async fn told_to_end(ending: &mut watch::Receiver<bool>, held: &Held) {
+    tokio::select! {
+        _ = ending.wait_for(|ending| *ending) => {}
+        () = held.is_overdue() => {}
+    }
 }
 
 #[cfg(test)]

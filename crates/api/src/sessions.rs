@@ -21,7 +21,7 @@ pub(crate) struct Sessions(Mutex<HashMap<String, Session>>);
 
 struct Session {
     token: Secret<String>,
-    /// The name and the way of the login.
+    /// The way and the name of the login.
     user: String,
     ends: Instant,
 }
@@ -69,11 +69,11 @@ impl Sessions {
         Some(session.token.expose().clone())
     }
 
-    /// The name and the way of the login of a session that has not ended.
-    pub(crate) fn user(&self, id: &str, now: Instant) -> Option<String> {
+    /// The token of a session that has not ended, and the way and the name of its login.
+    pub(crate) fn token_and_user(&self, id: &str, now: Instant) -> Option<(String, String)> {
         let sessions = self.lock();
         let session = sessions.get(id).filter(|session| session.ends > now)?;
-        Some(session.user.clone())
+        Some((session.token.expose().clone(), session.user.clone()))
     }
 
     /// Ends a session; its token.

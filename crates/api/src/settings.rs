@@ -54,7 +54,7 @@ const WITHOUT_EFFECT: [(&str, &str); 5] = [
 ];
 
 /// Options that are honoured.
-const HONOURED: [&str; 27] = [
+const HONOURED: [&str; 28] = [
     "port",
     "host",
     "ssl_crt",
@@ -81,6 +81,7 @@ const HONOURED: [&str; 27] = [
     "page_path",
     "other_masters",
     "other_masters_ca",
+    "trusted_proxies",
     "metrics",
 ];
 
@@ -147,6 +148,9 @@ pub struct ApiSettings {
     pub other_masters: Vec<Address>,
     /// `other_masters_ca`: who has signed their certificates; not an option of Salt's.
     pub other_masters_ca: Option<PathBuf>,
+    /// `trusted_proxies`: who may say for whom it asks; not an option of Salt's. Without
+    /// it the programs of this machine.
+    pub trusted_proxies: Option<Vec<IpAddr>>,
     /// `metrics`, as masters have it; not an option of Salt's here.
     pub metrics: Option<MetricsSettings>,
     /// `id`: what the master of this machine is called where several are.
@@ -281,6 +285,7 @@ impl ApiSettings {
             },
             other_masters: section.other_masters()?,
             other_masters_ca: section.file("other_masters_ca")?,
+            trusted_proxies: section.addresses("trusted_proxies")?,
             metrics: section.metrics()?,
             own_name: match config.opts().get("id").and_then(Value::as_str) {
                 Some(id) if !id.is_empty() => id.to_owned(),
@@ -291,6 +296,15 @@ impl ApiSettings {
             external_auth: external_auth.cloned().unwrap_or_default(),
             runner_timeout: config.rest_timeout.duration(),
         })
+    }
+
+    /// Whether an address is that of a trusted proxy.
+    pub fn is_proxy(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        match &self.trusted_proxies {
+            None => address.is_loopback(),
+            Some(listed) => listed.contains(&address),
+        }
     }
 
     /// Whether somebody may log in from an address.

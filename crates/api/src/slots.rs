@@ -1,33 +1,54 @@
 //! Places for long operations: commands, logins, connections.
 //!
-//! Invariant: the queue for a place is bounded, and callers without credentials
-//! never hold all of them.
+//! Invariant: the queue for a place is bounded, and neither callers without
+//! credentials nor one user ever hold all of them.
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use axum::http::StatusCode;
 use halite_transport::fleet::Origin;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::fault::Fault;
-use crate::limits::WAITING_PER_PLACE;
+use crate::limits::{COMMANDS_PER_HOLDER_PART, WAITING_PER_PLACE};
 
-/// Slots for commands.
+/// Who a command is reckoned to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Holder {
+    /// A user with a token.
+    User(String),
+    /// A password that nobody has checked, by where it comes from: its name may be
+    /// anybody's.
+    Login(Origin),
+}
+
+impl Holder {
+    /// A user, by the way and the name of the login. Directories may take a name in
+    /// capitals for the same.
+    pub(crate) fn user(name: &str) -> Self {
+        Self::User(name.to_lowercase())
+    }
+}
+
+/// Slots for commands, of which one holder has only a part.
 #[derive(Debug)]
 pub(crate) struct Slots {
     /// Those that run or wait.
-    taken: Semaphore,
+    taken: Shares<Holder>,
     running: Semaphore,
-    taken_max: usize,
+    /// What each holder may run, as long as it runs or waits for anything.
+    running_of: Mutex<HashMap<Holder, Weak<Semaphore>>>,
+    running_each_max: usize,
 }
 
 /// A place, until dropped.
 #[derive(Debug)]
 pub(crate) struct Slot<'a> {
     _running: SemaphorePermit<'a>,
-    _taken: SemaphorePermit<'a>,
+    _own: OwnedSemaphorePermit,
+    _taken: Share<Holder>,
 }
 
 impl Slots {
@@ -35,36 +56,58 @@ impl Slots {
     /// what waits.
     pub(crate) fn new(running_max: usize) -> Self {
         let running_max = running_max.max(1);
-        let taken_max = running_max.saturating_mul(1 + WAITING_PER_PLACE);
+        let taken = |running: usize| running.saturating_mul(1 + WAITING_PER_PLACE);
+        let running_each_max = running_max.div_ceil(COMMANDS_PER_HOLDER_PART);
+        let taken_max = taken(running_max);
+        // If there is only one place for what runs, others can still wait for it.
+        let taken_each_max = taken(running_each_max).min(taken_max - 1);
         Self {
-            taken: Semaphore::new(taken_max),
+            taken: Shares::new(taken_each_max, taken_max),
             running: Semaphore::new(running_max),
-            taken_max,
+            running_of: Mutex::default(),
+            running_each_max,
         }
     }
 
     /// How many run or wait.
     pub(crate) fn taken(&self) -> usize {
-        self.taken_max
-            .saturating_sub(self.taken.available_permits())
+        self.taken.taken()
     }
 
-    /// Waits for a place.
+    /// Waits for a place, first for one of the holder's.
     ///
     /// # Errors
     /// With 503 when too many wait already.
-    pub(crate) async fn take(&self) -> Result<Slot<'_>, Fault> {
+    pub(crate) async fn take(&self, holder: &Holder) -> Result<Slot<'_>, Fault> {
         let full = || {
             let why = "Too many commands are under way already";
             Fault::new(StatusCode::SERVICE_UNAVAILABLE, why)
         };
-        let taken = self.taken.try_acquire().map_err(|_| full())?;
-        // The semaphore is never closed.
+        let taken = self.taken.take(holder.clone()).ok_or_else(full)?;
+        // Neither semaphore is ever closed.
+        let own = self.running_of(holder).acquire_owned().await;
+        let own = own.map_err(|_| full())?;
         let running = self.running.acquire().await.map_err(|_| full())?;
         Ok(Slot {
             _running: running,
+            _own: own,
             _taken: taken,
         })
+    }
+
+    /// What a holder may run. There are no more holders than commands.
+    fn running_of(&self, holder: &Holder) -> Arc<Semaphore> {
+        let mut all = self
+            .running_of
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = all.get(holder).and_then(Weak::upgrade) {
+            return own;
+        }
+        all.retain(|_, own| own.strong_count() > 0);
+        let own = Arc::new(Semaphore::new(self.running_each_max));
+        all.insert(holder.clone(), Arc::downgrade(&own));
+        own
     }
 }
 
@@ -145,21 +188,69 @@ mod tests {
     use futures_util::FutureExt;
     use std::net::IpAddr;
 
+    fn user(name: &str) -> Holder {
+        Holder::user(name)
+    }
+
     #[tokio::test]
     async fn only_so_many_wait_for_a_place() {
         let places = Slots::new(2);
-        let first = places.take().await.unwrap();
-        let _second = places.take().await.unwrap();
-        let mut waiting: Vec<_> = (0..2 * WAITING_PER_PLACE)
-            .map(|_| Box::pin(places.take()))
+        let first = places.take(&user("ali")).await.unwrap();
+        let _second = places.take(&user("bob")).await.unwrap();
+        let waiting = ["ali", "ali", "bob", "bob"].map(user);
+        let mut waiting: Vec<_> = waiting
+            .iter()
+            .map(|holder| Box::pin(places.take(holder)))
             .collect();
         for waiting in &mut waiting {
             assert!(waiting.now_or_never().is_none());
         }
-        let refused = places.take().await.unwrap_err();
+        let refused = places.take(&user("eve")).await.unwrap_err();
         assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
         drop(first);
         assert!(waiting.remove(0).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn one_user_leaves_places_for_others() {
+        let places = Slots::new(4);
+        let ali = user("file:ali");
+        let running = [
+            places.take(&ali).await.unwrap(),
+            places.take(&ali).await.unwrap(),
+        ];
+        let mut waiting: Vec<_> = (0..2 * WAITING_PER_PLACE)
+            .map(|_| Box::pin(places.take(&ali)))
+            .collect();
+        for waiting in &mut waiting {
+            assert!(waiting.now_or_never().is_none());
+        }
+        // The same user with a name in capitals.
+        let refused = places.take(&user("file:ALI")).await.unwrap_err();
+        assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+        // Those that wait are in nobody's way.
+        let bob = user("file:bob");
+        let of_bob = places.take(&bob).now_or_never().unwrap().unwrap();
+        drop(running);
+        assert!(waiting.remove(0).await.is_ok());
+        drop((waiting, of_bob));
+        assert_eq!(places.taken(), 0);
+        let _last = places.take(&bob).await.unwrap();
+        assert_eq!(places.running_of.lock().unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn others_can_wait_for_the_only_place() {
+        let places = Slots::new(1);
+        let (ali, bob) = (user("ali"), user("bob"));
+        let running = places.take(&ali).await.unwrap();
+        let mut waiting = Box::pin(places.take(&ali));
+        assert!((&mut waiting).now_or_never().is_none());
+        assert!(places.take(&ali).await.is_err());
+        let mut other = Box::pin(places.take(&bob));
+        assert!((&mut other).now_or_never().is_none());
+        drop((running, waiting));
+        assert!(other.await.is_ok());
     }
 
     #[test]

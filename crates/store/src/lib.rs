@@ -65,6 +65,8 @@ mod redis;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod return_queue;
 mod salt_json;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod sql;
 mod sql_places;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod stored_jobs;

@@ -7,7 +7,7 @@ use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use halite_test_support::http;
-pub(crate) use halite_test_support::http::{ask, header};
+pub(crate) use halite_test_support::http::{ask, begin, header, status};
 use serde_json::Value;
 
 /// The body of an answer, which is JSON.
@@ -18,7 +18,7 @@ pub(crate) fn body(said: &str) -> Result<Value> {
 
 /// A stream of events that has begun.
 pub(crate) fn events(at: SocketAddr, session: &str) -> Result<BufReader<TcpStream>> {
-    let stream = http::begin(at, "GET", "/events", &[("X-Auth-Token", session)], "")?;
+    let stream = begin(at, "GET", "/events", &[("X-Auth-Token", session)], "")?;
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     while !line.starts_with("retry:") {

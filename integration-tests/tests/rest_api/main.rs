@@ -10,6 +10,7 @@ mod answer;
 mod browser;
 mod clients;
 mod complete;
+mod crowds;
 mod embedded;
 mod git_hook;
 mod http;

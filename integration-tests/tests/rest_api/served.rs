@@ -55,6 +55,19 @@ impl Served {
         kind: Kind,
         change: impl for<'a> FnOnce(MasterPlan<'a>) -> MasterPlan<'a>,
     ) -> Result<Self> {
+        Self::start_all(kind, change, &[])
+    }
+
+    /// Ours with further options of the API.
+    pub(crate) fn start_api(of_api: &[(&str, Value)]) -> Result<Self> {
+        Self::start_all(Kind::Ours, |plan| plan, of_api)
+    }
+
+    fn start_all(
+        kind: Kind,
+        change: impl for<'a> FnOnce(MasterPlan<'a>) -> MasterPlan<'a>,
+        of_api: &[(&str, Value)],
+    ) -> Result<Self> {
         let fleet = Fleet::new("rest-api")?;
         let ports = Ports::<2>::claim()?;
         let [at, metrics] = ports
@@ -66,19 +79,22 @@ impl Served {
             "^filename": users, "^hashtype": "plaintext",
             "alice": [".*", "@runner", "@wheel", "@jobs"], "bob": ["test.ping"],
         }});
+        let mut api = json!({
+            "port": at.port(), "host": "127.0.0.1", "disable_ssl": true, "metrics": {
+                "enabled": kind == Kind::Ours, "exporter": "prometheus",
+                "prometheus": { "port": metrics.port() },
+            },
+        });
+        for (option, value) in of_api {
+            api[*option] = value.clone();
+        }
         let master = change(fleet.master("m1", kind))
             .auto_accept()
             .set("timeout", 20)
             .set("gather_job_timeout", 5)
             .set("external_auth", logins)
             .set("netapi_enable_clients", json!(CLIENTS))
-            .set(
-                "rest_cherrypy",
-                json!({ "port": at.port(), "host": "127.0.0.1", "disable_ssl": true, "metrics": {
-                    "enabled": kind == Kind::Ours, "exporter": "prometheus",
-                    "prometheus": { "port": metrics.port() },
-                }}),
-            )
+            .set("rest_cherrypy", api)
             .start()?;
         let minion = fleet.minion("web1", kind).of(&master).start()?;
         master.wait_minion("web1")?;

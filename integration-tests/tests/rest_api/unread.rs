@@ -47,11 +47,20 @@ const PING: [u8; 6] = [0x89, 0x80, 0, 0, 0, 0];
 
 /// A websocket that has said that it is ready.
 fn websocket(at: SocketAddr, session: &str) -> Result<BufReader<TcpStream>> {
+    websocket_over(TcpStream::connect(at)?, at, session)
+}
+
+/// The same over a connection.
+pub(crate) fn websocket_over(
+    connection: TcpStream,
+    at: SocketAddr,
+    session: &str,
+) -> Result<BufReader<TcpStream>> {
     let asked = format!(
         "GET /ws/{session} HTTP/1.1\r\nHost: {at}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {KEY}\r\n\r\n"
     );
-    let mut stream = BufReader::new(TcpStream::connect(at)?);
+    let mut stream = BufReader::new(connection);
     stream.get_ref().set_read_timeout(Some(START))?;
     stream.get_mut().write_all(asked.as_bytes())?;
     let mut head = String::new();

@@ -65,6 +65,7 @@ pub(super) async fn login(app: &App, asked: &Asked, body: Body) -> Result<Respon
     let made = make_token(app, asked.peer, asks).await?;
     let token =
         made.ok_or_else(|| Fault::denied("Could not authenticate using provided credentials"))?;
+    asked.prove();
     let now = SystemTime::now();
     let expire = token
         .get("expire")
@@ -124,6 +125,7 @@ pub(super) async fn tokens(app: &App, asked: &Asked, body: Body) -> Result<Respo
                 "Authentication failure of type \"eauth\" occurred for user {user}."
             )));
         };
+        asked.prove();
         tokens.push(token.into());
     }
     let mut response = format.answer(&Value::List(tokens))?;
@@ -268,9 +270,9 @@ pub(super) fn set_cookie(
     lifetime: Duration,
 ) {
     let forwarded = asked.headers.get("x-forwarded-proto");
-    // Only a proxy on this machine is believed.
-    let is_behind_tls = asked.peer.address.is_loopback()
-        && forwarded.is_some_and(|proto| proto.as_bytes() == b"https");
+    // Only a trusted proxy is believed.
+    let is_behind_tls =
+        asked.peer.is_proxy && forwarded.is_some_and(|proto| proto.as_bytes() == b"https");
     let secure = match asked.peer.is_encrypted || is_behind_tls {
         true => "; Secure",
         false => "",

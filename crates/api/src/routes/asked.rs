@@ -1,9 +1,12 @@
 //! A request, from the view of a page.
 
+use std::sync::Arc;
+
 use axum::http::{HeaderMap, Method, header};
 
 use super::Peer;
 use super::paths::Page;
+use crate::connections::Held;
 use crate::fault::Fault;
 
 /// A request without its body.
@@ -21,9 +24,20 @@ pub(super) struct Asked {
     pub(super) session: Option<String>,
     /// The token of the session, where there is one.
     pub(super) token: Option<String>,
+    /// Whose session it is.
+    pub(super) user: Option<String>,
+    /// The connection, where there is one.
+    pub(super) held: Option<Arc<Held>>,
 }
 
 impl Asked {
+    /// Takes that who asks has proven who they are.
+    pub(super) fn prove(&self) {
+        if let Some(held) = &self.held {
+            held.prove();
+        }
+    }
+
     /// A header that is text.
     pub(super) fn header(&self, name: header::HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()

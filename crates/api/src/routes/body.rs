@@ -45,8 +45,7 @@ impl App {
             Fault::new(full, "There are too many large requests already")
         };
         let share = self.large_body_shares.take(asked.peer.origin());
-        // This machine's programs are not strangers, and a proxy here has the bodies of all.
-        if share.is_none() && !asked.peer.caller.is_loopback() {
+        if share.is_none() && !asked.peer.is_near() {
             return Err(full());
         }
         let bytes = self.large_bodies.try_acquire_many(rooms);

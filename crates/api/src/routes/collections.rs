@@ -11,6 +11,7 @@ use crate::decode::{self, Body};
 use crate::encode::Format;
 use crate::fault::Fault;
 use crate::masters::{self, OfOthers, merged, minion_rows};
+use crate::slots::Holder;
 
 /// Changes of each minion where all are asked about.
 const HISTORY_OF_EACH: i64 = 10;
@@ -19,7 +20,7 @@ const HISTORY_OF_EACH: i64 = 10;
 const TAR_RECORD: usize = 10_240;
 
 async fn one(app: &App, asked: &Asked, chunk: Map) -> Result<Value, Fault> {
-    let returns = low(app, asked.peer, vec![chunk], asked.token.as_deref()).await?;
+    let returns = low(app, asked, vec![chunk], true).await?;
     Ok(returns.into_iter().next().unwrap_or_default())
 }
 
@@ -48,7 +49,7 @@ pub(super) async fn start(app: &App, asked: &Asked, body: Body) -> Result<Respon
     for chunk in &mut chunks {
         chunk.insert("client", "local_async");
     }
-    let started = low(app, asked.peer, chunks, asked.token.as_deref()).await?;
+    let started = low(app, asked, chunks, true).await?;
     let jids = started.iter().filter_map(|job| job.get("jid")?.as_str());
     let links = jids.map(|jid| Map::from([("href", format!("/jobs/{jid}"))]).into());
     let jobs = Map::from([("jobs", Value::List(links.collect()))]);
@@ -65,8 +66,8 @@ pub(super) async fn jobs(app: &App, asked: &Asked) -> Result<Response, Fault> {
         let chunk = Map::from([("client", "runner"), ("fun", "jobs.list_jobs")]);
         let all = of_all(app, asked, chunk).await?;
         let jobs = merged::jobs(all.answers);
-        let mut response =
-            format.answer(&Map::from([("return", Value::List(vec![jobs]))]).into())?;
+        let words = Map::from([("return", Value::List(vec![jobs]))]);
+        let mut response = format.answer_with(words.into())?;
         name_left_out(&mut response, &all.left_out);
         return Ok(response);
     };
@@ -167,7 +168,8 @@ async fn of_all(app: &App, asked: &Asked, chunk: Map) -> Result<OfOthers, Fault>
     }
     // Others are asked once it is known that the caller may ask.
     let own = one(app, asked, chunk).await?;
-    let _place = app.commands.take().await?;
+    let user = asked.user.as_deref().ok_or_else(Fault::no_session)?;
+    let _place = app.commands.take(&Holder::user(user)).await?;
     let mut all = app.masters.ask_all(low).await?;
     all.answers.insert(0, own);
     Ok(all)
@@ -220,7 +222,7 @@ pub(super) async fn make_key(app: &App, asked: &Asked, body: Body) -> Result<Res
     chunk.insert("id_", &id);
     chunk.insert("client", "wheel");
     chunk.insert("fun", "key.gen_accept");
-    let returns = low(app, asked.peer, vec![chunk], None).await?;
+    let returns = low(app, asked, vec![chunk], false).await?;
     let made = returned(&returns.into_iter().next().unwrap_or_default());
     let text = |name: &str| made.get(name).and_then(Value::as_str);
     let (Some(public), Some(private)) = (text("pub"), text("priv")) else {

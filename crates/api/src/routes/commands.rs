@@ -10,6 +10,7 @@ use crate::decode::{self, Body};
 use crate::encode::Format;
 use crate::fault::{Fault, UNTOUCHED};
 use crate::settings::CLIENTS;
+use crate::slots::Holder;
 
 /// `GET /`
 pub(super) fn welcome(_: &App, asked: &Asked) -> Result<Response, Fault> {
@@ -32,18 +33,19 @@ pub(super) async fn run(
 ) -> Result<Response, Fault> {
     asked.bare()?;
     let format = Format::accepted(asked.header(header::ACCEPT))?;
-    let token = asked.token.as_deref().filter(|_| has_session);
-    let returns = low(app, asked.peer, decode::low_data(body.data)?, token).await?;
-    format.answer(&Map::from([("return", Value::List(returns))]).into())
+    let returns = low(app, asked, decode::low_data(body.data)?, has_session).await?;
+    format.answer_with(Map::from([("return", Value::List(returns))]).into())
 }
 
-/// Runs low data, chunk by chunk, until one fails.
+/// Runs low data, chunk by chunk, until one fails: with the session, or with the proofs
+/// in the chunks.
 pub(super) async fn low(
     app: &App,
-    peer: Peer,
+    asked: &Asked,
     chunks: Vec<Map>,
-    token: Option<&str>,
+    has_session: bool,
 ) -> Result<Vec<Value>, Fault> {
+    let token = asked.token.as_deref().filter(|_| has_session);
     let mut returns = Vec::new();
     for (number, mut chunk) in chunks.into_iter().enumerate() {
         if let Some(token) = token {
@@ -51,7 +53,8 @@ pub(super) async fn low(
         }
         let name = login_name(&chunk);
         let client = known_client(&chunk);
-        let mut ran = one(app, peer, chunk, token.is_some(), name.as_deref()).await;
+        let user = asked.user.as_deref().filter(|_| token.is_some());
+        let mut ran = one(app, asked, chunk, user, name.as_deref()).await;
         if let Err(fault) = &mut ran
             && number > 0
         {
@@ -65,7 +68,7 @@ pub(super) async fn low(
         if let (Err(fault), Some(name)) = (&ran, &name)
             && is_failed_login(fault)
         {
-            login_failed(app, peer, name);
+            login_failed(app, asked.peer, name);
         }
         returns.extend(ran?);
     }
@@ -79,14 +82,16 @@ fn known_client(chunk: &Map) -> &'static str {
     known.copied().unwrap_or("unknown")
 }
 
-/// Runs one chunk, once there is a place for it; `login` is who logs in with it.
+/// Runs one chunk, once there is a place for it; `user` is whose session it is run with,
+/// `login` who logs in with it.
 async fn one(
     app: &App,
-    peer: Peer,
+    asked: &Asked,
     chunk: Map,
-    has_session: bool,
+    user: Option<&str>,
     login: Option<&str>,
 ) -> Result<Vec<Value>, Fault> {
+    let peer = asked.peer;
     let has_others = app.has_others(peer);
     app.check_relayed(peer).await?;
     let chunk = app.runner.checked(chunk, has_others).map_err(|fault| {
@@ -95,23 +100,29 @@ async fn one(
             false => fault,
         }
     })?;
-    if let Some(token) = chunk.credentials.token.as_deref()
-        && !has_session
-    {
-        check_token(app, peer, token).await?;
-    }
+    let holder = match (user, chunk.credentials.token.as_deref()) {
+        (Some(user), _) => Holder::user(user),
+        (None, Some(token)) => {
+            let holder = token_holder(app, peer, token).await?;
+            asked.prove();
+            Holder::user(&holder)
+        }
+        (None, None) => Holder::Login(peer.origin()),
+    };
     let Some(name) = login else {
-        let _place = app.commands.take().await?;
+        let _place = app.commands.take(&holder).await?;
         check_master(app, peer).await?;
         return app.runner.run(chunk, has_others).await;
     };
     check_login(app, peer, Some(name))?;
-    let _own = app.unproven.take().await?;
-    let _place = app.commands.take().await?;
+    let _own = app.unproven.take(&holder).await?;
+    let _place = app.commands.take(&holder).await?;
     // Those that it has waited behind may have failed.
     check_login(app, peer, Some(name))?;
     check_master(app, peer).await?;
-    app.runner.run(chunk, has_others).await
+    let ran = app.runner.run(chunk, has_others).await?;
+    asked.prove();
+    Ok(ran)
 }
 
 /// Tells another API that nobody has acted on its command, while that is known: when
@@ -123,17 +134,17 @@ async fn check_master(app: &App, peer: Peer) -> Result<(), Fault> {
     }
 }
 
-/// Refuses a token that the master does not know before anything waits for it. One
-/// that it knows is good, whoever else has failed from there: behind an address there
-/// can be many, as behind another API.
-async fn check_token(app: &App, peer: Peer, token: &str) -> Result<(), Fault> {
+/// Whose token it is. One that the master does not know is refused before anything waits
+/// for it. One that it knows is good, whoever else has failed from there: behind an
+/// address there can be many, as behind another API.
+async fn token_holder(app: &App, peer: Peer, token: &str) -> Result<String, Fault> {
     // The semaphore is never closed.
     let asking = app.tokens.acquire().await.ok();
-    let is_token = app.runner.is_token(token, app.has_others(peer)).await;
+    let holder = app.runner.token_holder(token, app.has_others(peer)).await;
     drop(asking);
-    match is_token {
-        Ok(true) => return Ok(()),
-        Ok(false) => {}
+    match holder {
+        Ok(Some(holder)) => return Ok(holder),
+        Ok(None) => {}
         // Nothing was asked but whether the token is good.
         Err(fault) if peer.is_relayed && fault == Fault::no_master() => {
             return Err(Fault::untouched());

@@ -28,6 +28,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
+use crate::connections::Held;
 use crate::decode;
 use crate::encode::accepted;
 use crate::fault::Fault;
@@ -108,10 +109,11 @@ impl App {
             return browser::preflight(&self.settings, &parts.headers, allow(page));
         }
         let session = access::named_session(&parts.headers);
-        let token = session
+        let (token, user) = session
             .as_deref()
             .filter(|_| self.settings.has_sessions)
-            .and_then(|id| self.sessions.token(id, Instant::now()));
+            .and_then(|id| self.sessions.token_and_user(id, Instant::now()))
+            .unzip();
         let asked = Asked {
             method: parts.method.clone(),
             page,
@@ -122,7 +124,12 @@ impl App {
             peer,
             session,
             token,
+            user,
+            held: parts.extensions.get::<Arc<Held>>().cloned(),
         };
+        if asked.token.is_some() {
+            asked.prove();
+        }
         let is_private = asked.token.is_some() && self.needs_session(&asked);
         let answered = self.judged(&asked, Request::from_parts(parts, body)).await;
         let mut response = answered.unwrap_or_else(IntoResponse::into_response);
@@ -163,6 +170,7 @@ impl App {
             Method::POST => {
                 let _room = self.room(asked)?;
                 let body = self.body(asked, request.into_body()).await?;
+                let _answering = asked.held.as_deref().and_then(Held::answering);
                 self.post(asked, body).await
             }
             _ => self.get(asked, request).await,

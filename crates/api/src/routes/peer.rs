@@ -13,8 +13,10 @@ use crate::masters::RELAYED;
 pub struct Peer {
     /// The address of the connection.
     pub address: IpAddr,
-    /// Who asks: behind a proxy on this machine whom it names, otherwise the same.
+    /// Who asks: behind a trusted proxy whom it names, otherwise the same.
     pub caller: IpAddr,
+    /// Whether a trusted proxy has connected.
+    pub is_proxy: bool,
     /// Whether the connection is.
     pub is_encrypted: bool,
     /// Whether the API of another master asks: it wants to know what the master of
@@ -27,31 +29,38 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 
 impl Peer {
     /// The other end of a connection.
-    pub fn new(address: IpAddr, is_encrypted: bool) -> Self {
+    pub fn new(address: IpAddr, is_encrypted: bool, is_proxy: bool) -> Self {
         // An IPv4 address is one at a socket of IPv6, too.
         let address = address.to_canonical();
         Self {
             address,
             caller: address,
+            is_proxy,
             is_encrypted,
             is_relayed: false,
         }
     }
 
     /// The same with what the request says: whether another API asks, and the caller
-    /// that a proxy on this machine names; no other proxy is believed.
+    /// that a trusted proxy names; no other proxy is believed.
     pub(super) fn behind_proxy(self, headers: &HeaderMap) -> Self {
         let named = headers.get_all(FORWARDED_FOR).iter().next_back();
         let last = named
             .and_then(|named| named.to_str().ok())
             .and_then(|named| named.rsplit(',').next())
             .and_then(|last| last.trim().parse::<IpAddr>().ok());
-        let caller = last.filter(|_| self.address.is_loopback());
+        let caller = last.filter(|_| self.is_proxy);
         Self {
             caller: caller.map_or(self.address, |caller| caller.to_canonical()),
             is_relayed: headers.contains_key(RELAYED),
             ..self
         }
+    }
+
+    /// Whether it has no share of its own: a proxy that names nobody asks for all, and
+    /// the programs of this machine are no strangers.
+    pub(super) fn is_near(&self) -> bool {
+        self.is_proxy && self.caller == self.address
     }
 
     /// Whom its shares are reckoned to.
@@ -89,13 +98,15 @@ mod tests {
     }
 
     #[test]
-    fn only_a_proxy_on_this_machine_says_who_asks() {
+    fn only_a_trusted_proxy_says_who_asks() {
         let caller = |address: &str, named: &[&'static str]| {
             let named = named.iter().map(|named| {
                 let name = header::HeaderName::from_static(FORWARDED_FOR);
                 (name, HeaderValue::from_static(named))
             });
-            let peer = Peer::new(address.parse().unwrap(), false);
+            let address: IpAddr = address.parse().unwrap();
+            let is_proxy = address.to_canonical().is_loopback();
+            let peer = Peer::new(address, false, is_proxy);
             let mut headers = HeaderMap::new();
             for (name, value) in named {
                 headers.append(name, value);

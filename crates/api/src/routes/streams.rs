@@ -140,6 +140,7 @@ impl Watched {
     pub(super) async fn begin(app: &Arc<App>, proof: String, asked: &Asked) -> Result<Self, Fault> {
         let peer = asked.peer;
         let proven = proven(app, &proof, peer).await?;
+        asked.prove();
         let Proven {
             token,
             is_session,
@@ -254,8 +255,7 @@ async fn proven(app: &App, proof: &str, peer: Peer) -> Result<Proven, Fault> {
     }
     app.check_relayed(peer).await?;
     let now = Instant::now();
-    let of_session = app.sessions.token(proof, now);
-    let user = app.sessions.user(proof, now);
+    let (of_session, user) = app.sessions.token_and_user(proof, now).unzip();
     let is_session = of_session.is_some();
     let token = of_session.unwrap_or_else(|| proof.to_owned());
     // The semaphore is never closed.

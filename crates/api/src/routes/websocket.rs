@@ -52,7 +52,10 @@ pub(super) async fn websocket(
     let upgrade = hyper::upgrade::on(&mut request);
     let response = create_response(&request.map(drop));
     let response = response.map_err(|refused| Fault::bad(refused.to_string()))?;
+    // It is a connection until it ends.
+    let held = asked.held.clone();
     tokio::spawn(async move {
+        let _held = held;
         let Ok(upgraded) = upgrade.await else { return };
         let io = TokioIo::new(upgraded);
         let config = Some(config());

@@ -1,6 +1,6 @@
 //! The options of `rest_cherrypy`, one by one.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use halite_metrics::MetricsSettings;
@@ -241,6 +241,22 @@ impl Section<'_> {
         }
     }
 
+    /// A list of addresses, if there is one; it may be empty.
+    pub(super) fn addresses(&self, name: &'static str) -> Result<Option<Vec<IpAddr>>, Mistake> {
+        if matches!(self.0.get(name), None | Some(Value::Nil)) {
+            return Ok(None);
+        }
+        let read = |text: &String| {
+            let address = text.parse::<IpAddr>().map(|address| address.to_canonical());
+            address.map_err(|_| mistake(name, format!("{text} is no IP address")))
+        };
+        self.texts(name)?
+            .iter()
+            .map(read)
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+
     pub(super) fn acl(&self) -> Result<Option<Map>, Mistake> {
         match self.0.get("api_acl") {
             None | Some(Value::Nil) => Ok(None),
@@ -264,6 +280,20 @@ fn whole(value: &Value) -> Option<i128> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_are_read_as_they_are_compared() {
+        let read = |value: Value| {
+            let section = Map::from([("trusted_proxies", value)]);
+            Section(&section).addresses("trusted_proxies")
+        };
+        assert_eq!(read(Value::Nil), Ok(None));
+        assert_eq!(read(Value::List(Vec::new())), Ok(Some(Vec::new())));
+        let one = IpAddr::from([10, 0, 0, 5]);
+        assert_eq!(read("10.0.0.5".into()), Ok(Some(vec![one])));
+        assert_eq!(read("::ffff:10.0.0.5".into()), Ok(Some(vec![one])));
+        assert!(read("10.0.0.0/24".into()).is_err());
+    }
 
     #[test]
     fn what_could_never_match_is_a_mistake() {

@@ -59,35 +59,51 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// By which masters ask whether somebody works on a job.
 const QUESTION: &str = "saltutil.find_job";
 
-/// The fields of a job in a list.
-const SHOWN_FIELDS_MAX: usize = 8;
-
-/// What a job's load says of it, in Salt's words. The load's values are taken, not copied:
-/// there may be very many jobs.
+/// What a job's load says of it, in Salt's words. The load's values are taken, not copied,
+/// and each field is looked at once: there may be very many jobs.
 fn formatted(load: Option<Map>) -> Map {
-    let Some(mut load) = load.filter(|load| !load.is_empty()) else {
+    let Some(load) = load.filter(|load| !load.is_empty()) else {
         return Map::from([("Error", "Cannot contact returner or no job with this jid")]);
     };
     let metadata = metadata_of(&load).cloned();
-    let arg = match load.remove("arg") {
-        Some(Value::List(arg)) => arg,
-        _ => Vec::new(),
-    };
-    let mut or = |name: &str, default: &str| load.remove(name).unwrap_or_else(|| default.into());
-    // With room for the time that comes last.
-    let mut job = Map::with_capacity(SHOWN_FIELDS_MAX);
-    job.insert("Function", or("fun", "unknown-function"));
-    job.insert("Arguments", arg);
-    job.insert("Target", or("tgt", "unknown-target"));
-    job.insert("Target-type", or("tgt_type", "list"));
-    job.insert("User", or("user", "root"));
-    if let Some(metadata) = metadata {
-        job.insert("Metadata", metadata);
+    let [
+        mut fun,
+        mut arg,
+        mut tgt,
+        mut tgt_type,
+        mut user,
+        mut minions,
+    ] = [const { None }; 6];
+    for (name, value) in load {
+        let field = match name.as_str() {
+            Some("fun") => &mut fun,
+            Some("arg") => &mut arg,
+            Some("tgt") => &mut tgt,
+            Some("tgt_type") => &mut tgt_type,
+            Some("user") => &mut user,
+            Some("Minions") => &mut minions,
+            _ => continue,
+        };
+        *field = Some(value);
     }
-    if let Some(minions) = load.remove("Minions") {
-        job.insert("Minions", minions);
+    let or = |value: Option<Value>, default: &str| value.unwrap_or_else(|| default.into());
+    let arg = arg.filter(|arg| arg.as_list().is_some());
+    let always = [
+        ("Function", or(fun, "unknown-function")),
+        ("Arguments", arg.unwrap_or(Value::List(Vec::new()))),
+        ("Target", or(tgt, "unknown-target")),
+        ("Target-type", or(tgt_type, "list")),
+        ("User", or(user, "root")),
+    ];
+    let sometimes = [("Metadata", metadata), ("Minions", minions)];
+    let given = sometimes.iter().filter(|(_, value)| value.is_some());
+    // With room for the time, which comes last.
+    let mut job = Vec::with_capacity(always.len() + given.count() + 1);
+    job.extend(always.map(|(name, value)| (name.into(), value)));
+    for (name, value) in sometimes {
+        job.extend(value.map(|value| (name.into(), value)));
     }
-    job
+    Map::from_distinct(job)
 }
 
 /// The metadata of a job, wherever its publisher has put it.
@@ -367,17 +383,17 @@ mod tests {
         ]);
         let job = formatted(Some(load));
         let keys: Vec<_> = job.keys().filter_map(Value::as_str).collect();
-        assert_eq!(
-            keys,
-            [
-                "Function",
-                "Arguments",
-                "Target",
-                "Target-type",
-                "User",
-                "Metadata"
-            ]
-        );
+        let shown = "Function Arguments Target Target-type User Metadata";
+        assert_eq!(keys.join(" "), shown);
+        assert_eq!(job.get("Target"), Some(&"*".into()));
+        assert_eq!(job.get("Arguments"), Some(&Value::List(Vec::new())));
+        let job = formatted(Some(Map::from([(
+            "Minions",
+            Value::List(vec!["a".into()]),
+        )])));
+        assert_eq!(job.get("User"), Some(&"root".into()));
+        assert_eq!(job.get("Minions"), Some(&Value::List(vec!["a".into()])));
+        assert!(!job.contains_key("Metadata"));
         assert_eq!(formatted(None).len(), 1);
         assert!(formatted(None).contains_key("Error"));
     }

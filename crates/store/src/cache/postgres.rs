@@ -8,6 +8,7 @@ use halite_store_servers::{Address, Failure, PostgresRow, PostgresServer, postgr
 use super::Found;
 use crate::error::StoreError;
 use crate::limits::LISTED_ROWS_MAX;
+use crate::sql::is_short;
 
 /// The cache of a PostgreSQL.
 #[derive(Clone, Debug)]
@@ -29,13 +30,19 @@ const FLUSH_BANK: &str = "delete from halite_cache where bank = $1 or starts_wit
 
 /// What is longer than `FILE_BYTES_MAX` stays on the server; its length is in its row, and
 /// costs nothing.
-const FETCH: &str = "
-select case when octet_length(data) <= 104857600 then data end, octet_length(data)
-from halite_cache where bank = $1 and key = $2";
+const FETCH: &str = concat!(
+    "select case when ",
+    is_short!("data"),
+    " then data end, octet_length(data)
+from halite_cache where bank = $1 and key = $2"
+);
 
-const FETCH_MANY: &str = "
-select key, case when octet_length(data) <= 104857600 then data end, octet_length(data)
-from halite_cache where bank = $1 and key = any($2)";
+const FETCH_MANY: &str = concat!(
+    "select key, case when ",
+    is_short!("data"),
+    " then data end, octet_length(data)
+from halite_cache where bank = $1 and key = any($2)"
+);
 
 const STORE: &str = "
 insert into halite_cache (bank, key, data, version)

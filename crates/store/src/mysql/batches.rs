@@ -6,14 +6,18 @@ use halite_proto::{Jid, Map, MinionId};
 use super::jobs::{Jobs, now_micros};
 use crate::error::StoreError;
 use crate::limits::ACTIVE_BATCHES_MAX;
+use crate::sql::is_short;
 use crate::stored_jobs::map_of_packed;
 
 impl Jobs {
     pub(crate) fn batch(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
         let arguments = vec![jid.as_str().into()];
         let found: Option<(Option<Vec<u8>>,)> = self.run(async move |mysql| {
-            let ask = "select if(octet_length(batch) <= 104857600, batch, null) \
-                       from halite_jobs where jid = ?";
+            let ask = concat!(
+                "select if(",
+                is_short!("batch"),
+                ", batch, null) from halite_jobs where jid = ?"
+            );
             mysql.row(ask, arguments).await
         })?;
         let packed = found.and_then(|(packed,)| packed);

@@ -7,6 +7,7 @@ use super::jobs::Jobs;
 use crate::error::StoreError;
 use crate::kept::StoredReturn;
 use crate::limits::LISTED_ROWS_MAX;
+use crate::sql::is_short;
 use crate::stored_jobs::{check_minions, load_of, returns_of};
 
 const KNOWS: &str = "
@@ -19,14 +20,18 @@ select exists (select 1 from halite_jobs where jid = ? and `load` is not null)
 
 /// A load that is longer than `FILE_BYTES_MAX` stays on the server, as does one of Salt's
 /// where we have ours.
-const LOAD: &str = "
-select if(octet_length(job.`load`) <= 104857600, job.`load`, null),
-    if(job.`load` is null and octet_length(jids.`load`) <= 104857600, jids.`load`, null),
+const LOAD: &str = concat!(
+    "select if(",
+    is_short!("job.`load`"),
+    ", job.`load`, null), if(job.`load` is null and ",
+    is_short!("jids.`load`"),
+    ", jids.`load`, null),
     coalesce(job.from_returns, false)
 from (select ? as jid) asked
     left join halite_jobs job on job.jid = asked.jid
     left join jids on jids.jid = asked.jid
-where job.`load` is not null or jids.jid is not null";
+where job.`load` is not null or jids.jid is not null"
+);
 
 /// Our load, Salt's, and whether the job is known by its returns alone.
 type Row = (Option<Vec<u8>>, Option<String>, bool);
@@ -37,16 +42,21 @@ union select id from halite_returns where jid = ? and ? limit ?";
 
 /// Ours, and those of Python masters that we have not. What is longer than `FILE_BYTES_MAX`
 /// stays on the server.
-const RETURNS: &str = "
-select id, if(octet_length(packed) <= 104857600, packed, null), `out`, null
+const RETURNS: &str = concat!(
+    "select id, if(",
+    is_short!("packed"),
+    ", packed, null), `out`, null
 from halite_returns
 where jid = ? and (? is null or id = ?)
 union all
-select id, null, null, if(octet_length(full_ret) <= 104857600, full_ret, null)
+select id, null, null, if(",
+    is_short!("full_ret"),
+    ", full_ret, null)
 from salt_returns
 where jid = ? and (? is null or id = ?) and not exists (
     select 1 from halite_returns ours
-    where ours.jid = salt_returns.jid and ours.id = salt_returns.id)";
+    where ours.jid = salt_returns.jid and ours.id = salt_returns.id)"
+);
 
 impl Jobs {
     pub(crate) fn knows(&self, jid: &Jid) -> Result<bool, StoreError> {

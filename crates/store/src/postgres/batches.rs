@@ -6,14 +6,18 @@ use halite_proto::{Jid, Map, MinionId};
 use super::jobs::Jobs;
 use crate::error::StoreError;
 use crate::limits::ACTIVE_BATCHES_MAX;
+use crate::sql::is_short;
 use crate::stored_jobs::map_of_packed;
 
 impl Jobs {
     pub(crate) fn batch(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
         let asked = jid.to_string();
         let packed: Option<Vec<u8>> = self.run(async move |postgres| {
-            let ask = "select case when octet_length(batch) <= 104857600 then batch end \
-                       from halite_jobs where jid = $1";
+            let ask = concat!(
+                "select case when ",
+                is_short!("batch"),
+                " then batch end from halite_jobs where jid = $1"
+            );
             match postgres.row(ask, &[&asked]).await? {
                 Some(row) => Ok(row.try_get(0)?),
                 None => Ok(None),

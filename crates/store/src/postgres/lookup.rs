@@ -6,6 +6,7 @@ use super::jobs::Jobs;
 use crate::error::StoreError;
 use crate::kept::StoredReturn;
 use crate::limits::LISTED_ROWS_MAX;
+use crate::sql::is_short;
 use crate::stored_jobs::{Found, check_minions, load_of, returns_of};
 
 const KNOWS: &str = "
@@ -18,10 +19,13 @@ select exists (select from halite_jobs where jid = $1 and load is not null)
 /// The load of a job, and its minions, of which `$2` is the largest number. A job that is
 /// known by its returns has the minions that returned. A load that is longer than
 /// `FILE_BYTES_MAX` stays on the server, as does one of Salt's where we have ours.
-const LOAD: &str = "
-select case when octet_length(job.load) <= 104857600 then job.load end,
-    case when job.load is null and octet_length(jids.load::text) <= 104857600
-        then jids.load::text end, case
+const LOAD: &str = concat!(
+    "select case when ",
+    is_short!("job.load"),
+    " then job.load end,
+    case when job.load is null and ",
+    is_short!("jids.load::text"),
+    " then jids.load::text end, case
         when job.from_returns then array(
             select id from halite_returns where jid = $1
             union select unnest(job.minions) limit $2::bigint)
@@ -29,21 +33,27 @@ select case when octet_length(job.load) <= 104857600 then job.load end,
 from (select $1::text as jid) asked
     left join halite_jobs job on job.jid = asked.jid
     left join jids on jids.jid = asked.jid
-where job.load is not null or jids.jid is not null";
+where job.load is not null or jids.jid is not null"
+);
 
 /// Ours, and those of Python masters that we have not. What is longer than `FILE_BYTES_MAX`
 /// stays on the server.
-const RETURNS: &str = "
-select id, case when octet_length(packed) <= 104857600 then packed end, out, null
+const RETURNS: &str = concat!(
+    "select id, case when ",
+    is_short!("packed"),
+    " then packed end, out, null
 from halite_returns
 where jid = $1 and ($2::text is null or id = $2)
 union all
 select id, null, null,
-    case when octet_length(full_ret::text) <= 104857600 then full_ret::text end
+    case when ",
+    is_short!("full_ret::text"),
+    " then full_ret::text end
 from salt_returns
 where jid = $1 and ($2::text is null or id = $2) and not exists (
     select from halite_returns ours
-    where ours.jid = salt_returns.jid and ours.id = salt_returns.id)";
+    where ours.jid = salt_returns.jid and ours.id = salt_returns.id)"
+);
 
 impl Jobs {
     pub(crate) fn knows(&self, jid: &Jid) -> Result<bool, StoreError> {

@@ -1,0 +1,188 @@
+//! Who holds the connections.
+//!
+//! Each address has only a share of them. Those on which nobody has proven anything are
+//! a part of all; if there are too many, one of the address with the most of them gives
+//! way, so that whoever comes next can still log in. Invariant: a connection is counted
+//! until nothing uses it any more, a websocket included.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use halite_transport::fleet::Origin;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use crate::limits::{
+    CONNECTIONS_MAX, CONNECTIONS_PER_ORIGIN_MAX, CONNECTIONS_UNPROVEN_MAX, PROVEN_WITHIN,
+};
+use crate::slots::{Share, Shares};
+use crate::strangers::{Stranger, Strangers};
+
+/// Places for connections.
+pub(crate) struct Connections {
+    slots: Arc<Semaphore>,
+    shares: Shares,
+    strangers: Strangers,
+    /// Every connection holds one: when all are gone, so are they.
+    alive: mpsc::Sender<()>,
+}
+
+/// A place for the next connection.
+pub(crate) struct Slot {
+    _permit: OwnedSemaphorePermit,
+}
+
+/// The place of a connection, until dropped.
+pub(crate) struct Held {
+    /// Unless a proxy that is believed has connected.
+    stranger: Option<Stranger>,
+    _share: Option<Share>,
+    _slot: Slot,
+    _alive: mpsc::Sender<()>,
+}
+
+impl Connections {
+    /// None yet; what ends when all of them have.
+    pub(crate) fn new() -> (Self, mpsc::Receiver<()>) {
+        let (alive, all_gone) = mpsc::channel(1);
+        let connections = Self {
+            slots: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            shares: Shares::new(CONNECTIONS_PER_ORIGIN_MAX, CONNECTIONS_MAX),
+            strangers: Strangers::new(CONNECTIONS_UNPROVEN_MAX),
+            alive,
+        };
+        (connections, all_gone)
+    }
+
+    /// Waits for a place. While all are taken, a connection gives way on which nobody
+    /// has proven anything.
+    pub(crate) async fn slot(&self) -> Option<Slot> {
+        if self.slots.available_permits() == 0 {
+            self.strangers.make_room();
+        }
+        let slot = Arc::clone(&self.slots).acquire_owned().await;
+        slot.ok().map(|_permit| Slot { _permit })
+    }
+
+    /// Takes a connection in; nothing if its address has its share already. A proxy that
+    /// is believed has the connections of all.
+    pub(crate) fn admit(&self, slot: Slot, from: IpAddr, is_proxy: bool) -> Option<Arc<Held>> {
+        let origin = Origin::of(Some(from));
+        let (share, stranger) = match is_proxy {
+            true => (None, None),
+            false => {
+                let share = self.shares.take(origin)?;
+                (Some(share), Some(self.strangers.admit(origin)?))
+            }
+        };
+        Some(Arc::new(Held {
+            stranger,
+            _share: share,
+            _slot: slot,
+            _alive: self.alive.clone(),
+        }))
+    }
+}
+
+impl Held {
+    /// Takes that somebody has proven who they are on this connection.
+    pub(crate) fn prove(&self) {
+        if let Some(stranger) = &self.stranger {
+            stranger.prove();
+        }
+    }
+
+    /// Whoever has sent a whole request does not give way until it is answered, for as
+    /// long as the result is kept: what is done at once has limits of its own.
+    pub(crate) fn answering(&self) -> Option<impl Drop> {
+        self.stranger.as_ref().map(Stranger::answering)
+    }
+
+    /// Waits until the connection has to give way; for ever once something is proven.
+    pub(crate) async fn gives_way(&self) {
+        match &self.stranger {
+            Some(stranger) => stranger.gives_way().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits until nothing has been proven for [`PROVEN_WITHIN`].
+    pub(crate) async fn is_overdue(&self) {
+        self.is_unproven_after(PROVEN_WITHIN).await;
+    }
+
+    async fn is_unproven_after(&self, within: Duration) {
+        tokio::time::sleep(within).await;
+        if !self.stranger.as_ref().is_some_and(Stranger::is_unproven) {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
+    }
+
+    #[tokio::test]
+    async fn an_address_has_its_share_and_a_proxy_the_connections_of_all() {
+        let (connections, _all_gone) = Connections::new();
+        let mut held = Vec::new();
+        for _ in 0..CONNECTIONS_PER_ORIGIN_MAX {
+            let slot = connections.slot().await.unwrap();
+            held.push(connections.admit(slot, address(1), false).unwrap());
+        }
+        let admit = async |last, is_proxy| {
+            let slot = connections.slot().await.unwrap();
+            connections.admit(slot, address(last), is_proxy)
+        };
+        assert!(admit(1, false).await.is_none());
+        assert!(admit(2, false).await.is_some());
+        assert!(admit(1, true).await.is_some());
+        held.pop();
+        assert!(admit(1, false).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn who_has_proven_nothing_gives_way_when_all_places_are_taken() {
+        let (connections, _all_gone) = Connections::new();
+        let mut proven = Vec::new();
+        for number in 0..CONNECTIONS_MAX - 1 {
+            let slot = connections.slot().await.unwrap();
+            let last = u8::try_from(number / CONNECTIONS_PER_ORIGIN_MAX).unwrap();
+            let held = connections.admit(slot, address(last), false).unwrap();
+            held.prove();
+            proven.push(held);
+        }
+        let slot = connections.slot().await.unwrap();
+        let stranger = connections.admit(slot, address(200), false).unwrap();
+        assert!(stranger.gives_way().now_or_never().is_none());
+        let mut waiting = Box::pin(connections.slot());
+        assert!((&mut waiting).now_or_never().is_none());
+        stranger.gives_way().await;
+        drop(stranger);
+        assert!(waiting.await.is_some());
+        assert!(
+            proven
+                .iter()
+                .all(|held| held.gives_way().now_or_never().is_none())
+        );
+    }
+
+    #[tokio::test]
+    async fn only_who_has_proven_nothing_is_overdue() {
+        const SHORT: Duration = Duration::from_millis(1);
+        let (connections, _all_gone) = Connections::new();
+        let slot = connections.slot().await.unwrap();
+        let held = connections.admit(slot, address(1), false).unwrap();
+        held.is_unproven_after(SHORT).await;
+        held.prove();
+        let overdue = held.is_unproven_after(SHORT);
+        assert!(tokio::time::timeout(50 * SHORT, overdue).await.is_err());
+    }
+}

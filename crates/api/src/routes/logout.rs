@@ -3,6 +3,7 @@
 //! Invariant: a token ends at every master that holds it and can be reached, and the log
 //! says so where one may still hold it.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use axum::response::Response;
@@ -15,12 +16,19 @@ use crate::fault::Fault;
 use crate::low::is_hex;
 
 /// `POST /logout`
-pub(super) async fn logout(app: &App, asked: &Asked) -> Result<Response, Fault> {
+pub(super) async fn logout(app: &Arc<App>, asked: &Asked) -> Result<Response, Fault> {
     asked.bare()?;
     let format = format_of(asked)?;
     let id = asked.session.as_deref().unwrap_or_default();
     match app.sessions.end(id) {
-        Some(token) => end(app, asked, &token).await,
+        Some(token) => {
+            let has_others = app.has_others(asked.peer);
+            // It goes on where the client does not wait for it: the session is gone.
+            let ending = tokio::spawn(end(Arc::clone(app), token, has_others));
+            if let Err(error) = ending.await {
+                tracing::error!("a token may stay good until it expires: {error}");
+            }
+        }
         None if asked.peer.is_relayed => end_relayed(app, asked, id).await?,
         None => {}
     }
@@ -37,17 +45,17 @@ pub(super) async fn logout(app: &App, asked: &Asked) -> Result<Response, Fault> 
 }
 
 /// Ends the token of a session.
-async fn end(app: &App, asked: &Asked, token: &str) {
-    if end_at_master(app, token).await {
+async fn end(app: Arc<App>, token: String, has_others: bool) {
+    if end_at_master(&app, &token).await {
         return;
     }
-    let was_stored = delete(app, token).await;
-    if !app.has_others(asked.peer) {
+    let was_stored = delete(&app, &token).await;
+    if !has_others {
         return;
     }
     // What was only deleted from a store may be at a peer, or at the master of the list
     // that made it.
-    let was_elsewhere = app.masters.log_out(token).await;
+    let was_elsewhere = app.masters.log_out(&token).await;
     if !was_stored && !was_elsewhere {
         tracing::warn!(
             "no master that can be reached knows the token of a session that has ended: one \

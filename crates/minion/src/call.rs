@@ -5,13 +5,13 @@
 //! disappears during the run.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use halite_call::{Cancel, Job, MinionContext, Outcome};
 use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
 use halite_proto::{Jid, Map, Value};
 use thiserror::Error;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::context::pillar;
@@ -21,7 +21,7 @@ use crate::core::sign_in::chain;
 use crate::courier;
 use crate::fleet::Fleet;
 use crate::jobs::executors;
-use crate::limits::LINK_GONE_AFTER;
+use crate::limits::{LINK_GONE_AFTER, OTHER_LOOKED_FOR_EVERY};
 use crate::link::failover::while_linked;
 use crate::link::task::LinkOutput;
 use crate::minion::Minion;
@@ -252,10 +252,11 @@ async fn send_return(minion: &Minion, master: usize, request: &Request, outcome:
     result.success = outcome.success;
     result.out = outcome.out.map(str::to_owned);
     result.metadata = request.metadata.clone().map(Value::Map);
-    let others = minion.live_besides(master);
-    for at in std::iter::once(master).chain(others) {
+    let mut asked_before = Vec::new();
+    let mut next = Some(master);
+    while let Some(at) = next {
         let Some(known) = minion.masters.get(at) else {
-            continue;
+            return;
         };
         if known.channel.capabilities().own_jobs {
             // Given again for want of an answer, it is the same one.
@@ -273,6 +274,13 @@ async fn send_return(minion: &Minion, master: usize, request: &Request, outcome:
             known.channel.request(load, minion.patience),
         );
         match asked.await {
+            // By these a master says that it could not store it.
+            Ok(Value::Str(answer)) if answer.is_empty() => {
+                warn!(master = known.name, "the master could not store the return");
+            }
+            Ok(Value::Bool(false)) => {
+                warn!(master = known.name, "the master did not accept the return");
+            }
             Ok(_) => return debug!(master = known.name, "return stored by the master"),
             Err(error) => warn!(
                 master = known.name,
@@ -280,5 +288,21 @@ async fn send_return(minion: &Minion, master: usize, request: &Request, outcome:
                 chain(&error)
             ),
         }
+        asked_before.push(at);
+        next = another_master(minion, &asked_before).await;
     }
+}
+
+/// A living master that was not asked before, as soon as there is one: the links of a
+/// program have only just begun.
+async fn another_master(minion: &Minion, asked: &[usize]) -> Option<usize> {
+    let deadline = Instant::now() + LINK_GONE_AFTER;
+    while asked.len() < minion.masters.len() && Instant::now() < deadline {
+        let living = minion.live_besides(*asked.first()?);
+        if let Some(other) = living.into_iter().find(|at| !asked.contains(at)) {
+            return Some(other);
+        }
+        sleep(OTHER_LOOKED_FOR_EVERY).await;
+    }
+    None
 }

@@ -103,6 +103,10 @@ pub const THREADS_MAX: usize = JOBS_RUNNING_MAX * 2;
 /// Returns in transit to one master at a time. Further ones wait in the spool.
 pub const DELIVERIES_MAX: usize = 32;
 
+/// How often `salt-call` looks for another master that takes its result, while none is
+/// linked: for [`LINK_GONE_AFTER`].
+pub const OTHER_LOOKED_FOR_EVERY: Duration = Duration::from_millis(50);
+
 /// How long the link to a job's master must be down before another master is asked for
 /// files and pillar.
 pub const LINK_GONE_AFTER: Duration = Duration::from_secs(3);

@@ -31,7 +31,7 @@ fn behind<'a>(plan: MinionPlan<'a>, proxies: &[Proxy]) -> MinionPlan<'a> {
     plan.set("master", json!(masters.collect::<Vec<_>>()))
 }
 
-fn returned(master: &Master, args: &[&str]) -> Result<Value> {
+pub(crate) fn returned(master: &Master, args: &[&str]) -> Result<Value> {
     let mut args = args.to_vec();
     args.push("--out=json");
     let output = master.tools(Kind::Ours).runner(&args)?;

@@ -7,10 +7,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::{FullDisk, SHORT, Signal, until};
+use serde_json::json;
 
+use crate::cables::returned;
 use crate::support::{
     Several, Tokens, check_told_once, publish, stored, told, wait_log, wait_ping, wait_stored,
 };
+
+/// So many that each of two masters is very likely reached first once.
+const CALLS: usize = 6;
 
 /// A command that ends when there is a file, so that a test says when.
 fn held(gate: &Path, tokens: &Tokens, token: &str) -> String {
@@ -125,6 +130,31 @@ fn a_master_without_a_disk_serves_and_loses_nothing() -> Result<()> {
     let after = publish(first, "web1", &tokens.command("after"))?;
     assert_eq!(wait_stored(first, &after, "web1")?, "after");
     assert_eq!((tokens.count("shown"), tokens.count("kept")), (1, 1));
+    Ok(())
+}
+
+/// A `salt-call` brings its result once: to another master if the first one cannot store
+/// it, also where no daemon of the minion shows that it is one of Halite's.
+#[test]
+fn the_result_of_salt_call_goes_to_a_master_with_a_disk() -> Result<()> {
+    let mut several = Several::start(2, 1)?;
+    several.minions[0].stop()?;
+    let jobs = FullDisk::at(&several.masters[0].dir().join("cache/jobs"))?;
+    // It takes the master that it reaches first.
+    for _ in 0..CALLS {
+        several.minions[0].call(&["test.echo", "its own"])?.ok()?;
+    }
+    let (first, second, _) = several.two()?;
+    let listed = ["jobs.list_jobs", "search_function=test.echo"];
+    let stored = returned(second, &listed)?;
+    ensure!(
+        stored.as_object().is_some_and(|jobs| jobs.len() == CALLS),
+        "{stored}"
+    );
+    let status = returned(first, &["store.status"])?;
+    ensure!(status["jobs"]["in_memory"].is_null(), "{status}");
+    jobs.mend()?;
+    ensure!(returned(first, &listed)? == json!({}), "kept twice");
     Ok(())
 }
 

@@ -45,6 +45,8 @@ pub(crate) struct Caller {
     pub(crate) id: MinionId,
     /// Where its request comes from.
     pub(crate) from: Origin,
+    /// Whether its request says that it is of a minion of Halite.
+    pub(crate) is_halite: bool,
     /// The request's nonce.
     pub(crate) nonce: Option<Nonce>,
     /// How the key of a private answer is to be encrypted.

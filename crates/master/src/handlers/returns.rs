@@ -132,22 +132,16 @@ impl Returns<'_> {
             tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
         }
         // What does not come again is kept for later, as any other result.
-        self.is_sent_once(caller).then(|| self.jobs.next_id())
-    }
-
-    /// Whether a minion brings a result once: one of Salt's takes any answer for a
-    /// success. One that shows its connection brings it again until it is stored.
-    fn is_sent_once(self, caller: &Caller) -> bool {
-        self.fleet.attendance.presence(&caller.id).is_none()
+        is_sent_once(caller).then(|| self.jobs.next_id())
     }
 
     /// Keeps a return that could not be stored and does not come again: in memory, and at
     /// the peers.
     fn keep_elsewhere(self, caller: &Caller, id: &MinionId, jid: &Jid, job: &JobReturn) {
-        if !self.is_sent_once(caller) {
+        if !is_sent_once(caller) {
             return;
         }
-        self.jobs.keep_return_for_later(jid, id, job);
+        self.jobs.keep_return_for_later(jid, id, &caller.id, job);
         if let Some(cluster) = self.cluster {
             // Nobody waits for them: the answer is the same.
             drop(cluster.tell_return(jid, id, job, false));
@@ -194,6 +188,12 @@ impl Returns<'_> {
             }
         }
     }
+}
+
+/// Whether a minion brings a result once: one of Salt's takes any answer for a success,
+/// a Halite minion brings it again until it is stored.
+const fn is_sent_once(caller: &Caller) -> bool {
+    !caller.is_halite
 }
 
 /// Takes its id from the return of another master's job, if a job of this master

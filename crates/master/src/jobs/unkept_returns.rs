@@ -25,10 +25,17 @@ pub(super) fn unkept_returns() -> Mutex<UnkeptReturns> {
 
 impl Jobs {
     /// Keeps a result until the job cache takes it: its minion does not bring it again.
-    pub(crate) fn keep_return_for_later(&self, jid: &Jid, id: &MinionId, job: &JobReturn) {
+    /// The result may be of a resource of `minion`.
+    pub(crate) fn keep_return_for_later(
+        &self,
+        jid: &Jid,
+        id: &MinionId,
+        minion: &MinionId,
+        job: &JobReturn,
+    ) {
         let (waits, count) = {
             let mut unkept = self.unkept();
-            (unkept.add(jid, id, job), unkept.size().0)
+            (unkept.add(jid, id, minion, job), unkept.size().0)
         };
         if !waits {
             if self.telemetry.may_log(id.as_str(), "lost return") {
@@ -61,7 +68,7 @@ impl Jobs {
                 Ok(()) if self.unkept().size().0 == 0 => {
                     tracing::info!("the job cache has taken the results that waited in memory");
                 }
-                Ok(()) => {}
+                Ok(()) => failed = 0,
                 Err(error) => {
                     failed += 1;
                     let UnkeptReturn { jid, id, .. } = &unkept;
@@ -81,10 +88,19 @@ impl Jobs {
 
     /// Stores them a last time; the master ends.
     pub(crate) fn finish_unkept_returns(&self) {
-        self.store_unkept_returns_until(Instant::now() + DRAIN_MAX);
-        let (count, _) = self.unkept().size();
-        if count > 0 {
-            tracing::error!("{count} results are lost: the job cache has not taken them");
+        let deadline = Instant::now() + DRAIN_MAX;
+        loop {
+            self.store_unkept_returns_until(deadline);
+            let (count, _) = self.unkept().size();
+            if count == 0 {
+                return;
+            }
+            if Instant::now() + UNKEPT_ROUND > deadline {
+                return tracing::error!(
+                    "{count} results are lost: the job cache has not accepted them"
+                );
+            }
+            std::thread::sleep(UNKEPT_ROUND);
         }
     }
 
@@ -94,7 +110,11 @@ impl Jobs {
     }
 
     fn store_unkept_return(&self, unkept: &UnkeptReturn) -> Result<(), StoreError> {
-        let UnkeptReturn { jid, id, job, .. } = unkept;
+        let UnkeptReturn { jid, id, .. } = unkept;
+        let Some(job) = &unkept.job() else {
+            tracing::error!(minion = %id, %jid, "a result is lost: it cannot be read again");
+            return Ok(());
+        };
         let saved = self.cache.save_return(jid, id, job)?;
         // Its event was fired when it came.
         self.first_seen_stored(jid, id);
@@ -104,7 +124,9 @@ impl Jobs {
         self.mirror.returned(jid, id, job);
         if self.settings.stores_endtime {
             let now = self.endtime();
-            self.cache.save_endtime(jid, &now)?;
+            if let Err(error) = self.cache.save_endtime(jid, &now) {
+                tracing::error!(%jid, "could not store when a job has ended: {}", chain(&error));
+            }
             self.mirror.ended(jid, &now);
         }
         Ok(())

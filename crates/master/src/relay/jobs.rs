@@ -159,7 +159,7 @@ impl PeerReceiver {
         if let Err(error) = self.jobs.cache.save_return(jid, id, job) {
             tracing::error!(minion = %id, %jid, "could not store a return: {}", chain(&error));
             // The peer counts on this master to have it.
-            self.jobs.keep_return_for_later(jid, id, job);
+            self.jobs.keep_return_for_later(jid, id, id, job);
         }
     }
 }

@@ -12,7 +12,7 @@ use halite_proto::envelope::RequestEnvelope;
 use halite_transport::fleet::Incoming;
 
 use crate::core::sign_in_pace::{Bounds, SignInPace};
-use crate::limits::{COME_AGAIN_MAX, COME_AGAIN_MIN, SIGN_IN_QUEUE_MAX};
+use crate::limits::{COME_AGAIN_MAX, COME_AGAIN_MIN, SIGN_IN_QUEUE_MAX, SIGN_IN_READ_BYTES_MAX};
 use crate::serving::request_pipeline::encode;
 
 /// The bounds of a master.
@@ -45,8 +45,9 @@ impl Admission {
     /// `None` if it is to.
     pub(super) fn turn_away(&self, incoming: &Incoming, ahead: usize) -> Option<Vec<u8>> {
         let is_late = self.with_pace(|pace| pace.is_late(ahead));
-        // Reading a request costs more than the pace.
-        if !is_late || !comes_again(&incoming.payload) {
+        // Reading a request costs more than the pace, and is done where all requests come in.
+        let is_small = incoming.payload.len() <= SIGN_IN_READ_BYTES_MAX;
+        if !is_late || !is_small || !comes_again(&incoming.payload) {
             return None;
         }
         let wait = self.with_pace(|pace| pace.appointment(Instant::now(), ahead));

@@ -63,6 +63,7 @@ pub(crate) fn admit(
         caller: Caller {
             from,
             id,
+            is_halite: false,
             nonce: nonce.clone(),
             enc_algo: None,
             sig_algo: None,

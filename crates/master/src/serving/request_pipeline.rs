@@ -176,6 +176,7 @@ fn admit(
         caller: Caller {
             from,
             id: id.clone(),
+            is_halite: seal.shows_presence,
             nonce: Some(seal.nonce.clone()),
             enc_algo: None,
             sig_algo: None,

@@ -33,17 +33,14 @@ impl TakenOver {
     /// that have never agreed do not do so later, either: then others are started.
     fn start(kind: Kind) -> Result<Self> {
         let tries = if kind == Kind::Ours { 1 } else { STARTS_MAX };
-        let mut last = None;
-        for _ in 0..tries {
-            match Self::try_start(kind) {
-                Ok(taken) => return Ok(taken),
-                Err(error) => {
-                    eprintln!("no cluster of {kind}: {error:#}");
-                    last = Some(error);
-                }
+        let mut started = Self::try_start(kind);
+        for _ in 1..tries {
+            if started.is_ok() {
+                break;
             }
+            started = Self::try_start(kind);
         }
-        Err(last.context("no try")?)
+        started
     }
 
     fn try_start(kind: Kind) -> Result<Self> {

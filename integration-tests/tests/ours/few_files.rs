@@ -60,7 +60,7 @@ fn a_master_with_few_open_files_serves_what_it_can_and_says_so() -> Result<()> {
     for _ in 0..5 {
         ensure!(answering(&master, "emu000[0-5]*")? == FEW as usize);
     }
-    let warned = lines_with(&master, "turned away")?;
+    let warned = lines_with(&master, "connections refused since")?;
     ensure!(!warned.is_empty(), "nobody was turned away");
     let minutes = usize::try_from(begun.elapsed().as_secs() / 60)?;
     ensure!(warned.len() <= 1 + minutes, "{warned:?}");

@@ -94,7 +94,7 @@ fn a_key_copied_over_the_link_is_neither_ignored_nor_believed() {
     let shared = gen_keys(store.path(), "master", BITS, None, None).unwrap();
     let error = refused(&store, "vm_master");
     assert!(matches!(error, KeyStoreError::TwoKeys { .. }), "{error}");
-    for text in ["master.pem", "vm.pem", "remove the pair"] {
+    for text in ["master.pem", "vm.pem", "remove the wrong pair"] {
         assert!(error.to_string().contains(text), "{error}");
     }
     fs::remove_file(store.path().join("vm.pem")).unwrap();

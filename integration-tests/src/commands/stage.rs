@@ -14,7 +14,7 @@ use crate::kind::{Kind, Program};
 use crate::master::Master;
 use crate::minion::{Minion, MinionPlan};
 use crate::process::{Recipe, run};
-use crate::wait::START;
+use crate::wait::{START, until};
 
 /// The fleet in an answer.
 const FLEET: &str = "<fleet>";
@@ -67,6 +67,16 @@ impl Stage {
         for id in ["web1", "web2"] {
             master.wait_minion(id)?;
         }
+        // A minion tells of its mine a moment after it answers. Salt before 3008 has it in
+        // another place.
+        let cache = master.dir().join("cache");
+        until("the mines of the minions", START, || {
+            let has_mine = |id: &str| {
+                let places = [format!("mine/{id}.p"), format!("minions/{id}/mine.p")];
+                places.iter().any(|place| cache.join(place).exists())
+            };
+            Ok(["web1", "web2"].into_iter().all(has_mine).then_some(()))
+        })?;
         let keys = master.dir().join("pki/minions");
         for id in &chapter.accepted {
             fs::copy(keys.join("web1"), keys.join(id))?;

@@ -95,8 +95,12 @@ fn a_disk_that_comes_late_brings_its_results() -> Result<()> {
         let mut windows = bytes.windows(jid.len());
         Ok(windows.any(|window| window == jid.as_bytes()).then_some(()))
     })?;
-    minion.kill9()?;
     let cache = minion.dir().join("cache");
+    let running = cache.join("proc").join(&jid);
+    until("the job to count as ended", SHORT, || {
+        Ok((!running.exists()).then_some(()))
+    })?;
+    minion.kill9()?;
     let returns = FullDisk::at(&cache.join("returns"))?;
     // What else would tell that it has run is not there either.
     fs::remove_file(cache.join("claims"))?;

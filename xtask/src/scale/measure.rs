@@ -254,9 +254,12 @@ impl Scene<'_> {
     fn come_back(&mut self) -> Result<()> {
         let all = self.links();
         let others_cpu = self.masters.cpu()? - self.first_cpu()?;
+        let lost = self.lost();
+        let killed = Instant::now();
         self.masters.all[0].kill9()?;
+        // Where another master takes them, they may be back before anybody looks.
         until("the minions see their loss", STEP_MAX, || {
-            Ok((self.ready() < all).then_some(()))
+            Ok((self.lost() > lost).then_some(()))
         })?;
         if !self.masters.take_over() {
             let staying = all - u64::from(self.plan.count);
@@ -264,16 +267,16 @@ impl Scene<'_> {
                 Ok((self.ready() <= staying).then_some(()))
             })?;
         }
-        let begun = Instant::now();
-        let asked_at = match self.masters.take_over() {
-            true => 1,
+        let (begun, asked_at) = match self.masters.take_over() {
+            true => (killed, 1),
             false => {
+                let begun = Instant::now();
                 self.masters.all[0].start_on_ports()?;
-                0
+                (begun, 0)
             }
         };
         let mut asked = Vec::new();
-        while self.ready() < all {
+        while asked.is_empty() || self.ready() < all {
             ensure!(begun.elapsed() < STEP_MAX, "{} are back", self.ready());
             let asks = Instant::now();
             self.masters.all[asked_at].tools(Kind::Ours).runner(&[
@@ -326,9 +329,19 @@ impl Scene<'_> {
         waited.with_context(|| format!("{} of {count} are", self.ready()))
     }
 
+    /// Links that are ready.
     pub(super) fn ready(&self) -> u64 {
+        self.sum_of("ready")
+    }
+
+    /// How often one was lost.
+    fn lost(&self) -> u64 {
+        self.sum_of("lost")
+    }
+
+    fn sum_of(&self, counter: &str) -> u64 {
         let states = self.emulators.iter().filter_map(Emulator::state);
-        states.filter_map(|state| state["ready"].as_u64()).sum()
+        states.filter_map(|state| state[counter].as_u64()).sum()
     }
 
     /// Links of all minions.

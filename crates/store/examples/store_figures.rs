@@ -33,7 +33,6 @@ const MINIONS: usize = 10_000;
 const RETURNS: usize = 40_000;
 const THREADS: usize = 32;
 const SALTS_RETURNS: usize = 1_000;
-const COMMANDS: usize = 2_000;
 
 fn main() {
     let only = std::env::args().nth(1);
@@ -127,7 +126,6 @@ fn look_for_grains(kind: &str, store: &Store) {
 
 fn measure(kind: &str, options: &StoreOptions) {
     let store = halite_store::open(options);
-    commands(kind, &store);
     look_for_grains(kind, &store);
     let job = jid(1);
     store.jobs.prepare(&job, false).unwrap();
@@ -159,30 +157,6 @@ fn measure(kind: &str, options: &StoreOptions) {
     assert_eq!(all.len(), RETURNS);
     println!("{kind:<9} {:>7.0} ms to read all of them", millis(began));
     search(kind, &store);
-}
-
-/// How long a command waits for the store: until it has the job, and until it has the
-/// return of one minion. Nobody else asks it for anything.
-fn commands(kind: &str, store: &Store) {
-    let id = MinionId::parse("web1").unwrap();
-    let meant = std::slice::from_ref(&id);
-    let (mut begin, mut save) = (Vec::new(), Vec::new());
-    for number in 0..COMMANDS {
-        let jid = Jid::parse(format!("20260101030{number:09}")).unwrap();
-        let load = |_: &Jid| Map::from([("fun", "test.ping"), ("tgt", "web1"), ("user", "root")]);
-        let began = Instant::now();
-        let begun = store.jobs.begin(false, || jid.clone(), load, meant);
-        begun.unwrap().stored.unwrap();
-        begin.push(millis(began));
-        let began = Instant::now();
-        store.jobs.save_return(&jid, &id, &ret(&jid)).unwrap();
-        save.push(millis(began));
-    }
-    for (what, mut times) in [("a job", begin), ("its return", save)] {
-        times.sort_by(f64::total_cmp);
-        let median = times[times.len() / 2];
-        println!("{kind:<9} {median:>7.3} ms to store {what}, the median of {COMMANDS}");
-    }
 }
 
 fn search(kind: &str, store: &Store) {

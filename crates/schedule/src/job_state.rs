@@ -6,8 +6,9 @@ use std::time::Duration;
 use halite_proto::Map;
 
 use crate::clock::{Local, Now};
+use crate::due::Due;
 use crate::job::{self, Job, Splay, Timing};
-use crate::judge::LATE_MAX;
+use crate::judge::{LATE_MAX, Verdict};
 use halite_proto::chance::Chance;
 
 /// What is known of a job while the minion runs.
@@ -116,6 +117,45 @@ impl JobState {
             _ => None,
         };
         self.plan(job, now);
+    }
+
+    /// The turn of a job that is due, with what was found of it; what runs, if anything.
+    pub(super) fn take_turn(
+        &mut self,
+        name: &str,
+        job: &Job,
+        verdict: Verdict,
+        now: Now,
+    ) -> Option<Due> {
+        match verdict {
+            Verdict::Hold(why) => {
+                self.skipped = Some((now.local, why));
+                None
+            }
+            Verdict::Skip(why) => {
+                self.skipped = Some((now.local, why));
+                self.put_off(job, now);
+                None
+            }
+            Verdict::Broken(error) => {
+                tracing::error!("{error}");
+                self.error = Some(error);
+                None
+            }
+            Verdict::Run | Verdict::RunInstead(_) => {
+                self.skipped = None;
+                self.last_run = Some(now.local);
+                self.put_off(job, now);
+                if job.dry_run {
+                    return None;
+                }
+                let mut due = Due::from_definition(name, &self.data);
+                if let Verdict::RunInstead(function) = verdict {
+                    due.function = function;
+                }
+                Some(due)
+            }
+        }
     }
 }
 

@@ -261,36 +261,11 @@ impl Table {
             // It runs as soon as there is room again.
             verdict = Verdict::Hold("maxrunning");
         }
-        let state = self.states.get_mut(name)?;
-        match verdict {
-            Verdict::Hold(why) => {
-                state.skipped = Some((now.local, why));
-                None
-            }
-            Verdict::Skip(why) => {
-                state.skipped = Some((now.local, why));
-                state.put_off(&job, now);
-                None
-            }
-            Verdict::Broken(error) => {
-                tracing::error!("{error}");
-                state.error = Some(error);
-                None
-            }
-            Verdict::Run | Verdict::RunInstead(_) => {
-                state.skipped = None;
-                state.last_run = Some(now.local);
-                state.put_off(&job, now);
-                if job.dry_run {
-                    return None;
-                }
-                let mut due = Due::from_definition(name, &state.data);
-                if let Verdict::RunInstead(function) = verdict {
-                    due.function = function;
-                }
-                Some(self.start(name, due))
-            }
-        }
+        let due = self
+            .states
+            .get_mut(name)?
+            .take_turn(name, &job, verdict, now)?;
+        Some(self.start(name, due))
     }
 
     fn is_full(&self, name: &str, max: Option<usize>) -> bool {

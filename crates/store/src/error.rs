@@ -107,6 +107,11 @@ impl StoreError {
         matches!(self, Self::Server(_))
     }
 
+    /// Whether the value is to blame: this place never takes it.
+    pub fn is_of_value(&self) -> bool {
+        matches!(self, Self::Pack { .. } | Self::Json { .. })
+    }
+
     /// Whether a server has what nobody can read: that is no reason to believe what was
     /// known before.
     pub fn is_of_content(&self) -> bool {

@@ -52,6 +52,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_no_key_in_json_is_the_fault_of_the_value() {
+        let key = Value::from(vec![Value::from("a"), "b".into()]);
+        let mut map = Map::new();
+        map.insert(key, 1);
+        let error = write("here", &map.into()).unwrap_err();
+        assert!(error.is_of_value(), "{error}");
+    }
+
+    #[test]
     fn what_a_column_cannot_hold_is_replaced() {
         let value = Map::from([
             ("a\0", Value::from("b\0c")),

@@ -107,7 +107,7 @@ impl Returns<'_> {
                     tracing::error!(minion = %id, "could not store a return: {}", chain(&error));
                 }
                 if let (Some(jid), MinionRequest::Return(job)) = (job_id, &request.command) {
-                    self.keep_elsewhere(caller, id, &jid, job);
+                    self.keep_elsewhere(caller, id, &jid, job, &error);
                 }
                 (Handled::failed(), None)
             }
@@ -135,13 +135,22 @@ impl Returns<'_> {
         is_sent_once(caller).then(|| self.jobs.next_id())
     }
 
-    /// Keeps a return that could not be stored and does not come again: in memory, and at
-    /// the peers.
-    fn keep_elsewhere(self, caller: &Caller, id: &MinionId, jid: &Jid, job: &JobReturn) {
+    /// Keeps a return that could not be stored and does not come again: in memory, if the
+    /// store may take it later, and at the peers.
+    fn keep_elsewhere(
+        self,
+        caller: &Caller,
+        id: &MinionId,
+        jid: &Jid,
+        job: &JobReturn,
+        error: &StoreError,
+    ) {
         if !is_sent_once(caller) {
             return;
         }
-        self.jobs.keep_return_for_later(jid, id, &caller.id, job);
+        if !error.is_of_value() {
+            self.jobs.keep_return_for_later(jid, id, &caller.id, job);
+        }
         if let Some(cluster) = self.cluster {
             // Nobody waits for them: the answer is the same.
             drop(cluster.tell_return(jid, id, job, false));

@@ -69,6 +69,11 @@ impl Jobs {
                     tracing::info!("the job cache has taken the results that waited in memory");
                 }
                 Ok(()) => failed = 0,
+                // It waited for a disk, and is nothing that the cache can hold.
+                Err(error) if error.is_of_value() => {
+                    let UnkeptReturn { jid, id, .. } = &unkept;
+                    tracing::error!(minion = %id, %jid, "a result is lost: {}", chain(&error));
+                }
                 Err(error) => {
                     failed += 1;
                     let UnkeptReturn { jid, id, .. } = &unkept;

@@ -144,9 +144,8 @@ fn event_bus(bus: EventBus, event_bytes_max: usize, meters: Option<&Meters>) -> 
 fn answer_signs(fleet: &Arc<Fleet>, jobs: &Arc<Jobs>) {
     let (jobs, machines) = (Arc::downgrade(jobs), Arc::downgrade(fleet));
     fleet.attendance.on_question(Box::new(move |id| {
-        let has_missed = |jobs: Arc<Jobs>| jobs.missed.has_missed(id);
-        let may_be_several = |fleet: Arc<Fleet>| fleet.may_be_several(id);
-        jobs.upgrade().is_some_and(has_missed) || machines.upgrade().is_some_and(may_be_several)
+        let has_missed = jobs.upgrade()?.missed.has_missed(id)?;
+        Some(has_missed || machines.upgrade()?.may_be_several(id))
     }));
 }
 

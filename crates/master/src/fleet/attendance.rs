@@ -24,8 +24,9 @@ use crate::limits::ROSTER_SEATS_MAX;
 /// What is done with a minion that comes or leaves.
 pub(crate) type OnChange = Box<dyn Fn(&MinionId, bool) + Send + Sync>;
 
-/// Whether a minion is to ask for jobs that it may have missed.
-pub(crate) type HasToAsk = Box<dyn Fn(&MinionId) -> bool + Send + Sync>;
+/// Whether a minion is to ask for jobs that it may have missed; `None` if that cannot be
+/// said without waiting.
+pub(crate) type HasToAsk = Box<dyn Fn(&MinionId) -> Option<bool> + Send + Sync>;
 
 /// The roster, and word of its changes.
 pub(crate) struct Attendance {
@@ -137,11 +138,12 @@ impl Attendance {
         let shown_by = self.shown_by.lock().unwrap_or_else(PoisonError::into_inner);
         let session = shown_by.get(id).cloned()?;
         drop(shown_by);
+        let ask = has_to_ask(id)?;
         Some(session.answer(&SignAnswer {
             sign_in: sign.sign_in,
             count: sign.count,
             every_ms: u32::try_from(self.sign_every(Duration::ZERO).as_millis()).unwrap_or(0),
-            ask: has_to_ask(id),
+            ask,
         }))
     }
 

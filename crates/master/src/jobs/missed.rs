@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use halite_proto::publish::PublishLoad;
@@ -177,11 +177,16 @@ impl MissedJobs {
         memory.missed.missed_by(now_s, id)
     }
 
-    /// Whether there is a job that a minion may have missed.
-    pub(crate) fn has_missed(&self, id: &MinionId) -> bool {
-        let mut memory = self.lock();
+    /// Whether there is a job that a minion may have missed; `None` while a job is written
+    /// to the disk, for which the tasks of the network must not wait.
+    pub(crate) fn has_missed(&self, id: &MinionId) -> Option<bool> {
+        let mut memory = match self.memory.try_lock() {
+            Ok(memory) => memory,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
         let now_s = memory.seconds(Moment::now());
-        memory.missed.has_missed(now_s, id)
+        Some(memory.missed.has_missed(now_s, id))
     }
 
     fn lock(&self) -> MutexGuard<'_, Memory> {
@@ -277,5 +282,27 @@ impl Packed {
             age: Duration::from_secs(u64::try_from(age_s).unwrap_or(0)),
             load,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_task_of_the_network_waits_for_the_disk() {
+        let missed = MissedJobs {
+            memory: Mutex::new(Memory {
+                missed: Missed::new(60, MISSED_BYTES_MAX),
+                spool: None,
+                begun: Moment::now(),
+            }),
+        };
+        let id = MinionId::parse("web1").unwrap();
+        assert_eq!(missed.has_missed(&id), Some(false));
+        let writing = missed.lock();
+        assert_eq!(missed.has_missed(&id), None);
+        drop(writing);
+        assert_eq!(missed.has_missed(&id), Some(false));
     }
 }

@@ -13,7 +13,8 @@ use halite_transport::fleet::Origin;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::limits::{
-    CONNECTIONS_MAX, CONNECTIONS_PER_ORIGIN_MAX, CONNECTIONS_UNPROVEN_MAX, PROVEN_WITHIN,
+    CONNECTIONS_MAX, CONNECTIONS_OF_PROXIES_MAX, CONNECTIONS_PER_ORIGIN_MAX,
+    CONNECTIONS_UNPROVEN_MAX, PROVEN_WITHIN,
 };
 use crate::slots::{Share, Shares};
 use crate::strangers::{Stranger, Strangers};
@@ -22,6 +23,7 @@ use crate::strangers::{Stranger, Strangers};
 pub(crate) struct Connections {
     slots: Arc<Semaphore>,
     shares: Shares,
+    of_proxies: Shares,
     strangers: Strangers,
     /// Every connection holds one: when all are gone, so are they.
     alive: mpsc::Sender<()>,
@@ -36,7 +38,7 @@ pub(crate) struct Slot {
 pub(crate) struct Held {
     /// Unless a proxy that is believed has connected.
     stranger: Option<Stranger>,
-    _share: Option<Share>,
+    _share: Share,
     _slot: Slot,
     _alive: mpsc::Sender<()>,
 }
@@ -48,6 +50,7 @@ impl Connections {
         let connections = Self {
             slots: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
             shares: Shares::new(CONNECTIONS_PER_ORIGIN_MAX, CONNECTIONS_MAX),
+            of_proxies: Shares::new(CONNECTIONS_OF_PROXIES_MAX, CONNECTIONS_OF_PROXIES_MAX),
             strangers: Strangers::new(CONNECTIONS_UNPROVEN_MAX),
             alive,
         };
@@ -65,14 +68,14 @@ impl Connections {
     }
 
     /// Takes a connection in; nothing if its address has its share already. A proxy that
-    /// is believed has the connections of all.
+    /// is believed has the connections of many, of which all proxies have a share.
     pub(crate) fn admit(&self, slot: Slot, from: IpAddr, is_proxy: bool) -> Option<Arc<Held>> {
         let origin = Origin::of(Some(from));
         let (share, stranger) = match is_proxy {
-            true => (None, None),
+            true => (self.of_proxies.take(origin)?, None),
             false => {
                 let share = self.shares.take(origin)?;
-                (Some(share), Some(self.strangers.admit(origin)?))
+                (share, Some(self.strangers.admit(origin)?))
             }
         };
         Some(Arc::new(Held {
@@ -146,6 +149,22 @@ mod tests {
         assert!(admit(1, true).await.is_some());
         held.pop();
         assert!(admit(1, false).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn proxies_leave_connections_to_those_who_come_without_one() {
+        let (connections, _all_gone) = Connections::new();
+        let mut of_proxies = Vec::new();
+        loop {
+            let slot = connections.slot().await.unwrap();
+            match connections.admit(slot, address(1), true) {
+                Some(held) => of_proxies.push(held),
+                None => break,
+            }
+        }
+        assert_eq!(of_proxies.len(), CONNECTIONS_OF_PROXIES_MAX);
+        let slot = connections.slot().await.unwrap();
+        assert!(connections.admit(slot, address(1), false).is_some());
     }
 
     #[tokio::test]

@@ -11,6 +11,10 @@ pub const CONNECTIONS_MAX: usize = 4096;
 /// are closed.
 pub const CONNECTIONS_PER_ORIGIN_MAX: usize = 64;
 
+/// Connections at once of all trusted proxies; more are closed. Any local user may
+/// connect as a proxy of this machine, and others are to get in meanwhile.
+pub const CONNECTIONS_OF_PROXIES_MAX: usize = CONNECTIONS_MAX / 4 * 3;
+
 /// Connections at once on which nobody has proven anything with a session, a token or a
 /// password, beside those of trusted proxies; if there are more, the oldest of the
 /// address with the most of them is closed.

@@ -2,8 +2,9 @@
 //! private-key operation each, does not delay everything else, and requests of a whole
 //! fleet do not delay commands.
 //!
-//! Invariant: the decoded request decides. A guess from the packed bytes only
-//! chooses which worker decodes them.
+//! Invariant: the decoded request decides. A guess from the packed bytes only chooses
+//! which worker decodes them, and no request in the clear is decoded among those of
+//! minions.
 
 use halite_proto::clear::ClearCommand;
 use halite_proto::envelope::RequestEnvelope;
@@ -25,8 +26,8 @@ pub enum Lane {
     General,
 }
 
-/// What is looked at in a packed request. A sign-in has a few dozen values; one
-/// with more is decoded among everything else.
+/// What is looked at in a packed request. A sealed one has a dozen values, and a sign-in
+/// a few dozen. One with more is in the clear.
 const LOOK: Limits = Limits {
     items_max: 256,
     ..Limits::ENVELOPE
@@ -35,12 +36,11 @@ const LOOK: Limits = Limits {
 /// The lane whose workers decode a request.
 pub fn lane_of_packed(payload: &[u8]) -> Lane {
     let named = |map, key| entry(map, key, LOOK);
-    let is_clear = named(payload, "enc").and_then(text) == Some("clear");
     let cmd = || named(named(payload, "load")?, "cmd").and_then(text);
-    match is_clear {
-        true if cmd() == Some("_auth") => Lane::SignIn,
-        true => Lane::Control,
-        false => Lane::General,
+    match named(payload, "enc").and_then(text) {
+        Some("aes") => Lane::General,
+        Some("clear") if cmd() == Some("_auth") => Lane::SignIn,
+        _ => Lane::Control,
     }
 }
 
@@ -89,8 +89,20 @@ mod tests {
             b"\x86\xa3enc\xa3aes\xa4load",
             b"\xdf\xff\xff\xff\xff",
         ] {
-            assert_eq!(lane_of_packed(junk), Lane::General);
+            assert_eq!(lane_of_packed(junk), Lane::Control);
         }
+    }
+
+    #[test]
+    fn only_what_is_sealed_is_decoded_among_the_requests_of_minions() {
+        let ids: Vec<Value> = (0..10_000).map(|n| format!("web{n}").into()).collect();
+        let publish = Map::from([("cmd", Value::from("publish")), ("tgt", ids.into())]);
+        for payload in packed(publish) {
+            assert_eq!(lane_of_packed(&payload), Lane::Control);
+        }
+        let id = halite_proto::MinionId::parse("web1").unwrap();
+        let sealed = RequestEnvelope::aes(vec![7; 4096], id, "OAEP-SHA1", "PKCS1v15-SHA1");
+        assert_eq!(lane_of_packed(&sealed.encode().unwrap()), Lane::General);
     }
 
     /// How a text, a list or a map may begin: the shortest form, or one with a
@@ -220,10 +232,9 @@ mod tests {
             });
             let is_plain = names(&request) && inner.is_some_and(|inner| names(inner));
             if is_plain && let Some(lane) = lane {
-                // Only the decoded command tells who logs in. What is written as nobody
-                // writes it is decoded among the requests of minions.
+                // Only the decoded command tells who logs in, and who signs in as nobody does.
                 let likely = if lane == Lane::SignIn { lane } else { Lane::Control };
-                prop_assert!([likely, Lane::General].contains(&lane_of_packed(&packed)));
+                prop_assert!([likely, Lane::Control].contains(&lane_of_packed(&packed)));
             }
         }
     }

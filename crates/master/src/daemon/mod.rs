@@ -115,10 +115,7 @@ impl Daemon {
         let ext_jobs = ext_jobs(&settings.general, &waiting)?;
         // Before the sockets: programs read their key when they see them.
         let local_keys = local_keys(&settings)?;
-        if let Some(cluster) = &settings.cluster {
-            let own_keys = settings.keys.master_keys(&settings.general.id);
-            Cluster::join(&settings.general, cluster, &own_keys)?;
-        }
+        join_cluster(&settings)?;
         let attendance = Attendance::begin(settings.cluster.is_some());
         let Bound {
             request_port,
@@ -136,11 +133,13 @@ impl Daemon {
         if let Some(port) = publish_port.endpoints().iter().find_map(Endpoint::port) {
             settings.fleet.publish_port = port;
         }
-        let asked = settings.sockets.health_port;
         let mesh = Arc::default();
-        let health_page =
-            asked.map(|port| health_page::open(&settings.sockets.interface, port, &health, &mesh));
-        let mut pages: Vec<PagePort> = health_page.transpose()?.into_iter().collect();
+        let mut pages: Vec<PagePort> = Vec::new();
+        let has_health_page = settings.sockets.health_port.is_some();
+        if let Some(port) = settings.sockets.health_port {
+            let interface = &settings.sockets.interface;
+            pages.push(health_page::open(interface, port, &health, &mesh)?);
+        }
         let metrics = settings.metrics.clone();
         let (meters, instruments) = metrics.as_ref().map(Meters::new).unzip();
         let opened = Opened {
@@ -158,24 +157,14 @@ impl Daemon {
         if let Some(cluster) = &master.cluster {
             let _ = mesh.set(cluster.mesh.clone());
         }
-        let server =
-            Server::start(serving, &request_port.replies()).map_err(StartError::Threads)?;
-        let server = Arc::new(server);
+        let server = Server::start(serving, &request_port.replies());
+        let server = Arc::new(server.map_err(StartError::Threads)?);
         if let Some((settings, instruments)) = metrics.zip(instruments) {
-            pages.push(metrics_page::open(
-                &settings,
-                instruments,
-                &master,
-                &server,
-            )?);
+            let page = metrics_page::open(&settings, instruments, &master, &server)?;
+            pages.push(page);
         }
         health.ready();
-        for endpoint in request_port.endpoints() {
-            tracing::info!("taking requests at {endpoint}");
-        }
-        for endpoint in publish_port.endpoints() {
-            tracing::info!("publishing at {endpoint}");
-        }
+        tell_endpoints(request_port.endpoints(), publish_port.endpoints());
         Ok(Self {
             master,
             request_port,
@@ -186,7 +175,7 @@ impl Daemon {
             publish_port,
             marks,
             pages,
-            has_health_page: asked.is_some(),
+            has_health_page,
         })
     }
 
@@ -273,6 +262,24 @@ impl Daemon {
             stop(page).await;
         }
         drop(marks);
+    }
+}
+
+/// Joins the cluster, if this master is to be in one and is new there.
+fn join_cluster(settings: &Settings) -> Result<(), StartError> {
+    let Some(cluster) = &settings.cluster else {
+        return Ok(());
+    };
+    let own_keys = settings.keys.master_keys(&settings.general.id);
+    Cluster::join(&settings.general, cluster, &own_keys)
+}
+
+fn tell_endpoints(requests: &[Endpoint], publications: &[Endpoint]) {
+    for endpoint in requests {
+        tracing::info!("taking requests at {endpoint}");
+    }
+    for endpoint in publications {
+        tracing::info!("publishing at {endpoint}");
     }
 }
 

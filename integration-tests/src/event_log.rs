@@ -14,6 +14,9 @@ use serde_json::Value;
 
 use crate::wire::msgpack::Item;
 
+/// Tags that an error shows of what was heard.
+const TAGS_SHOWN_MAX: usize = 20;
+
 /// One event.
 #[derive(Clone, Debug)]
 pub struct Event {
@@ -92,10 +95,12 @@ impl EventLog {
             }
             seen = events.len().max(mark);
             let Some(left) = deadline.checked_sub(begun.elapsed()) else {
-                let mut tags: Vec<_> = events.iter().map(|event| event.tag.as_str()).collect();
+                let after = events.iter().skip(mark);
+                let mut tags: Vec<_> = after.map(|event| event.tag.as_str()).collect();
                 tags.dedup();
+                let tags = tags.split_off(tags.len().saturating_sub(TAGS_SHOWN_MAX));
                 bail!(
-                    "gave up after {} s: {what}; events so far: {tags:?}",
+                    "gave up after {} s: {what}; the last events: {tags:?}",
                     deadline.as_secs()
                 );
             };

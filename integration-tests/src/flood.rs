@@ -45,6 +45,18 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// What strangers of this kind do.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BadKeys => "sign-ins with keys of their own",
+            Self::Giant => "requests of megabytes",
+            Self::HalfOpen => "connections that are held open",
+            Self::Unknown => "unknown requests and keys",
+            Self::Replayed => "what was recorded",
+            Self::Slow => "requests byte by byte",
+        }
+    }
+
     /// All of them.
     pub const ALL: [Self; 6] = [
         Self::BadKeys,
@@ -75,17 +87,17 @@ pub struct Flood {
     stop: Arc<AtomicBool>,
     sent: Arc<[AtomicU64; 6]>,
     threads: Vec<JoinHandle<()>>,
+    kinds: &'static [Kind],
 }
 
 impl Flood {
     /// Starts `count` strangers, each of which has an address and does one thing.
-    pub fn start(means: Means, count: u8) -> Self {
+    pub fn start(means: Means, count: u8, kinds: &'static [Kind]) -> Self {
         let means = Arc::new(means);
         let stop = Arc::new(AtomicBool::new(false));
         let sent = Arc::new([const { AtomicU64::new(0) }; 6]);
         let mut threads = Vec::new();
-        for number in 0..count {
-            let kind = Kind::ALL[usize::from(number) % Kind::ALL.len()];
+        for (number, &kind) in (0..count).zip(kinds.iter().cycle()) {
             let stranger = Stranger {
                 means: Arc::clone(&means),
                 from: Ipv4Addr::new(127, 9, 9, number + 1),
@@ -99,13 +111,14 @@ impl Flood {
             stop,
             sent,
             threads,
+            kinds,
         }
     }
 
     /// What was sent so far, by kind.
     pub fn sent(&self) -> Vec<(Kind, u64)> {
-        let counts = self.sent.iter().map(|sent| sent.load(Ordering::Relaxed));
-        Kind::ALL.into_iter().zip(counts).collect()
+        let sent = |kind: Kind| self.sent[kind as usize].load(Ordering::Relaxed);
+        self.kinds.iter().map(|&kind| (kind, sent(kind))).collect()
     }
 }
 

@@ -134,7 +134,7 @@ impl Flooded {
         let jid = reply.get("load").and_then(|load| load.get("jid"));
         let jid = jid
             .and_then(Item::text)
-            .with_context(|| format!("no job: {reply:?}"))?;
+            .context("the answer to a command names no job")?;
         let tag = format!("salt/job/{jid}/ret/{id}");
         log.wait_after(mark, &tag, SHORT, |event| event.tag == tag)?;
         Ok(begun.elapsed())
@@ -154,7 +154,7 @@ impl Flooded {
             let mut lines = page.lines();
             let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
             let value = value.and_then(|value| value.trim().parse::<f64>().ok());
-            value.with_context(|| format!("no {name} in {page}"))
+            value.with_context(|| format!("no {name} on the page of metrics"))
         };
         let whole = |value: f64| format!("{value:.0}").parse::<u64>();
         Ok(Usage {

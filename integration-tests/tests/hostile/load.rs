@@ -7,7 +7,7 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::flood::Flood;
+use halite_integration_tests::flood::{Flood, Kind};
 use halite_integration_tests::flooded::{Flooded, Members};
 use halite_integration_tests::{START, until};
 
@@ -38,7 +38,7 @@ fn a_fleet_works_while_strangers_do_what_they_can() -> Result<()> {
     let before = flooded.usage()?;
     let log_bytes = flooded.log_bytes()?;
 
-    let flood = Flood::start(flooded.means(id.clone())?, STRANGERS);
+    let flood = Flood::start(flooded.means(id.clone())?, STRANGERS, &Kind::ALL);
     until("each stranger to send something", START, || {
         Ok(flood
             .sent()

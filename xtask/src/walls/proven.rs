@@ -72,7 +72,9 @@ fn complaints(
     is_there: impl Fn(&str) -> bool,
 ) -> Vec<String> {
     let mut complaints = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
+    // What was measured proves itself.
+    let is_defence = |line: &&str| !line.starts_with("<!-- begin:");
+    for (number, line) in (1..).zip(text.lines().take_while(is_defence)) {
         let Some(row) = line.strip_prefix("| ") else {
             continue;
         };

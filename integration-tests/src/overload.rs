@@ -144,15 +144,31 @@ impl Visitor {
         Ok(PROBES as f64 / begun.elapsed().as_secs_f64())
     }
 
-    /// Begins to send so many sign-ins a second.
+    /// Begins to send so many sign-ins a second, half of them as minions of Salt.
     pub fn overload(&self, per_s: f64) -> Overload {
+        let address = |thread, address| Ipv4Addr::new(127, 8, thread + 1, address + 1);
+        let addresses = |thread| (0..ADDRESSES).map(|n| address(thread, n)).collect();
+        self.send((0..THREADS).map(addresses).collect(), per_s, true)
+    }
+
+    /// Begins to send so many sign-ins a second from these addresses, all of them as
+    /// minions of Salt.
+    pub fn flood(&self, from: &[Ipv4Addr], per_s: f64) -> Overload {
+        let each = from.len().div_ceil(THREADS.into()).max(1);
+        let threads = from.chunks(each).map(<[Ipv4Addr]>::to_vec);
+        self.send(threads.collect(), per_s, false)
+    }
+
+    /// Begins to send, with a thread for each list of addresses.
+    fn send(&self, from: Vec<Vec<Ipv4Addr>>, per_s: f64, has_ours: bool) -> Overload {
         let stop = Arc::new(AtomicBool::new(false));
-        let each = per_s.min(PER_S_MAX) / f64::from(THREADS);
-        let threads = (0..THREADS).map(|thread| {
+        let each = per_s.min(PER_S_MAX) / from.len() as f64;
+        let threads = from.into_iter().map(|from| {
             let sender = Sender {
                 visitor: self.clone(),
-                thread,
+                from,
                 per_s: each,
+                has_ours,
                 outcome: Outcome::default(),
             };
             let stop = Arc::clone(&stop);
@@ -208,19 +224,20 @@ impl Outcome {
 /// One thread with its addresses.
 struct Sender {
     visitor: Visitor,
-    thread: u8,
+    from: Vec<Ipv4Addr>,
     per_s: f64,
+    /// Whether every second address is that of minions that come again.
+    has_ours: bool,
     outcome: Outcome,
 }
 
 impl Sender {
     fn run(mut self, stop: &AtomicBool) -> Result<Outcome> {
         let mut lines = Vec::new();
-        for address in 0..ADDRESSES {
-            let from = Ipv4Addr::new(127, 8, self.thread + 1, address + 1);
-            lines.push(Line::open(from, self.visitor.master)?);
+        for from in &self.from {
+            lines.push(Line::open(*from, self.visitor.master)?);
         }
-        let requests = [false, true].map(|comes_again| self.visitor.request(comes_again));
+        let requests = [false, true].map(|is_odd| self.visitor.request(is_odd && self.has_ours));
         let begun = Instant::now();
         let mut sent = 0_usize;
         while !stop.load(Ordering::Relaxed) {
@@ -241,9 +258,9 @@ impl Sender {
 
     /// What has come of the sign-ins of an address.
     fn of(&mut self, at: usize) -> &mut Sent {
-        match at % 2 {
-            1 => &mut self.outcome.ours,
-            _ => &mut self.outcome.of_salt,
+        match at % 2 == 1 && self.has_ours {
+            true => &mut self.outcome.ours,
+            false => &mut self.outcome.of_salt,
         }
     }
 

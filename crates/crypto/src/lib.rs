@@ -21,6 +21,7 @@ mod hmac;
 mod large;
 pub mod limits;
 pub mod master_sign;
+mod own_codes;
 pub mod passphrase;
 pub mod pem;
 pub mod presence;
@@ -38,6 +39,7 @@ pub use crypticle::{BadSymmetricKey, Crypticle, OpenError, Opened, SymmetricKey}
 pub use derive::DerivationRoot;
 pub use error::{BackendError, KeyError};
 pub use hash::{HashType, Hasher, hash_hex};
+pub use own_codes::{CODE_BYTES, OwnCodes};
 pub use pem::{clean_key, fingerprint_path, fingerprint_text};
 pub use presence::PresenceKey;
 pub use random::{constant_time_eq, random_bytes};

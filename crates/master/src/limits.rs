@@ -1,11 +1,13 @@
 //! Every limit of the daemon, and what happens when it is reached.
 
 mod cluster;
+mod sign_ins;
 mod unkept;
 
 use std::time::Duration;
 
 pub use self::cluster::*;
+pub use self::sign_ins::*;
 pub use self::unkept::*;
 
 /// Keys that are pending or rejected. Beyond it, and beyond a tenth of the remaining
@@ -66,26 +68,6 @@ pub const REQUEST_BYTES_WAITING_MAX: usize = 256 * 1024 * 1024;
 /// Longest text of the key in a sign-in, in bytes. The registers of all masters of a
 /// cluster hold it.
 pub const SIGN_IN_KEY_BYTES_MAX: usize = halite_cluster::limits::KEY_TEXT_BYTES_MAX;
-
-/// How long a sign-in may wait before it is dropped. Minions ask again after
-/// `auth_timeout` (5 s). If sign-ins could wait longer, an overloaded master would
-/// answer only minions that have already given up, and none would sign in.
-pub const SIGN_IN_WAIT_MAX: Duration = Duration::from_secs(3);
-
-/// How long a sign-in may have to wait, by what the last ones took, and still be taken.
-/// A minion of ours that would wait longer is asked to come again: half of
-/// `SIGN_IN_WAIT_MAX`, as nobody knows how long the next ones take.
-pub const SIGN_IN_QUEUE_MAX: Duration = Duration::from_millis(1_500);
-
-/// Bytes of a sign-in up to which it is looked whether it may be told to come again. One
-/// has a public key and little else; larger ones wait, or are refused, as they are.
-pub const SIGN_IN_READ_BYTES_MAX: usize = 64 * 1024;
-
-/// After how long such a minion is to come again at least.
-pub const COME_AGAIN_MIN: Duration = Duration::from_secs(2);
-
-/// After how long at most: minions do not stay away longer either.
-pub const COME_AGAIN_MAX: Duration = Duration::from_secs(60);
 
 /// How long another request may wait before it is dropped: minions ask again
 /// after `request_channel_timeout` (60 s).

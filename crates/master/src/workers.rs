@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use halite_process::priority;
 use halite_transport::fleet::Origin;
 
-use crate::core::fair_queue::FairQueue;
+use crate::core::preferred_queue::{PreferredQueue, Rank};
 
 /// The bounds of one lane.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,7 @@ struct Queue<W> {
 }
 
 struct State<W> {
-    waiting: FairQueue<Origin, (Instant, W)>,
+    waiting: PreferredQueue<Origin, (Instant, W)>,
     /// How many threads each sender keeps busy, none of those without any.
     busy: HashMap<Origin, usize>,
     bytes: usize,
@@ -93,7 +93,7 @@ impl<W: Work> Workers<W> {
     ) -> io::Result<Self> {
         let queue = Arc::new(Queue {
             state: Mutex::new(State {
-                waiting: FairQueue::default(),
+                waiting: PreferredQueue::default(),
                 busy: HashMap::new(),
                 bytes: 0,
                 threads: limits.threads.max(1),
@@ -125,6 +125,14 @@ impl<W: Work> Workers<W> {
     /// # Errors
     /// When there is no room for it.
     pub(crate) fn submit(&self, work: W) -> Result<usize, NoRoom> {
+        self.submit_as(Rank::Other, work)
+    }
+
+    /// Queues work before the others, or among them.
+    ///
+    /// # Errors
+    /// When there is no room for it.
+    pub(crate) fn submit_as(&self, rank: Rank, work: W) -> Result<usize, NoRoom> {
         let limits = &self.queue.limits;
         let (from, bytes) = (work.origin(), work.bytes());
         let weight = bytes.saturating_add(WEIGHT);
@@ -134,20 +142,22 @@ impl<W: Work> Workers<W> {
         }
         let mut given_up = Vec::new();
         while !state.has_room_for(bytes, limits) {
-            let Some((_, other)) = state.waiting.give_up_for(from, weight) else {
+            let Some((_, other)) = state.waiting.give_up_for(rank, from, weight) else {
                 return Err(NoRoom);
             };
             state.bytes = state.bytes.saturating_sub(other.bytes());
             given_up.push(other);
         }
         state.bytes = state.bytes.saturating_add(bytes);
-        state.waiting.push(from, weight, (Instant::now(), work));
+        state
+            .waiting
+            .push(rank, from, weight, (Instant::now(), work));
         drop(state);
         self.queue.changed.notify_one();
         Ok(given_up.len())
     }
 
-    /// How much is done at most before the next work of a sender.
+    /// How much is done at most before the next work of a sender that is not preferred.
     pub(crate) fn ahead_of(&self, from: Origin) -> usize {
         self.queue.lock().waiting.ahead_of(from)
     }

@@ -23,7 +23,7 @@ use crate::fleet::Fleet;
 use crate::jobs::executors;
 use crate::limits::{LINK_GONE_AFTER, OTHER_LOOKED_FOR_EVERY};
 use crate::link::failover::while_linked;
-use crate::link::task::LinkOutput;
+use crate::link::words::LinkOutput;
 use crate::minion::Minion;
 use crate::records::proc_files::ProcDir;
 use crate::returners::ChosenReturners;

@@ -20,7 +20,8 @@ use crate::link::channel::Channel;
 use crate::link::ping;
 use crate::link::signs::Signs;
 use crate::link::status::reports;
-use crate::link::task::{LinkInput, LinkOutput, LinkSettings, LinkTask};
+use crate::link::task::LinkTask;
+use crate::link::words::{LinkInput, LinkOutput, LinkSettings};
 use crate::minion::{Master, Minion};
 use crate::records::gates::KeptGates;
 

@@ -29,7 +29,7 @@ use crate::fleet::Fleet;
 use crate::limits::JIDS_REMEMBERED_MIN;
 use crate::link::TrustStore;
 use crate::link::channel::Patience;
-use crate::link::task::LinkSettings;
+use crate::link::words::LinkSettings;
 use crate::minion::OwnFiles;
 use crate::minion::pace::Pace;
 use crate::minion::{CollectGrains, Greeted, Minion};

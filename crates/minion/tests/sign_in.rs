@@ -23,7 +23,7 @@ use halite_proto::auth::{
 use halite_proto::key_changes::{self, KeyChange};
 use halite_proto::publish::{Publication, PublishLoad};
 use halite_proto::publisher::PublishedBefore;
-use halite_proto::{Jid, Map, MinionId, Nonce};
+use halite_proto::{ComeAgain, Jid, Map, MinionId, Nonce};
 
 static MINION: LazyLock<PrivateKey> = LazyLock::new(|| PrivateKey::generate(2048).unwrap());
 static MASTER: LazyLock<PrivateKey> = LazyLock::new(|| PrivateKey::generate(2048).unwrap());
@@ -259,7 +259,11 @@ fn an_answer_to_come_again_decides_nothing_and_is_told_with_its_time() {
         let nonce = Nonce::from_random([7; 16]);
         let (attempt, _) = Attempt::new(&identity, &trust, nonce, None, Map::new()).unwrap();
         let wait = Duration::from_secs(7);
-        let answer = AuthAnswer::ComeAgain(wait).to_value();
+        let answer = AuthAnswer::ComeAgain(ComeAgain {
+            wait,
+            appointment: None,
+        });
+        let answer = answer.to_value();
         let packed = halite_proto::msgpack::pack_wire(&answer).unwrap();
         let error = attempt.conclude(&identity, &trust, &packed).err().unwrap();
         assert_eq!(error.failure(), SignInFailure::Busy(wait));

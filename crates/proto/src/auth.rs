@@ -6,12 +6,10 @@
 //! Invariant: a signature covers bytes as they arrived. The signed part of an
 //! answer is therefore kept packed, and only read after the outer one.
 
-use std::time::Duration;
-
 use crate::envelope::{ENC_ALGO_DEFAULT, SIG_ALGO_DEFAULT};
 use crate::fields::{Fields, MessageError, Put, unreadable};
 use crate::msgpack::{Packing, Reading, pack_map, pack_wire, unpack};
-use crate::{Capabilities, Map, MinionId, Nonce, PackError, Refusal, Value};
+use crate::{ComeAgain, Map, MinionId, Nonce, PackError, Refusal, Value};
 
 const REQUEST: &str = "the sign-in request";
 const REPLY: &str = "the sign-in reply";
@@ -86,10 +84,10 @@ pub enum AuthAnswer {
     Unsigned(AuthReply),
     /// The request was not handled.
     Refused(Refusal),
-    /// The master is busy, and the minion is to sign in again after so long. Only for
-    /// minions that say that they understand it. It is not signed, because that is
-    /// what the master has no time for.
-    ComeAgain(Duration),
+    /// The master is busy, and the minion is to sign in again later. Only for minions
+    /// that say that they understand it. It is not signed, because that is what the
+    /// master has no time for.
+    ComeAgain(ComeAgain),
 }
 
 impl AuthAnswer {
@@ -113,8 +111,8 @@ impl AuthAnswer {
         let mut fields = Fields::from_value(REPLY, value)?;
         match fields.take("load") {
             Some(Value::Map(load)) => {
-                if let Some(wait) = Capabilities::come_again_of(&load) {
-                    return Ok(Self::ComeAgain(wait));
+                if let Some(answer) = ComeAgain::of(&load) {
+                    return Ok(Self::ComeAgain(answer));
                 }
                 let ret = load.get("ret").and_then(Value::as_str);
                 Ok(match ret {
@@ -142,7 +140,7 @@ impl AuthAnswer {
             Self::Unsigned(AuthReply::Accepted(grant)) => grant.to_map().into(),
             Self::Unsigned(refused @ AuthReply::Refused(..)) => clear(refused.to_map()),
             Self::Refused(refusal) => refusal.to_value(),
-            Self::ComeAgain(wait) => clear(Capabilities::come_again_after(*wait)),
+            Self::ComeAgain(answer) => clear(answer.to_load()),
         }
     }
 
@@ -341,6 +339,8 @@ fn text_or(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -359,7 +359,10 @@ mod tests {
     #[test]
     fn an_answer_to_come_again_says_after_how_long() {
         for wait in [0, 1, 2_500, u64::from(u32::MAX)].map(Duration::from_millis) {
-            let answer = AuthAnswer::ComeAgain(wait);
+            let answer = AuthAnswer::ComeAgain(ComeAgain {
+                wait,
+                appointment: None,
+            });
             let packed = pack_wire(&answer.to_value()).unwrap();
             assert_eq!(AuthAnswer::decode(&packed), Ok(answer));
         }

@@ -21,9 +21,6 @@ const SIGN_EVERY_MS: &str = "sign_every_ms";
 /// In that field of the request: that the minion comes again when it is told to.
 const COME_AGAIN: &str = "come_again";
 
-/// In that field of the answer to it: after how many milliseconds.
-const COME_AGAIN_MS: &str = "come_again_ms";
-
 /// What a peer understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities {
@@ -133,18 +130,6 @@ impl Capabilities {
     /// How often the reply to a sign-in wants signs of life, if it says so.
     pub fn sign_every_of(reply: &Map) -> Option<Duration> {
         let millis = reply.get(FIELD)?.get(SIGN_EVERY_MS)?.as_i64()?;
-        u64::try_from(millis).ok().map(Duration::from_millis)
-    }
-
-    /// The field of an answer to a sign-in that is to come again.
-    pub(crate) fn come_again_after(wait: Duration) -> Map {
-        let millis = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-        Map::from([(FIELD, Map::from([(COME_AGAIN_MS, millis)]))])
-    }
-
-    /// After how long the answer to a sign-in wants it to come again, if it does.
-    pub(crate) fn come_again_of(answer: &Map) -> Option<Duration> {
-        let millis = answer.get(FIELD)?.get(COME_AGAIN_MS)?.as_i64()?;
         u64::try_from(millis).ok().map(Duration::from_millis)
     }
 

@@ -6,6 +6,7 @@
 //! Invariant: a typed message or id that exists is well formed; data from the
 //! network is checked while it is decoded, never later.
 
+pub mod appointment;
 pub mod auth;
 pub mod capabilities;
 mod chain;
@@ -38,6 +39,7 @@ pub mod time;
 mod transport;
 pub mod value;
 
+pub use appointment::{Appointment, ComeAgain};
 pub use capabilities::Capabilities;
 pub use chain::chain;
 pub use cluster_name::{add_cluster_name, cluster_name_of};

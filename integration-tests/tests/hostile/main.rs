@@ -4,6 +4,7 @@
 //! `doors` is the table: a request without a row does not compile, and an event, a
 //! runner or a socket without one fails its test.
 
+mod appointments;
 mod callers;
 mod capabilities;
 mod code;

@@ -91,6 +91,16 @@ impl<K: Copy + Eq + Hash + Ord, T> FairQueue<K, T> {
         if whose == from || heaviest <= own.saturating_add(weight) {
             return None;
         }
+        self.give_up_of(whose)
+    }
+
+    /// The last from whom the most waits.
+    pub fn give_up_last(&mut self) -> Option<T> {
+        let (_, whose) = *self.by_weight.last()?;
+        self.give_up_of(whose)
+    }
+
+    fn give_up_of(&mut self, whose: K) -> Option<T> {
         let item = self.take(whose, VecDeque::pop_back);
         if !self.waiting.contains_key(&whose) {
             self.turns.retain(|of| *of != whose);

@@ -1,6 +1,7 @@
 //! What the master decides, without sockets, files, clocks or randomness.
 
 pub mod acl;
+pub mod appointments;
 pub mod auth;
 pub mod budget;
 pub mod cached_ids;
@@ -31,6 +32,7 @@ pub mod owner;
 pub mod patterns;
 pub mod peer;
 pub mod perms;
+pub mod preferred_queue;
 pub mod presence;
 pub mod questions;
 pub mod reactions;

@@ -31,8 +31,19 @@ pub struct SignInPace {
     threads: u32,
     /// What one takes a thread; zero before the first one.
     mean: Duration,
-    /// The next appointment that nobody has.
+    /// The next appointment.
     next: Option<Instant>,
+    /// Up to when they are given; earlier ones are given again.
+    given: Option<Instant>,
+}
+
+/// When a sign-in is to come again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// After how long.
+    pub wait: Duration,
+    /// Whether nobody else has this one.
+    pub is_free: bool,
 }
 
 impl SignInPace {
@@ -43,6 +54,7 @@ impl SignInPace {
             threads: u32::try_from(threads).unwrap_or(u32::MAX).max(1),
             mean: Duration::ZERO,
             next: None,
+            given: None,
         }
     }
 
@@ -61,8 +73,8 @@ impl SignInPace {
         self.wait_behind(ahead) > self.bounds.wait_max
     }
 
-    /// After how long a sign-in that finds so many ahead of itself is to come again.
-    pub fn appointment(&mut self, now: Instant, ahead: usize) -> Duration {
+    /// When a sign-in that finds so many ahead of itself is to come again.
+    pub fn appointment(&mut self, now: Instant, ahead: usize) -> Slot {
         let Bounds {
             nearest, furthest, ..
         } = self.bounds;
@@ -71,8 +83,16 @@ impl SignInPace {
         let last = now + furthest;
         let next = self.next.filter(|next| (first..=last).contains(next));
         let at = next.unwrap_or(first);
-        self.next = Some(at + self.mean / self.threads * SPACE.0 / SPACE.1);
-        at.duration_since(now)
+        let next = at + self.mean / self.threads * SPACE.0 / SPACE.1;
+        self.next = Some(next);
+        let is_free = self.given.is_none_or(|given| at >= given);
+        if is_free {
+            self.given = Some(next);
+        }
+        Slot {
+            wait: at.duration_since(now),
+            is_free,
+        }
     }
 
     fn wait_behind(&self, ahead: usize) -> Duration {
@@ -103,6 +123,13 @@ mod tests {
         pace
     }
 
+    /// One that nobody else has.
+    fn free(pace: &mut SignInPace, now: Instant) -> Duration {
+        let given = pace.appointment(now, 600);
+        assert!(given.is_free, "{given:?}");
+        given.wait
+    }
+
     #[test]
     fn who_is_served_soon_enough_is_not_sent_away() {
         assert!(!pace().is_late(500));
@@ -112,14 +139,14 @@ mod tests {
         assert!(!new.is_late(usize::MAX));
         new.served(Duration::MAX);
         assert!(new.is_late(usize::MAX));
-        let wait = new.appointment(Instant::now(), usize::MAX);
-        assert_eq!(wait, BOUNDS.furthest);
+        let given = new.appointment(Instant::now(), usize::MAX);
+        assert_eq!(given.wait, BOUNDS.furthest);
     }
 
     #[test]
     fn appointments_follow_each_other_at_the_pace_of_service() {
         let (now, mut pace) = (Instant::now(), pace());
-        let mut given: Vec<_> = (0..3_200).map(|_| pace.appointment(now, 600)).collect();
+        let mut given: Vec<_> = (0..3_200).map(|_| free(&mut pace, now)).collect();
         let first = [2_000_000, 2_002_500, 2_005_000].map(Duration::from_micros);
         assert_eq!(given[..3], first);
         given.sort_unstable();
@@ -131,11 +158,19 @@ mod tests {
     #[test]
     fn places_are_given_again_when_there_are_no_more_and_forgotten_when_past() {
         let (now, mut pace) = (Instant::now(), pace());
-        let given = (0..10_000).map(|_| pace.appointment(now, 600));
-        assert!(given.max().is_some_and(|wait| wait <= BOUNDS.furthest));
+        let given: Vec<_> = (0..10_000).map(|_| pace.appointment(now, 600)).collect();
+        assert!(given.iter().all(|given| given.wait <= BOUNDS.furthest));
+        // Only the first of each belongs to one sign-in alone.
+        let free = given.iter().filter(|given| given.is_free).count();
+        assert_eq!(free, 3_201);
+        assert!(given[..free].iter().all(|given| given.is_free));
+        let next = pace.appointment(now + MS(1_000), 600);
+        assert!(!next.is_free, "{next:?}");
         // All that were given are over.
         let later = now + MS(60_000);
-        assert_eq!(pace.appointment(later, 600), BOUNDS.nearest);
+        let wait = BOUNDS.nearest;
+        let is_free = true;
+        assert_eq!(pace.appointment(later, 600), Slot { wait, is_free });
     }
 
     #[test]
@@ -167,8 +202,8 @@ mod tests {
                 asked += 1;
                 match pace.is_late(waiting.len()) {
                     true => {
-                        let wait = pace.appointment(begun + now, waiting.len());
-                        due.push(Reverse((now + wait, minion)));
+                        let given = pace.appointment(begun + now, waiting.len());
+                        due.push(Reverse((now + given.wait, minion)));
                     }
                     false => waiting.push_back((now, minion)),
                 }

@@ -13,9 +13,10 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 use super::Serving;
-use super::admission::Admission;
+use super::admission::{Admission, Decision};
 use crate::core::gate::Cause;
 use crate::core::lane::{Lane, lane_of_packed};
+use crate::core::preferred_queue::Rank;
 use crate::core::refusal_pace::RefusalPace;
 use crate::core::turns::Turns;
 use crate::limits::{
@@ -68,9 +69,9 @@ impl Lanes {
     }
 
     /// Queues a request, and counts those that there is no room for.
-    fn submit(&self, lane: Lane, incoming: Incoming, telemetry: &Telemetry) {
+    fn submit(&self, lane: Lane, rank: Rank, incoming: Incoming, telemetry: &Telemetry) {
         let workers = self.slot(lane).get().ok_or(NoRoom);
-        let given_up = workers.and_then(|workers| workers.submit(incoming));
+        let given_up = workers.and_then(|workers| workers.submit_as(rank, incoming));
         for _ in 0..given_up.unwrap_or(1) {
             telemetry.count_refusal(Cause::Overload, None);
         }
@@ -121,24 +122,29 @@ impl Server {
     pub(crate) async fn serve(&self, port: &mut RequestPort) {
         while let Some(incoming) = port.recv().await {
             let lane = lane_of_packed(&incoming.payload);
-            if lane == Lane::SignIn && self.turns_away(&incoming) {
-                continue;
+            let rank = match lane {
+                Lane::SignIn => self.rank_of_sign_in(&incoming),
+                _ => Some(Rank::Other),
+            };
+            if let Some(rank) = rank {
+                self.lanes.submit(lane, rank, incoming, &self.telemetry);
             }
-            self.lanes.submit(lane, incoming, &self.telemetry);
         }
     }
 
-    /// Whether a sign-in is told to come again, instead of waiting.
-    fn turns_away(&self, incoming: &Incoming) -> bool {
+    /// Before whom a sign-in waits; `None` if it was told to come again instead.
+    fn rank_of_sign_in(&self, incoming: &Incoming) -> Option<Rank> {
         let sign_ins = self.lanes.sign_ins.get();
         let ahead = sign_ins.map_or(0, |workers| workers.ahead_of(incoming.from));
-        let Some(answer) = self.admission.turn_away(incoming, ahead) else {
-            return false;
-        };
-        self.telemetry.count_refusal(Cause::ComeAgain, None);
-        // An error means that the port is closed: the daemon stops.
-        let _ = self.replies.send(incoming.peer, answer);
-        true
+        match self.admission.decide(incoming, ahead) {
+            Decision::Wait(rank) => Some(rank),
+            Decision::ComeAgain(answer) => {
+                self.telemetry.count_refusal(Cause::ComeAgain, None);
+                // An error means that the port is closed: the daemon stops.
+                let _ = self.replies.send(incoming.peer, answer);
+                None
+            }
+        }
     }
 
     /// How many requests wait in each lane.
@@ -281,7 +287,8 @@ impl Responder {
             Answer::Nothing => {}
             Answer::Elsewhere(lane) => {
                 if let Some(lanes) = self.lanes.upgrade() {
-                    lanes.submit(lane, incoming, &self.serving.master.telemetry);
+                    let telemetry = &self.serving.master.telemetry;
+                    lanes.submit(lane, Rank::Other, incoming, telemetry);
                 }
             }
             Answer::Slow(reply) => {

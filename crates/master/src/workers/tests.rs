@@ -112,6 +112,23 @@ fn who_fills_a_lane_gives_way_to_others() {
 }
 
 #[test]
+fn who_is_preferred_has_room_in_a_lane_that_its_own_sender_fills() {
+    let test = setup(LIMITS);
+    test.workers.submit((1, "blocks")).unwrap();
+    assert_eq!(test.done.recv_timeout(PATIENCE), Ok("blocks"));
+    for name in ["a", "b", "c"] {
+        assert_eq!(test.workers.submit((1, name)), Ok(0));
+    }
+    assert_eq!(test.workers.submit((1, "d")), Err(NoRoom));
+    let preferred = test.workers.submit_as(Rank::Preferred, (1, "preferred"));
+    assert_eq!(preferred, Ok(1));
+    test.gate.send(()).unwrap();
+    for name in ["preferred", "a", "b"] {
+        assert_eq!(test.done.recv_timeout(PATIENCE), Ok(name));
+    }
+}
+
+#[test]
 fn what_waited_too_long_is_dropped() {
     let test = setup(LaneLimits {
         wait_max: Duration::ZERO,

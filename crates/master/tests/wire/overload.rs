@@ -8,7 +8,7 @@ use halite_master::limits::{COME_AGAIN_MAX, COME_AGAIN_MIN, REQUESTS_WAITING_MAX
 use halite_proto::auth::{AuthAnswer, AuthReply, AuthRequest};
 use halite_proto::clear::PublishReply;
 use halite_proto::envelope::RequestEnvelope;
-use halite_proto::{Capabilities, Jid, Map, MinionId, Nonce};
+use halite_proto::{Capabilities, ComeAgain, Jid, Map, MinionId, Nonce};
 use halite_store::Faults;
 use tokio::time::timeout;
 
@@ -126,9 +126,14 @@ async fn who_would_wait_too_long_and_understands_it_is_told_to_come_again() {
         matches!(AuthAnswer::decode(answer), Ok(AuthAnswer::ComeAgain(_)))
     });
     let told = timeout(SOON, told).await.unwrap();
-    let Ok(AuthAnswer::ComeAgain(wait)) = AuthAnswer::decode(&told) else {
+    let Ok(AuthAnswer::ComeAgain(ComeAgain { wait, appointment })) = AuthAnswer::decode(&told)
+    else {
         panic!("another answer");
     };
+    assert!(
+        appointment.is_some(),
+        "the first one to be told has a time alone"
+    );
     assert!(wait >= COME_AGAIN_MIN && wait <= COME_AGAIN_MAX, "{wait:?}");
     // A minion of ours at another address is behind one of each, and need not.
     let request = AuthRequest {

@@ -169,7 +169,7 @@ impl Attempt {
             // An unsigned decision is a downgrade: version 3 masters sign all.
             AuthAnswer::Unsigned(_) => return Err(SignInError::Signature),
             // It is not signed, and decides nothing: a silence with a hint.
-            AuthAnswer::ComeAgain(wait) => return Err(SignInError::Busy(wait)),
+            AuthAnswer::ComeAgain(answer) => return Err(SignInError::Busy(answer)),
             AuthAnswer::Refused(refusal) => {
                 return Err(SignInError::NotHandled(refusal.to_string()));
             }

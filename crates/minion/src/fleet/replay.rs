@@ -20,7 +20,7 @@ use crate::core::publication::Verified;
 use crate::core::sign_in::chain;
 use crate::limits::{PUBLICATION_UNDER_WAY, REPLAY_AGAIN, SIGN_ANSWER_LATE};
 use crate::link::channel::Patience;
-use crate::link::task::{LinkInput, LinkOutput};
+use crate::link::words::{LinkInput, LinkOutput};
 use crate::minion::{Master, Minion};
 
 /// The questions to one master.

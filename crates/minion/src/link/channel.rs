@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::signing_in::ping;
-use super::task::LinkInput;
+use super::words::LinkInput;
 use crate::core::cluster_mark::ClusterMark;
 use crate::core::private_reply::{self, PrivateReplyError};
 use crate::core::sign_in::{Credentials, Identity};

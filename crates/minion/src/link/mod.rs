@@ -5,12 +5,14 @@
 
 pub mod channel;
 pub(crate) mod failover;
+mod lookup;
 mod notices;
 mod signing_in;
 pub(crate) mod signs;
 pub(crate) mod status;
 pub(crate) mod task;
 mod trust_store;
+pub(crate) mod words;
 
 pub(crate) use self::signing_in::ping;
 pub(crate) use self::trust_store::TrustStore;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use halite_crypto::random_bytes;
 use halite_proto::envelope::RequestEnvelope;
-use halite_proto::{Capabilities, Map, Nonce};
+use halite_proto::{Appointment, Capabilities, Map, Nonce};
 use halite_transport::fleet::{RequestError, Requester};
 use tracing::error;
 
@@ -18,6 +18,8 @@ use crate::core::sign_in::{Attempt, Credentials, Identity, SignInError, chain};
 pub struct Failed {
     pub(crate) failure: SignInFailure,
     pub(crate) detail: String,
+    /// What a busy master wants to hear at the next sign-in.
+    pub(crate) appointment: Option<Appointment>,
 }
 
 /// Whether a master answers a clear ping, with anything at all.
@@ -29,20 +31,24 @@ pub(crate) async fn ping(requester: &Requester, timeout: Duration) -> bool {
     }
 }
 
-/// One sign-in from the request to the checked reply. RSA work is done off the
-/// async thread.
+/// One sign-in from the request to the checked reply; `appointment` is what the master
+/// has said to the last one. RSA work is done off the async thread.
 pub(crate) async fn sign_in(
     requester: &Requester,
     identity: Arc<Identity>,
     trust: Arc<TrustStore>,
     autosign_grains: Option<Map>,
+    appointment: Option<Appointment>,
     timeout: Duration,
 ) -> Result<Credentials, Failed> {
     let prepared = {
         let (identity, trust) = (Arc::clone(&identity), Arc::clone(&trust));
         blocking(move || {
             let nonce = Nonce::from_random(random_bytes());
-            let extra = Capabilities::OURS.to_extra();
+            let mut extra = Capabilities::OURS.to_extra();
+            if let Some(appointment) = appointment {
+                appointment.add_to(&mut extra);
+            }
             Attempt::new(&identity, &trust.trust(), nonce, autosign_grains, extra)
         })
         .await?
@@ -91,6 +97,7 @@ impl Failed {
         Self {
             failure: SignInFailure::Mistrusted(detail.clone()),
             detail,
+            appointment: None,
         }
     }
 }
@@ -100,6 +107,10 @@ impl From<SignInError> for Failed {
         Self {
             failure: error.failure(),
             detail: chain(&error),
+            appointment: match error {
+                SignInError::Busy(answer) => answer.appointment,
+                _ => None,
+            },
         }
     }
 }
@@ -109,6 +120,7 @@ impl From<RequestError> for Failed {
         Self {
             failure: SignInFailure::NoAnswer,
             detail: chain(&error),
+            appointment: None,
         }
     }
 }

@@ -4,98 +4,28 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use halite_proto::Appointment;
 use halite_proto::publisher::{PublishedBefore, keeps_no_jobs};
-use halite_proto::{Map, MasterUri};
 use halite_transport::Endpoint;
-use halite_transport::fleet::{
-    Requester, RequesterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
-};
+use halite_transport::fleet::{Requester, Subscriber, SubscriberEvent};
 use tokio::sync::{mpsc, watch};
 use tracing::{debug, info, warn};
 
 use super::channel::Session;
+use super::lookup::address_of;
 use super::notices::say;
-use super::signing_in::{Failed, ping, sign_in};
+use super::signing_in::{ping, sign_in};
 use super::signs::{Signs, signs_of_life};
 use super::status::Reporter;
 use super::trust_store::TrustStore;
-use crate::core::link::{Input, Link, LinkTiming, Notice, Output};
-use crate::core::publication::{Gates, Opener, PublicationError, Verified};
+use super::words::{LinkInput, LinkOutput, LinkSettings};
+use crate::core::link::{Input, Link, Output};
+use crate::core::publication::{Gates, Opener, PublicationError};
 use crate::core::sign_in::{Credentials, Identity, chain};
 use crate::limits::PUBLICATIONS_HELD_MAX;
 use crate::records::gates::KeptGates;
-
-/// What a link's task can be told.
-pub enum LinkInput {
-    /// The keys of this session were refused.
-    Refused {
-        /// [`Session::number`].
-        session: u64,
-    },
-    /// The name was looked up.
-    Resolved(Result<IpAddr, String>),
-    /// A sign-in came to its end.
-    SignedIn(Result<(Box<Credentials>, Requester), Failed>),
-    /// The master has answered a ping, or has not in time.
-    Pinged(bool),
-    /// The subscription brings nothing, whatever its connection says.
-    Deaf,
-    /// Bring the link up.
-    Up,
-    /// Take the link down.
-    Down,
-    /// Take the link down and end the task.
-    End,
-}
-
-/// What a link's task tells the minion.
-pub enum LinkOutput {
-    /// A job from this master.
-    Job(Verified),
-    /// Jobs of this master that this minion may have missed.
-    Missed(Vec<Verified>),
-    /// Commands can arrive now.
-    Ready {
-        /// For the first time since the minion started.
-        first: bool,
-    },
-    /// The link has signed in again while commands could arrive.
-    Renewed,
-    /// Commands cannot arrive any more.
-    Lost,
-    /// The master has rejected this minion's key.
-    Rejected,
-    /// The link cannot get on; said once per reason.
-    Stuck(Notice),
-    /// The master of a link that is down has answered a ping.
-    Answered,
-}
-
-/// Everything fixed about a link.
-#[derive(Clone)]
-pub struct LinkSettings {
-    /// The master, as configured.
-    pub uri: MasterUri,
-    /// How the link behaves over time.
-    pub timing: LinkTiming,
-    /// How long one sign-in may take (`auth_timeout`).
-    pub auth_timeout: Duration,
-    /// Whether unsigned publications are discarded (`sign_pub_messages`).
-    pub signature_required: bool,
-    /// `publish_port` of this minion's configuration, if it overrides the
-    /// master's.
-    pub publish_port: Option<u16>,
-    /// How subscriptions connect.
-    pub subscribe: SubscribeOptions,
-    /// How requests connect.
-    pub request: RequesterOptions,
-    /// Whether only IPv6 addresses are wanted (true), only IPv4 (false), any.
-    pub ipv6: Option<bool>,
-    /// Grains that may let a master accept the key (`autosign_grains`).
-    pub autosign_grains: Option<Map>,
-}
 
 /// What a running link shares with the rest of the minion.
 pub(crate) struct LinkTask {
@@ -114,6 +44,8 @@ pub(crate) struct LinkTask {
     kept_gates: Arc<KeptGates>,
     requester: Option<Requester>,
     held: VecDeque<Vec<u8>>,
+    /// What a busy master has said to the last sign-in.
+    appointment: Option<Appointment>,
     signs: Arc<Signs>,
     /// Whether the link is to be up; a loss that was asked for is no news.
     wanted: bool,
@@ -152,6 +84,7 @@ impl LinkTask {
             kept_gates,
             requester: None,
             held: VecDeque::new(),
+            appointment: None,
             signs,
             wanted: false,
         }
@@ -233,6 +166,7 @@ impl LinkTask {
                 debug!(detail = failed.detail, "sign-in failed");
                 self.reporter.failed(&format!("sign-in: {}", failed.detail));
                 self.requester = None;
+                self.appointment = failed.appointment;
                 self.link.handle(now, Input::SignInFailed(failed.failure));
             }
             LinkInput::Pinged(answered) => {
@@ -338,23 +272,10 @@ impl LinkTask {
 
     fn resolve(&self) {
         let inputs = self.own_inputs.clone();
-        let host = self.settings.uri.host().to_owned();
-        let port = self.settings.uri.port();
+        let uri = self.settings.uri.clone();
         let ipv6 = self.settings.ipv6;
-        if let Ok(address) = host.parse::<IpAddr>() {
-            tokio::spawn(async move {
-                let _ = inputs.send(LinkInput::Resolved(Ok(address))).await;
-            });
-            return;
-        }
         tokio::spawn(async move {
-            let resolved = match tokio::net::lookup_host((host.as_str(), port)).await {
-                Ok(mut addresses) => addresses
-                    .find(|address| ipv6.is_none_or(|ipv6| address.is_ipv6() == ipv6))
-                    .map(|address| address.ip())
-                    .ok_or_else(|| "no address of the wanted kind".to_owned()),
-                Err(error) => Err(error.to_string()),
-            };
+            let resolved = address_of(&uri, ipv6).await;
             let _ = inputs.send(LinkInput::Resolved(resolved)).await;
         });
     }
@@ -374,9 +295,10 @@ impl LinkTask {
         let identity = Arc::clone(&self.identity);
         let trust = Arc::clone(&self.trust);
         let autosign = self.settings.autosign_grains.clone();
+        let appointment = self.appointment.take();
         let timeout = self.settings.auth_timeout;
         tokio::spawn(async move {
-            let result = sign_in(&requester, identity, trust, autosign, timeout).await;
+            let result = sign_in(&requester, identity, trust, autosign, appointment, timeout).await;
             let result = result.map(|credentials| (Box::new(credentials), requester));
             let _ = inputs.send(LinkInput::SignedIn(result)).await;
         });

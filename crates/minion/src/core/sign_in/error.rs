@@ -1,9 +1,7 @@
 //! Why a sign-in yields nothing.
 
-use std::time::Duration;
-
 use halite_crypto::KeyError;
-use halite_proto::{MessageError, chain};
+use halite_proto::{ComeAgain, MessageError, chain};
 use thiserror::Error;
 
 use crate::core::link::SignInFailure;
@@ -104,8 +102,8 @@ pub enum SignInError {
         source: KeyError,
     },
     /// The master is busy with other sign-ins, and names a time.
-    #[error("the master is busy, and asks for another sign-in after {0:?}")]
-    Busy(Duration),
+    #[error("the master is busy, and asks for another sign-in after {:?}", .0.wait)]
+    Busy(ComeAgain),
     /// A symmetric key in the reply is none.
     #[error("{0} of the sign-in reply is not a key")]
     Symmetric(&'static str),
@@ -118,7 +116,7 @@ impl SignInError {
             Self::Pending => SignInFailure::Pending,
             Self::Rejected => SignInFailure::Rejected,
             Self::Full => SignInFailure::Full,
-            Self::Busy(wait) => SignInFailure::Busy(*wait),
+            Self::Busy(answer) => SignInFailure::Busy(answer.wait),
             other => SignInFailure::Mistrusted(chain(other)),
         }
     }

@@ -4,6 +4,8 @@
 //! Invariant: a command counts as run once only if its minion has written its token
 //! once and a master has that result.
 
+mod length;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
@@ -12,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
+
+pub use self::length::{FaultsPer10sMin, Length, setting};
 
 use crate::wire::msgpack::Item;
 use crate::{Kind, Master, Minion};
@@ -328,7 +332,14 @@ impl fmt::Display for Ledger {
         for example in &self.examples {
             writeln!(out, "  {example}")?;
         }
-        Ok(())
+        writeln!(
+            out,
+            "{} faults, {} commands: {} lost, {} run twice",
+            self.fault_count(),
+            self.commands,
+            self.lost_commands + self.lost_results,
+            self.ran_twice
+        )
     }
 }
 

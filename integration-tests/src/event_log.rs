@@ -24,6 +24,8 @@ pub struct Event {
     pub tag: String,
     /// The rest.
     pub data: Value,
+    /// When its bytes were read.
+    pub at: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -131,7 +133,8 @@ fn listen(mut stream: UnixStream, heard: &Shared) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(_) => return,
         }
-        while let Ok(Some((event, used))) = next(&buffer) {
+        let at = Instant::now();
+        while let Ok(Some((event, used))) = next(&buffer, at) {
             buffer.drain(..used);
             if let Some(event) = event {
                 heard.lock().push(event);
@@ -147,7 +150,7 @@ fn listen(mut stream: UnixStream, heard: &Shared) {
 /// Salt 3006 puts a length of four bytes before each frame, the later releases
 /// do not. A frame is a map, so its first byte is above any that a sensible
 /// length begins with.
-fn next(buffer: &[u8]) -> Result<Option<(Option<Event>, usize)>> {
+fn next(buffer: &[u8], at: Instant) -> Result<Option<(Option<Event>, usize)>> {
     let (start, body) = match buffer.first() {
         Some(0x80..) => (0, buffer),
         _ => {
@@ -161,16 +164,17 @@ fn next(buffer: &[u8]) -> Result<Option<(Option<Event>, usize)>> {
             }
         }
     };
-    Ok(Item::unpack_prefix(body)?.map(|(frame, used)| (event_of(&frame), start + used)))
+    Ok(Item::unpack_prefix(body)?.map(|(frame, used)| (event_of(&frame, at), start + used)))
 }
 
 /// The event in `{head: {}, body: tag, two line ends, data}`.
-fn event_of(frame: &Item) -> Option<Event> {
+fn event_of(frame: &Item, at: Instant) -> Option<Event> {
     let body = frame.get("body")?.bytes()?;
     let cut = body.windows(2).position(|pair| pair == b"\n\n")?;
     let (tag, data) = body.split_at(cut);
     Some(Event {
         tag: String::from_utf8_lossy(tag).into_owned(),
         data: Item::unpack(data.get(2..)?).ok()?.to_json(),
+        at,
     })
 }

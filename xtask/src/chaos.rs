@@ -12,9 +12,8 @@ use crate::long_form::LongForm;
 const TEST: &str = "chaos::nothing_is_lost_in_chaos";
 const TEST_ON_BUS: &str = "chaos::nothing_is_lost_in_chaos_on_a_bus";
 
-/// How long faults go on if nobody says so.
-const SECONDS: u64 = 240;
-const CLUSTER_SECONDS: u64 = 420;
+/// How many faults are made if nobody says so.
+const FAULTS: u64 = 500;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -25,8 +24,11 @@ pub(crate) struct Args {
     /// The masters of the cluster tell each other what happens over a bus, which dies too
     #[arg(long, requires = "cluster")]
     bus: bool,
-    /// How long faults go on; the default is more than 500 faults
-    #[arg(long, value_name = "SECONDS")]
+    /// How many faults are made, one after the other; a run that makes fewer fails
+    #[arg(long, value_name = "COUNT", default_value_t = FAULTS)]
+    faults: u64,
+    /// How long faults go on, however many these are
+    #[arg(long, value_name = "SECONDS", conflicts_with = "faults")]
     seconds: Option<u64>,
     /// Minions of the three masters; those of a cluster have two of Salt besides
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
@@ -40,13 +42,22 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let (program, option, seconds) = match (args.cluster, args.bus) {
-        (true, true) => ("master_cluster", " --cluster --bus", CLUSTER_SECONDS),
-        (true, false) => ("master_cluster", " --cluster", CLUSTER_SECONDS),
-        (false, _) => ("multi_master", "", SECONDS),
+    let (program, option) = match (args.cluster, args.bus) {
+        (true, true) => ("master_cluster", " --cluster --bus"),
+        (true, false) => ("master_cluster", " --cluster"),
+        (false, _) => ("multi_master", ""),
     };
     let test = if args.bus { TEST_ON_BUS } else { TEST };
-    let seconds = args.seconds.unwrap_or(seconds);
+    let (what, length) = match args.seconds {
+        Some(seconds) => (
+            format!("for {seconds} s"),
+            ("HALITE_CHAOS_SECONDS", seconds.to_string()),
+        ),
+        None => (
+            format!("of {} faults", args.faults),
+            ("HALITE_CHAOS_FAULTS", args.faults.to_string()),
+        ),
+    };
     let chaos = LongForm::build(program)?;
     let first = match args.seed {
         Some(seed) => seed,
@@ -54,10 +65,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     ensure!(args.runs > 0, "no runs are nothing to see");
     for seed in first..first.saturating_add(args.runs) {
-        println!("chaos for {seconds} s, seed {seed}");
+        println!("chaos {what}, seed {seed}");
         let settings = [
             ("HALITE_CHAOS_SEED", seed.to_string()),
-            ("HALITE_CHAOS_SECONDS", seconds.to_string()),
+            length.clone(),
             ("HALITE_CHAOS_MINIONS", args.minions.to_string()),
         ];
         if !chaos.run(test, "HALITE_CHAOS_LEDGER", &settings)? {

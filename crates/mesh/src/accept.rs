@@ -20,8 +20,8 @@ use crate::frame::{Frame, Hello, Welcome};
 use crate::handshakes::{Handshake, Origin};
 use crate::join::{Joins, answer};
 use crate::limits::{
-    BATCH_MESSAGES_MAX, FRAME_BYTES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, PING_EVERY, REDIAL_MIN,
-    SILENCE_MAX,
+    BATCH_MESSAGES_MAX, FRAME_BYTES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, LINK_BUFFER_BYTES,
+    PING_EVERY, REDIAL_MIN, SILENCE_MAX,
 };
 use crate::overhear::overhear;
 use crate::peer::{Incarnation, PeerAddress, PeerId};
@@ -272,7 +272,7 @@ async fn hear_out(
             write_frame(&mut writer, &Frame::Ack(number)).await?;
         }
     };
-    let reader = BufReader::new(reader);
+    let reader = BufReader::with_capacity(LINK_BUFFER_BYTES, reader);
     let heard = async {
         match &mesh.bus {
             None => hear(mesh, (&peer, &key), reader, &work).await,

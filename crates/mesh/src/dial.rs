@@ -13,8 +13,8 @@ use tokio::time::{sleep, timeout};
 use crate::error::MeshError;
 use crate::frame::{Frame, Hello, data_head};
 use crate::limits::{
-    BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, NO_LIMIT, PING_EVERY,
-    REDIAL_MAX, REDIAL_MIN, SILENCE_MAX,
+    BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, HANDSHAKE_MAX, HELLO_BYTES_MAX, LINK_BUFFER_BYTES,
+    NO_LIMIT, PING_EVERY, REDIAL_MAX, REDIAL_MIN, SILENCE_MAX,
 };
 use crate::nats::tunnel;
 use crate::overhear::note_said;
@@ -145,7 +145,8 @@ async fn tell_all(mesh: &Arc<Shared>, link: Link) -> MeshError {
         heard,
     } = link;
     let (reader, writer) = split(stream);
-    let (reader, writer) = (BufReader::new(reader), BufWriter::new(writer));
+    let reader = BufReader::new(reader);
+    let writer = BufWriter::with_capacity(LINK_BUFFER_BYTES, writer);
     let lacks = watch::Sender::new(None);
     let lacked = lacks.subscribe();
     let told = async {

@@ -34,6 +34,10 @@ pub(crate) const BATCH_MESSAGES_MAX: usize = 256;
 /// Bytes of these messages.
 pub(crate) const BATCH_BYTES_MAX: usize = 1024 * 1024;
 
+/// Bytes of a link that are read or written at a time: two records of TLS. Each link has
+/// two such buffers.
+pub(crate) const LINK_BUFFER_BYTES: usize = 32 * 1024;
+
 /// Bytes of a sealed piece on the bus, less if the engine accepts less. At 20 kB/s a
 /// piece of this size still arrives in time to show that its sender lives.
 pub(crate) const BUS_PIECE_BYTES_MAX: usize = 32 * 1024;

@@ -112,15 +112,15 @@ impl Mesh {
     /// Waits until some peer has handled the message of this number, until none is
     /// linked, or so long. Whether one has.
     pub async fn copied(&self, number: u64, wait_max: Duration) -> bool {
-        let mut changed = self.0.changes();
         let has_one = || self.0.is_handled_by_one(number);
         let waited = timeout(wait_max, async {
             loop {
-                changed.borrow_and_update();
-                let is_alone = self.0.acknowledged().is_empty();
-                if is_alone || has_one() || changed.changed().await.is_err() {
+                // What changes from here on wakes it.
+                let mut waiting = self.0.waiters.begin(number);
+                if self.0.acknowledged().is_empty() || has_one() {
                     return;
                 }
+                waiting.woken().await;
             }
         });
         let _ = waited.await;
@@ -147,6 +147,11 @@ impl Mesh {
     /// Whether each of the configured peers is linked.
     pub fn is_linked_to_all(&self) -> bool {
         self.0.is_linked_to_all()
+    }
+
+    /// The peers that are connected to this master, each in its life.
+    pub fn living(&self) -> Vec<(PeerId, Incarnation)> {
+        self.0.living()
     }
 
     /// All peers whose keys are known, with the state of their links.
@@ -209,7 +214,7 @@ impl Mesh {
                     dialling.insert(dials.spawn(dial).id(), way);
                 }
             }
-            let mut changed = self.0.changes();
+            let mut changed = self.0.link_changes();
             // A peer that has just dialled us is dialled at once.
             let _ = timeout(HEARD_EVERY.min(PINS_EVERY), changed.changed()).await;
             if next_write <= Instant::now() {

@@ -84,6 +84,11 @@ impl Pins {
         self.removals.load(Ordering::Relaxed)
     }
 
+    /// Whether a peer has a key here.
+    pub(crate) fn has(&self, peer: &PeerId) -> bool {
+        self.lock().values().any(|of| of == peer)
+    }
+
     /// All peers, sorted.
     pub fn peers(&self) -> Vec<PeerId> {
         let mut peers: Vec<PeerId> = self.lock().values().cloned().collect();

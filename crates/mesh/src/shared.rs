@@ -5,8 +5,10 @@
 //! never while a task waits for a socket or a disk.
 
 mod bus;
+mod changes;
 mod skipped;
 mod status;
+mod waiters;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -19,6 +21,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep_until;
 
+use self::waiters::Waiters;
 use crate::error::MeshError;
 use crate::handshakes::Handshakes;
 use crate::heard::Heard;
@@ -70,6 +73,10 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Changes with every acknowledgement and every link.
     changed: watch::Sender<u64>,
+    /// Changes with every link.
+    links_changed: watch::Sender<u64>,
+    /// Who waits for an acknowledgement.
+    pub(crate) waiters: Waiters,
     /// When the files of the peers may be looked at again for an unknown key.
     looked: tokio::sync::Mutex<Instant>,
     /// Held while messages of a peer are handled.
@@ -130,6 +137,8 @@ impl Shared {
             last: watch::Sender::new(0),
             state: Mutex::new(state),
             changed: watch::Sender::new(0),
+            links_changed: watch::Sender::new(0),
+            waiters: Waiters::default(),
             looked: tokio::sync::Mutex::new(Instant::now()),
             turns: Mutex::default(),
         })
@@ -171,11 +180,6 @@ impl Shared {
         let wanted = self.addresses.len();
         let state = self.state();
         state.dialled.len() >= wanted && state.heard_by.len() >= wanted
-    }
-
-    /// Changes with every acknowledgement and every link.
-    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
-        self.changed.subscribe()
     }
 
     pub(crate) fn tell(&self, to: Option<PeerId>, message: &[u8]) -> Option<u64> {
@@ -234,16 +238,6 @@ impl Shared {
         }
         self.note_change();
         true
-    }
-
-    /// A peer says that it has handled all up to a number, of which it can only mean what
-    /// was told.
-    pub(crate) fn record_acknowledged(&self, peer: &PeerId, number: u64) {
-        let number = number.min(*self.last.borrow());
-        if let Some(dialled) = self.state().dialled.get_mut(peer) {
-            dialled.acknowledged = dialled.acknowledged.max(number);
-        }
-        self.note_change();
     }
 
     pub(crate) fn link_down(&self, peer: &PeerId) {
@@ -348,12 +342,6 @@ impl Shared {
         self.pins.owner(key).as_ref() == Some(peer)
     }
 
-    /// What the linked peers have acknowledged.
-    pub(crate) fn acknowledged(&self) -> Vec<u64> {
-        let state = self.state();
-        state.dialled.values().map(|of| of.acknowledged).collect()
-    }
-
     /// Reads the files of the peers again, and writes down what was heard.
     pub(crate) fn keep_up(&self) {
         if let Err(error) = self.pins.refresh() {
@@ -374,11 +362,6 @@ impl Shared {
         if let Err(error) = write_atomic(&self.heard_path, options, &packed) {
             tracing::warn!("could not record which messages of peers were received: {error}");
         }
-    }
-
-    pub(crate) fn note_change(&self) {
-        self.changed
-            .send_modify(|count| *count = count.wrapping_add(1));
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {

@@ -125,6 +125,8 @@ fn context(key: &PKey<Private>) -> Result<SslContext, ErrorStack> {
     context.set_session_cache_mode(SslSessionCacheMode::OFF);
     context.set_options(SslOptions::NO_TICKET);
     context.set_num_tickets(0)?;
+    // A record takes one read of the connection, not one for its head and one for the rest.
+    context.set_read_ahead(true);
     // There is no authority: that the key is one of the pins is checked when
     // the handshake is done, before anything is read.
     let mode = SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT;

@@ -7,14 +7,14 @@
 //! the first blank line of an event is the one after its tag.
 
 use crate::fields::MessageError;
-use crate::msgpack::{Packing, Writer, packed_len, unpack_modern};
+use crate::msgpack::{Packing, Writer, map_head, packed_len, unpack_modern};
 use crate::{IdError, Map, PackError, Tag, Value};
 
 pub use crate::stream::{FrameReader, Framing, frame_bare, frame_push};
 pub use crate::time::stamp;
 
 /// Between the tag and the data.
-const TAG_END: &[u8] = b"\n\n";
+pub const TAG_END: &[u8] = b"\n\n";
 
 /// The first part of every tag that Salt itself makes.
 pub const TAG_BASE: &str = "salt";
@@ -130,6 +130,25 @@ pub fn pack(tag: &Tag, data: &Map) -> Result<Vec<u8>, PackError> {
     let mut writer = Writer::append_to(Packing::Modern, out);
     writer.map(data)?;
     Ok(writer.into_bytes())
+}
+
+/// The bytes of an event whose data is packed already, with one more field, which the
+/// data does not have; `None` if it is no map.
+pub fn pack_with(tag: &Tag, data: &[u8], field: &str, text: &str) -> Option<Vec<u8>> {
+    // The heads of the map and of the two texts.
+    const HEADS_BYTES: usize = 15;
+    let (fields, entries) = map_head(data)?;
+    let tag = tag.as_str().as_bytes();
+    let more = TAG_END.len() + HEADS_BYTES + field.len() + text.len();
+    let mut out = Vec::with_capacity(tag.len() + data.len() + more);
+    out.extend_from_slice(tag);
+    out.extend_from_slice(TAG_END);
+    let mut writer = Writer::append_to(Packing::Modern, out);
+    writer.begin_map(fields.checked_add(1)?).ok()?;
+    writer.packed(entries);
+    writer.str(field).ok()?;
+    writer.str(text).ok()?;
+    Some(writer.into_bytes())
 }
 
 /// A tag of parts: the base, a prefix and suffixes; empty parts are dropped.
@@ -250,6 +269,23 @@ mod tests {
             [("text", "a\n\nb")].into(),
         );
         assert_eq!(Event::unpack(&event.pack().unwrap()), Ok(event));
+    }
+
+    #[test]
+    fn packed_data_gets_another_field() {
+        let tag = Tag::parse("t").unwrap();
+        // Also where the head of the map gets longer.
+        for fields in [0, 14, 15, 16, 70_000] {
+            let mut data: Map = (0..fields).map(|n| (n, n)).collect();
+            let packed = pack(&tag, &data).unwrap();
+            let (_, packed) = split(&packed).unwrap();
+            let more = pack_with(&tag, packed, "by", "m2").unwrap();
+            data.insert("by", "m2");
+            assert_eq!(more, pack(&tag, &data).unwrap());
+        }
+        for bytes in [&b""[..], b"\x90", b"\xde\x01"] {
+            assert_eq!(pack_with(&tag, bytes, "by", "m2"), None);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use halite_proto::event::Event;
 use halite_proto::stream::FrameReader;
 use halite_transport::ipc::{
     BusEvent, BusOptions, ConnectError, EventBus, EventPusher, EventSubscriber, ForLate, Framing,
-    LateListening,
+    LateListening, Origin,
 };
 use halite_transport::{BindError, Endpoint};
 use tempfile::TempDir;
@@ -229,6 +229,30 @@ async fn a_sender_of_nonsense_is_closed_and_others_are_served() {
 }
 
 #[tokio::test]
+async fn events_of_this_daemon_are_forwarded_in_their_order() {
+    let bus = EventBus::in_process(BusOptions::master(Framing::Bare));
+    bus.fire(&event("before", b"\x80"));
+    let (forwarded, tags) = std::sync::mpsc::channel();
+    bus.forward(move |event| forwarded.send(event.tag().to_owned()).unwrap());
+    assert!(!bus.has_subscriber("first"));
+    let mut local = bus.subscribe_to(vec!["f".to_owned()]);
+    assert!(bus.has_subscriber("first") && !bus.has_subscriber("second"));
+    bus.fire(&event("first", b"\x80"));
+    bus.fire_from(&event("from/elsewhere", b"\x80"), Origin::Elsewhere, None);
+    bus.fire_from(&event("from/here", b"\x80"), Origin::HereAndSent, None);
+    bus.fire(&event("second", b"\x80"));
+    assert_eq!(tags.try_iter().collect::<Vec<_>>(), ["first", "second"]);
+    for (tag, origin) in [
+        ("first", Origin::Here),
+        ("from/elsewhere", Origin::Elsewhere),
+        ("from/here", Origin::HereAndSent),
+    ] {
+        let heard = local.recv().await.unwrap();
+        assert_eq!((heard.tag(), heard.origin()), (tag, origin));
+    }
+}
+
+#[tokio::test]
 async fn a_bus_works_over_loopback_tcp_and_without_sockets() {
     let any = Endpoint::tcp("127.0.0.1", 0);
     let bus = EventBus::bind(&any, &any, BusOptions::minion(Framing::Prefixed)).unwrap();
@@ -277,7 +301,8 @@ async fn each_subscriber_gets_the_framing_that_its_process_wants() {
 /// Fires a return that is kept for late listeners.
 fn fire_kept(bus: &EventBus, owner: &str, tag: &str) {
     let asked = Instant::now();
-    bus.fire_for_late(&event(tag, b"\x80"), ForLate { owner, asked });
+    let why = ForLate { owner, asked };
+    bus.fire_from(&event(tag, b"\x80"), Origin::Here, Some(why));
 }
 
 /// The next frame of a stream: whether it is marked as late, and its tag.

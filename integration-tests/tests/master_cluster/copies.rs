@@ -74,6 +74,20 @@ impl AtFirst {
     }
 }
 
+impl AtFirst {
+    /// Fires an event with no more than this tag.
+    fn fire(&mut self, tag: &str) -> Result<()> {
+        let load = [
+            ("cmd", Item::from("_minion_event")),
+            ("tag", Item::from(tag)),
+            ("data", Item::map([("a", Item::from("b"))])),
+        ];
+        self.minion
+            .ask(&mut self.connection, &self.session, &load)?;
+        Ok(())
+    }
+}
+
 fn jid(n: usize) -> String {
     format!("20260101{n:012}")
 }
@@ -89,6 +103,55 @@ fn wait_copies(cabled: &Cabled, jobs: usize) -> Result<()> {
         let all = all.collect::<Result<Vec<_>>>()?;
         Ok(all.iter().all(|has_all| *has_all).then_some(()))
     })
+}
+
+#[test]
+fn a_return_is_fired_once_at_every_master() -> Result<()> {
+    const LAST: &str = "fired/last";
+    if !have_programs(&[HAPROXY]) {
+        return Ok(());
+    }
+    let cabled = Cabled::start(&[])?;
+    let mut minion = AtFirst::sign_in(&cabled)?;
+    // The event of the second one is too large to be fired as it is.
+    let results = ["small".to_owned(), "x".repeat(2 * LARGE)];
+    for (n, result) in results.iter().enumerate() {
+        minion.give(&jid(n), result)?;
+    }
+    minion.fire(LAST)?;
+    let first = cabled.masters[0].address().ip().to_string();
+    for (at, master) in cabled.masters.iter().enumerate() {
+        let events = master.events()?;
+        events.wait(LAST, START, |event| event.tag == LAST)?;
+        for (n, fired) in ["small", "VALUE_TRIMMED"].into_iter().enumerate() {
+            let tag = format!("salt/job/{}/ret/{MINION}", jid(n));
+            let event = events.wait(&tag, START, |event| event.tag == tag)?;
+            let data = &event.data;
+            ensure!(
+                data["return"] == fired && data["id"] == MINION && data["jid"] == jid(n),
+                "m{}: {data}",
+                at + 1
+            );
+            let of_peer = (at > 0).then_some(first.as_str());
+            ensure!(data["__peer_id"].as_str() == of_peer, "m{}: {data}", at + 1);
+            let all = events.events();
+            let times = all.iter().filter(|event| event.tag == tag).count();
+            ensure!(times == 1, "m{} has fired {tag} {times} times", at + 1);
+        }
+    }
+    wait_copies(&cabled, results.len())?;
+    let mut stored = Results::new();
+    for master in &cabled.masters {
+        read_cache(master, &mut stored)?;
+    }
+    for (n, result) in results.iter().enumerate() {
+        let found = stored.get(&(jid(n), MINION.to_owned()));
+        let is_all = |found: &Vec<serde_json::Value>| {
+            found.len() == MASTERS && found.iter().all(|value| value == result)
+        };
+        ensure!(found.is_some_and(is_all), "the job caches lack job {n}");
+    }
+    Ok(())
 }
 
 #[test]

@@ -69,10 +69,18 @@ impl TakenOver {
         Ok(taken)
     }
 
-    /// Stops the masters and starts others in the same directories.
-    fn replace_by(&mut self, kind: Kind) -> Result<()> {
+    /// Stops the masters; what minions and masters know the cluster by. The last master
+    /// of Salt may still have changed it when the other one was gone.
+    fn stop_masters(&mut self) -> Result<Vec<Vec<u8>>> {
         for master in &mut self.cluster.masters {
             master.stop()?;
+        }
+        self.files()
+    }
+
+    /// Starts masters of this kind in the directories of those that were stopped.
+    fn replace_by(&mut self, kind: Kind) -> Result<()> {
+        for master in &mut self.cluster.masters {
             master.replace_by(kind)?;
         }
         start_in_order(&mut self.cluster)
@@ -136,8 +144,8 @@ fn a_cluster_of_salt_becomes_ours() -> Result<()> {
         return Ok(());
     }
     let mut taken = TakenOver::start(Kind::Salt3008)?;
-    let files = taken.files()?;
     let pids = taken.pids()?;
+    let files = taken.stop_masters()?;
 
     taken.replace_by(Kind::Ours)?;
     for n in 0..2 {
@@ -148,12 +156,15 @@ fn a_cluster_of_salt_becomes_ours() -> Result<()> {
     let keys: serde_json::Value = serde_json::from_str(&keys.stdout)?;
     let accepted = serde_json::json!(["py3006", "py3008", "web1"]);
     ensure!(keys["minions"] == accepted, "{keys}");
-    let members = taken.cluster.masters[0]
-        .tools(Kind::Ours)
-        .runner(&["cluster.members", "--out=json"])?;
-    let members: serde_json::Value = serde_json::from_str(&members.ok()?.stdout)?;
+    // Minions may answer before the masters are linked both ways.
     let other = taken.cluster.masters[1].address().ip().to_string();
-    ensure!(members["members"][other]["connected"] == true, "{members}");
+    let tools = taken.cluster.masters[0].tools(Kind::Ours);
+    until("the masters to be connected", START, || {
+        let said = tools.runner(&["cluster.members", "--out=json"])?.ok()?;
+        let members: serde_json::Value = serde_json::from_str(&said.stdout)?;
+        let is_connected = members["members"][&other]["connected"] == true;
+        Ok(is_connected.then_some(()))
+    })?;
 
     taken.check_run_since(&pids)?;
     until("no key to wait", START, || {
@@ -172,8 +183,8 @@ fn a_cluster_of_ours_becomes_salts() -> Result<()> {
     for n in 0..2 {
         taken.wait_answers(n, SERVES)?;
     }
-    let files = taken.files()?;
     let pids = taken.pids()?;
+    let files = taken.stop_masters()?;
 
     taken.replace_by(Kind::Salt3008)?;
     taken.wait_answers(0, SERVES)?;

@@ -2,16 +2,17 @@
 //! flow. At the end every command that a master accepted must have run once, and
 //! its result must be at some master.
 //!
-//! `HALITE_CHAOS_SEED` repeats a run's choices, `HALITE_CHAOS_SECONDS` and
-//! `HALITE_CHAOS_MINIONS` make it longer and larger. The summary is printed, and
-//! written to `HALITE_CHAOS_LEDGER`.
+//! `HALITE_CHAOS_SEED` repeats a run's choices, `HALITE_CHAOS_FAULTS` or
+//! `HALITE_CHAOS_SECONDS` makes it longer and `HALITE_CHAOS_MINIONS` larger. The summary
+//! is printed, and written to `HALITE_CHAOS_LEDGER`.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::chaos::{
-    Dice, Fault, Ledger, Part, Results, Sent, Trouble, Troubles, command, due, publish, read_cache,
+    Dice, Fault, FaultsPer10sMin, Ledger, Length, Part, Results, Sent, Trouble, Troubles, command,
+    due, publish, read_cache, setting,
 };
 use halite_integration_tests::proxy::{Cable, Proxy};
 use halite_integration_tests::{Signal, until};
@@ -29,21 +30,15 @@ const PACE: Duration = Duration::from_millis(60);
 
 /// Fewer faults or commands in a second would prove little. Both come several
 /// times a second on a machine that is not busy.
-const FAULTS_PER_SECOND_MIN: u64 = 1;
+const FAULTS_MIN: FaultsPer10sMin = FaultsPer10sMin(10);
 const COMMANDS_PER_SECOND_MIN: u64 = 1;
-
-fn setting(name: &str, default: u64) -> u64 {
-    let value = std::env::var(name).ok();
-    value.and_then(|text| text.parse().ok()).unwrap_or(default)
-}
 
 #[test]
 fn nothing_is_lost_in_chaos() -> Result<()> {
-    let seed = setting("HALITE_CHAOS_SEED", 7);
-    let seconds = setting("HALITE_CHAOS_SECONDS", 18);
-    let minions = usize::try_from(setting("HALITE_CHAOS_MINIONS", 6))?;
+    let seed = setting("HALITE_CHAOS_SEED").unwrap_or(7);
+    let minions = usize::try_from(setting("HALITE_CHAOS_MINIONS").unwrap_or(6))?;
     let mut chaos = Chaos::start(seed, minions)?;
-    let outcome = chaos.run(Duration::from_secs(seconds));
+    let outcome = chaos.run(Length::from_settings(18));
     #[allow(clippy::print_stdout, reason = "the ledger is what one wants to see")]
     {
         println!("{}", chaos.ledger);
@@ -108,10 +103,10 @@ impl Chaos {
         })
     }
 
-    fn run(&mut self, lasts: Duration) -> Result<()> {
+    fn run(&mut self, length: Length) -> Result<()> {
         let begun = Instant::now();
         let mut next_fault = begun;
-        while begun.elapsed() < lasts {
+        while !length.is_over(begun.elapsed(), self.ledger.fault_count(), FAULTS_MIN) {
             let now = Instant::now();
             self.heal(now)?;
             if now >= next_fault {
@@ -121,20 +116,17 @@ impl Chaos {
             self.send()?;
             std::thread::sleep(PACE);
         }
+        let lasted = begun.elapsed();
         self.heal(begun + Duration::from_secs(86_400))?;
         self.settle()?;
-        self.check_enough(lasts)
+        length.check(lasted, self.ledger.fault_count(), FAULTS_MIN)?;
+        self.check_enough(lasted)
     }
 
     /// Checks that enough has happened for the result to mean something.
     fn check_enough(&self, lasted: Duration) -> Result<()> {
         let ledger = &self.ledger;
-        let faults = ledger.fault_count() as u64;
         let seconds = lasted.as_secs();
-        ensure!(
-            faults >= seconds * FAULTS_PER_SECOND_MIN,
-            "only {faults} faults in {seconds} s: {ledger}"
-        );
         ensure!(
             ledger.commands as u64 >= seconds * COMMANDS_PER_SECOND_MIN,
             "only {} commands in {seconds} s: {ledger}",

@@ -11,6 +11,7 @@ use halite_proto::{Jid, MinionId};
 use tokio::sync::Semaphore;
 
 use super::Cluster;
+use super::fired_return::FiredReturn;
 use super::message::Message;
 use crate::core::copies::{ReturnsTold, Stalled};
 use crate::limits::{
@@ -19,6 +20,15 @@ use crate::limits::{
 
 /// Ends when a peer has a return, or is waited for no longer.
 pub(crate) type Copied = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What came of telling the peers of a return.
+#[derive(Default)]
+pub(crate) struct Told {
+    /// What the return's minion is to wait for, if anything.
+    pub(crate) copied: Option<Copied>,
+    /// Whether the peers fire the event of the return, too.
+    pub(crate) is_fired: bool,
+}
 
 /// What is known of the copies of returns.
 pub(super) struct Copies {
@@ -61,41 +71,48 @@ impl Copies {
 }
 
 impl Cluster {
-    /// Tells the peers of a return that is stored here, once; what its minion is to
-    /// wait for, if anything. A return that comes again (`is_again`) is told of again
-    /// only where it may not have reached a peer.
+    /// Tells the peers of a return that is stored here, once. A return that comes again
+    /// (`is_again`) is told of again only where it may not have reached a peer. `fired`
+    /// is the whole packed data of its event, which the peers then fire; without it they
+    /// are told of the event by itself.
     pub(crate) fn tell_return(
         &self,
         jid: &Jid,
         id: &MinionId,
         job: &JobReturn,
+        fired: Option<&[u8]>,
         is_again: bool,
-    ) -> Option<Copied> {
+    ) -> Told {
         if self.shares_cache() {
-            return None;
+            return Told::default();
         }
         let is_copied = self.copies_returns();
         if is_again && !is_copied {
-            return None;
+            return Told::default();
         }
         let earlier = is_again.then(|| self.copies.returns_told().number(jid, id));
-        let number = match earlier.flatten() {
-            Some(number) if !number.is_some_and(|number| self.mesh.is_skipped(number)) => number,
+        let (number, is_fired) = match earlier.flatten() {
+            Some(number) if !number.is_some_and(|number| self.mesh.is_skipped(number)) => {
+                (number, false)
+            }
             // It was stored in an earlier life, or the peers were away for long.
             _ => {
-                let number = self.tell(&Message::Return(id.clone(), Box::new(job.clone())));
+                let number = match fired {
+                    Some(fired) => self.tell_packed(FiredReturn::pack(id, fired)),
+                    None => self.tell(&Message::Return(id.clone(), Box::new(job.clone()))),
+                };
                 self.copies.returns_told().record(jid, id, number);
                 if number.is_none() {
                     tracing::warn!(minion = %id, %jid, "only this master has the return");
                 }
-                number
+                (number, fired.is_some() && number.is_some())
             }
         };
-        let number = number.filter(|_| is_copied)?;
-        if self.mesh.is_copied(number) {
-            return None;
+        let waits = number.filter(|number| is_copied && !self.mesh.is_copied(*number));
+        Told {
+            copied: waits.and_then(|number| self.copied(number)),
+            is_fired,
         }
-        self.copied(number)
     }
 
     /// Waits until a peer has a message, none is linked, or it takes too long.

@@ -11,6 +11,7 @@ use halite_proto::publish::PublishLoad;
 use halite_proto::returns::JobReturn;
 use halite_proto::{Map, MinionId, Nonce, PackError, Value};
 
+use super::fired_return::{FiredReturn, pack_event};
 use super::grants::{Grant, GrantId};
 use crate::limits::PRESENCE_TOLD_MAX;
 
@@ -23,6 +24,8 @@ pub(crate) enum Message {
     Publish(Box<Published>),
     /// A result, for a peer with a job cache of its own.
     Return(MinionId, Box<JobReturn>),
+    /// The same, of which no event is sent besides.
+    FiredReturn(Box<FiredReturn>),
     /// What a runner or a wheel function of this master has returned, with the load that
     /// the job cache keeps of it.
     RunnerReturn(MinionId, Map, Box<JobReturn>),
@@ -77,7 +80,8 @@ impl Message {
     /// When a value cannot be packed.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, PackError> {
         let list = match self {
-            Self::Event(packed) => vec!["event".into(), Value::Bytes(packed.clone())],
+            Self::Event(packed) => return pack_event(packed),
+            Self::FiredReturn(fired) => return FiredReturn::pack(&fired.id, &fired.data),
             Self::Publish(published) => vec![
                 "publish".into(),
                 published.load.to_map().into(),
@@ -134,6 +138,10 @@ impl Message {
 
     /// Reads a message; `None` of what is none that this version knows.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        if FiredReturn::is_one(bytes) {
+            let fired = FiredReturn::unpack(bytes)?;
+            return Some(Self::FiredReturn(Box::new(fired)));
+        }
         let Value::List(list) = unpack_modern(bytes).ok()? else {
             return None;
         };

@@ -7,6 +7,7 @@
 mod arbiter;
 pub(crate) mod copies;
 pub(crate) mod drain;
+pub(crate) mod fired_return;
 pub(crate) mod grants;
 pub(crate) mod joining;
 pub(crate) mod lease;
@@ -26,13 +27,14 @@ use halite_crypto::{DerivationRoot, random_bytes};
 use halite_key::cluster::{ClusterDir, ClusterKeyOptions};
 use halite_key::{MasterKeyOptions, MasterKeys, PkiDir, master_id};
 use halite_mesh::{Incarnation, Listener, Mesh, MeshOptions, PeerId, Pins};
-use halite_proto::{PublisherId, Value};
+use halite_proto::{PackError, PublisherId, Value};
 use halite_store::Cache;
 use tokio::runtime::Handle;
 
 use self::arbiter::Arbiter;
 use self::copies::Copies;
 use self::drain::Drain;
+use self::fired_return::pack_event;
 use self::grants::{Grant, Grants};
 use self::joining::join_if_new;
 use self::lease::SharedLease;
@@ -201,9 +203,12 @@ impl Cluster {
     /// Whether the peers that are connected use the same cache directory; not if
     /// there are none.
     pub(crate) fn shares_cache(&self) -> bool {
+        if self.settings.isolated {
+            return false;
+        }
         let living = self.living();
         // Those that are away hear of it when they are back.
-        if self.settings.isolated || living.is_empty() {
+        if living.is_empty() {
             return false;
         }
         let mut shared = self
@@ -233,12 +238,21 @@ impl Cluster {
 
     /// Tells all peers; the number of the message, if it can be told.
     pub(crate) fn tell(&self, message: &Message) -> Option<u64> {
-        self.mesh.tell(&self.encode(message)?)
+        self.tell_packed(message.encode())
+    }
+
+    /// Tells all peers of an event of the local bus.
+    pub(crate) fn tell_event(&self, packed: &[u8]) {
+        self.tell_packed(pack_event(packed));
     }
 
     /// Tells one peer; the number of the message, if it can be told.
     pub(crate) fn tell_one(&self, peer: &PeerId, message: &Message) -> Option<u64> {
-        self.mesh.tell_one(peer, &self.encode(message)?)
+        self.mesh.tell_one(peer, &packed(message.encode())?)
+    }
+
+    fn tell_packed(&self, message: Result<Vec<u8>, PackError>) -> Option<u64> {
+        self.mesh.tell(&packed(message)?)
     }
 
     /// Waits until the peers that are linked have handled a message, at most so
@@ -263,10 +277,7 @@ impl Cluster {
 
     /// The peers that are connected to this master, each in its life.
     pub(crate) fn living(&self) -> Vec<(PeerId, Incarnation)> {
-        let peers = self.mesh.peers().into_iter();
-        peers
-            .filter_map(|peer| Some((peer.peer, peer.heard?)))
-            .collect()
+        self.mesh.living()
     }
 
     /// Whether this master does what is to be done once.
@@ -358,15 +369,12 @@ impl Cluster {
         let high = random / PublisherId::STEP / 2 * PublisherId::STEP;
         PublisherId::new(high + residue % PublisherId::STEP)
     }
+}
 
-    fn encode(&self, message: &Message) -> Option<Vec<u8>> {
-        let encoded = message.encode();
-        encoded
-            .inspect_err(|error| {
-                tracing::error!("the peers could not be told: {}", chain(error));
-            })
-            .ok()
-    }
+fn packed(message: Result<Vec<u8>, PackError>) -> Option<Vec<u8>> {
+    message
+        .inspect_err(|error| tracing::error!("the peers could not be told: {}", chain(error)))
+        .ok()
 }
 
 /// Makes the key pair of a cluster that has none. Of masters that start at once the first

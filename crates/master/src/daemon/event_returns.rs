@@ -175,7 +175,7 @@ fn gather(
     let mut count = 0;
     while let Some(event) = next {
         // Another master of the cluster stores its own.
-        if gathering.wants(event.tag()) && !is_of_a_peer(event.bytes()) {
+        if gathering.wants(event.tag()) && !is_of_a_peer(&event) {
             match event.unpack() {
                 Ok(unpacked) => gathering.add(unpacked, event.bytes().len(), Instant::now()),
                 Err(error) => tracing::warn!("an event is not stored, it cannot be read: {error}"),

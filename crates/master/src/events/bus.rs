@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use halite_metrics::Count;
-use halite_proto::event::{Event, STAMP, tagify};
+use halite_proto::event::{Event, STAMP, TAG_END, pack_with, tagify};
 use halite_proto::{IdError, Jid, Map, MinionId, Tag};
-use halite_transport::ipc::{EventBus, ForLate, LocalEvents};
+use halite_transport::ipc::{BusEvent, EventBus, ForLate, LocalEvents, Origin};
 
 use self::late::LateJobs;
 
@@ -22,15 +22,27 @@ use crate::error::chain;
 
 /// What an event of another master of the cluster has: the name of that master, as
 /// in Salt.
-const PEER: &str = "__peer_id";
+pub(crate) const PEER: &str = "__peer_id";
 
-/// Whether a packed event is one that another master of the cluster has fired.
-pub(crate) fn is_of_a_peer(event: &[u8]) -> bool {
-    // Most events do not have the word anywhere.
-    event
-        .windows(PEER.len())
-        .any(|bytes| bytes == PEER.as_bytes())
-        && Event::unpack(event).is_ok_and(|event| event.data.contains_key(PEER))
+/// Whether an event is one that another master of the cluster has fired.
+pub(crate) fn is_of_a_peer(event: &BusEvent) -> bool {
+    event.origin() == Origin::Elsewhere
+}
+
+/// The event of a minion's return, packed.
+pub(crate) struct ReturnEvent {
+    packed: Vec<u8>,
+    tag_bytes: usize,
+    /// Whether nothing was left out because it is too large.
+    is_whole: bool,
+}
+
+impl ReturnEvent {
+    /// The packed data, if nothing was left out of it.
+    pub(crate) fn whole_data(&self) -> Option<&[u8]> {
+        let data = self.packed.get(self.tag_bytes + TAG_END.len()..);
+        data.filter(|_| self.is_whole)
+    }
 }
 
 /// The form of time stamps and the size of events.
@@ -64,13 +76,13 @@ impl Bus {
 
     /// Fires an event under a tag of its own.
     pub(crate) fn fire(&self, tag: &str, data: Map) {
-        self.fire_tagged(Tag::parse(tag), data, None);
+        self.fire_tagged(Tag::parse(tag), data);
     }
 
     /// Fires an event, and gives its data back: a copy of what is large costs as much as
     /// the event.
     pub(crate) fn fire_kept(&self, tag: &str, data: Map) -> Map {
-        let mut data = self.fire_tagged(Tag::parse(tag), data, None);
+        let mut data = self.fire_tagged(Tag::parse(tag), data);
         data.remove(STAMP);
         data
     }
@@ -95,16 +107,44 @@ impl Bus {
         parts: impl IntoIterator<Item = &'a str>,
         data: Map,
     ) {
-        self.fire_tagged(tagify(parts, prefix), data, None);
+        self.fire_tagged(tagify(parts, prefix), data);
     }
 
-    /// Tells of a minion's return of a job; to whoever has asked for it also
-    /// if that begins to listen only now.
-    pub(crate) fn tell_return(&self, job: &str, jid: Option<&Jid>, id: &MinionId, data: Map) {
+    /// The event of a minion's return of a job, to be fired.
+    pub(crate) fn return_event(&self, job: &str, id: &MinionId, data: Map) -> Option<ReturnEvent> {
+        let event = self
+            .begin(tagify([job, "ret", id.as_str()], "job"), data)
+            .ok()?;
+        let is_small = |packed: &Vec<u8>| packed.len() <= self.style.event_bytes_max;
+        let whole = event.pack().ok().filter(is_small);
+        Some(ReturnEvent {
+            tag_bytes: event.tag.as_str().len(),
+            is_whole: whole.is_some(),
+            packed: match whole {
+                Some(whole) => whole,
+                None => self.pack(&event)?,
+            },
+        })
+    }
+
+    /// Fires the event of a minion's return; to whoever has asked for the job also if
+    /// that begins to listen only now. `is_told` says whether the other masters of the
+    /// cluster have it with the return.
+    pub(crate) fn fire_return(
+        &self,
+        event: &ReturnEvent,
+        jid: Option<&Jid>,
+        id: &MinionId,
+        is_told: bool,
+    ) {
         let owner = id.as_str();
         let asked = jid.and_then(|jid| self.late_jobs().asked(jid));
         let why = asked.map(|asked| ForLate { owner, asked });
-        drop(self.fire_tagged(tagify([job, "ret", owner], "job"), data, why));
+        let origin = match is_told {
+            true => Origin::HereAndSent,
+            false => Origin::Here,
+        };
+        self.bus.fire_from(&event.packed, origin, why);
     }
 
     /// The program that asks for a job may not listen yet. To be called before
@@ -118,12 +158,20 @@ impl Bus {
     }
 
     /// Fires an event; its data, with its time.
-    fn fire_tagged(
-        &self,
-        tag: Result<Tag, IdError>,
-        mut data: Map,
-        why: Option<ForLate<'_>>,
-    ) -> Map {
+    fn fire_tagged(&self, tag: Result<Tag, IdError>, data: Map) -> Map {
+        match self.begin(tag, data) {
+            Ok(event) => {
+                if let Some(packed) = self.pack(&event) {
+                    self.bus.fire(&packed);
+                }
+                event.data
+            }
+            Err(data) => data,
+        }
+    }
+
+    /// An event of this master, with its time; the data, if there is none under this tag.
+    fn begin(&self, tag: Result<Tag, IdError>, mut data: Map) -> Result<Event, Map> {
         // What another master has fired is reacted to and stored there: whoever says so of
         // an event of this one would hide it.
         data.remove(PEER);
@@ -131,7 +179,7 @@ impl Bus {
             Ok(tag) => tag,
             Err(error) => {
                 tracing::error!("could not fire an event: {error}");
-                return data;
+                return Err(data);
             }
         };
         if let Some(fired) = &self.fired {
@@ -139,16 +187,16 @@ impl Bus {
         }
         let mut event = Event::new(tag, data);
         event.stamp(now_micros(), self.style.offset);
-        match event.pack_trimmed(self.style.event_bytes_max) {
-            Ok(packed) => match why {
-                Some(why) => self.bus.fire_for_late(&packed, why),
-                None => self.bus.fire(&packed),
-            },
-            Err(error) => {
-                tracing::error!(tag = %event.tag, "could not fire an event: {}", chain(&error));
-            }
-        }
-        event.data
+        Ok(event)
+    }
+
+    fn pack(&self, event: &Event) -> Option<Vec<u8>> {
+        let packed = event.pack_trimmed(self.style.event_bytes_max);
+        packed
+            .inspect_err(|error| {
+                tracing::error!(tag = %event.tag, "could not fire an event: {}", chain(error));
+            })
+            .ok()
     }
 
     /// Fires an event that another master of the cluster has fired: with its time,
@@ -161,14 +209,30 @@ impl Bus {
             _ => None,
         };
         let asked = returned.and_then(|(jid, owner)| Some((self.late_jobs().asked(&jid)?, owner)));
+        let why = asked.map(|(asked, owner)| ForLate { owner, asked });
         match event.pack() {
-            Ok(packed) => match asked {
-                Some((asked, owner)) => self.bus.fire_for_late(&packed, ForLate { owner, asked }),
-                None => self.bus.fire(&packed),
-            },
+            Ok(packed) => self.bus.fire_from(&packed, Origin::Elsewhere, why),
             Err(error) => {
                 tracing::error!(tag = %event.tag, "could not fire an event: {}", chain(&error));
             }
+        }
+    }
+
+    /// Fires the event of a return that another master of the cluster has taken, if
+    /// anybody here may want it. `data` is its packed data.
+    pub(crate) fn relay_return(&self, jid: &Jid, id: &MinionId, data: &[u8], peer: &str) {
+        let owner = id.as_str();
+        let Ok(tag) = tagify([jid.as_str(), "ret", owner], "job") else {
+            return;
+        };
+        let asked = self.late_jobs().asked(jid);
+        let why = asked.map(|asked| ForLate { owner, asked });
+        if why.is_none() && !self.bus.has_subscriber(tag.as_str()) {
+            return;
+        }
+        match pack_with(&tag, data, PEER, peer) {
+            Some(packed) => self.bus.fire_from(&packed, Origin::Elsewhere, why),
+            None => tracing::warn!(%peer, %jid, minion = %id, "the event of a return is none"),
         }
     }
 
@@ -187,6 +251,12 @@ impl Bus {
     /// The events from now on whose tag begins with `prefix`.
     pub(crate) fn subscribe(&self, prefix: String) -> LocalEvents {
         self.bus.subscribe_to(vec![prefix])
+    }
+
+    /// Hands the events from now on to `tell` that other masters of the cluster are still
+    /// to be told of. It must neither wait nor fire.
+    pub(crate) fn tell_peers(&self, tell: impl Fn(&[u8]) + Send + Sync + 'static) {
+        self.bus.forward(move |event| tell(event.bytes()));
     }
 }
 
@@ -210,11 +280,12 @@ mod tests {
         let id = MinionId::parse("web1").unwrap();
         bus.fire("web/says", data());
         bus.fire_under("job", ["1", "new"], data());
-        bus.tell_return("1", None, &id, data());
+        let event = bus.return_event("1", &id, data()).unwrap();
+        bus.fire_return(&event, None, &id, false);
         bus.fire_here("salt/run/1/ret", data(), "m3");
         for by in [None, None, None, Some("m3")] {
             let event = events.recv().await.unwrap();
-            assert_eq!(is_of_a_peer(event.bytes()), by.is_some());
+            assert_eq!(is_of_a_peer(&event), by.is_some());
             let said = event.unpack().unwrap().data.remove(PEER);
             assert_eq!(said, by.map(Into::into));
         }

@@ -19,6 +19,7 @@ mod pillar;
 pub(crate) mod publish;
 mod replay;
 mod return_pieces;
+mod return_room;
 mod returns;
 mod revoke;
 pub(crate) mod sign_in;

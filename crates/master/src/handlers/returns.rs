@@ -7,19 +7,20 @@ use halite_proto::{Jid, MinionId, Value};
 use halite_store::{Saved, StoreError};
 
 use super::own_job::own_job;
+use super::return_room::{Room, room_for};
 use super::signatures::signature_suffices;
 use super::{Caller, Handled};
 use crate::cluster::Cluster;
-use crate::cluster::copies::Copied;
+use crate::cluster::copies::{Copied, Told};
 use crate::core::meant::Standing;
 use crate::core::returns::failed_states;
 use crate::error::chain;
-use crate::events::bus::Bus;
+use crate::events::bus::{Bus, ReturnEvent};
 use crate::fleet::Fleet;
 use crate::fleet::clones::tell_of_clones;
 use crate::jobs::Jobs;
 use crate::keys::Keys;
-use crate::limits::{MEANT_RETURN_BYTES_MAX, SHOWN_CHARS_MAX};
+use crate::limits::SHOWN_CHARS_MAX;
 
 /// By which 3008 says that it returns for a resource of its own.
 const RESOURCE: &str = "resource_id";
@@ -94,23 +95,50 @@ impl Returns<'_> {
         let is_first = kept
             .zip(stored.as_ref())
             .is_none_or(|(jid, stored)| is_first_seen(jobs, id, jid, stored));
+        if is_first && let Some(meters) = meters {
+            meters.returned(id, job);
+        }
+        let event = is_first
+            .then(|| event_of(bus, id, &request, is_own))
+            .flatten();
+        let MinionRequest::Return(job) = &request.command else {
+            return (Handled::failed(), None);
+        };
+        let told = self.tell_peers(id, job_id.as_ref(), job, event.as_ref(), stored.as_ref());
         if is_first {
-            if let Some(meters) = meters {
-                meters.returned(id, job);
-            }
-            fire(bus, id, &request, is_own);
+            fire(bus, id, job, event.as_ref(), told.is_fired);
         }
         match stored.transpose() {
-            Ok(stored) => (Value::Nil.into(), stored.and_then(|stored| stored.copied)),
+            Ok(_) => (Value::Nil.into(), told.copied),
             Err(error) => {
                 if caller.may_log("store") {
                     tracing::error!(minion = %id, "could not store a return: {}", chain(&error));
                 }
-                if let (Some(jid), MinionRequest::Return(job)) = (job_id, &request.command) {
-                    self.keep_elsewhere(caller, id, &jid, job, &error);
-                }
+                self.keep_elsewhere(caller, id, job, &error);
                 (Handled::failed(), None)
             }
+        }
+    }
+
+    /// Tells the peers of a return that is stored here, with its event if it has one.
+    fn tell_peers(
+        self,
+        id: &MinionId,
+        jid: Option<&Jid>,
+        job: &JobReturn,
+        event: Option<&ReturnEvent>,
+        stored: Option<&Result<Stored, StoreError>>,
+    ) -> Told {
+        let is_again = match stored {
+            Some(Ok(stored)) => stored.is_again,
+            _ => None,
+        };
+        match (self.cluster, jid, is_again) {
+            (Some(cluster), Some(jid), Some(is_again)) => {
+                let fired = event.and_then(ReturnEvent::whole_data);
+                cluster.tell_return(jid, id, job, fired, is_again)
+            }
+            _ => Told::default(),
         }
     }
 
@@ -137,23 +165,16 @@ impl Returns<'_> {
 
     /// Keeps a return that could not be stored and does not come again: in memory, if the
     /// store may take it later, and at the peers.
-    fn keep_elsewhere(
-        self,
-        caller: &Caller,
-        id: &MinionId,
-        jid: &Jid,
-        job: &JobReturn,
-        error: &StoreError,
-    ) {
-        if !is_sent_once(caller) {
+    fn keep_elsewhere(self, caller: &Caller, id: &MinionId, job: &JobReturn, error: &StoreError) {
+        let Some(jid) = job.jid.jid().filter(|_| is_sent_once(caller)) else {
             return;
-        }
+        };
         if !error.is_of_value() {
             self.jobs.keep_return_for_later(jid, id, &caller.id, job);
         }
         if let Some(cluster) = self.cluster {
             // Nobody waits for them: the answer is the same.
-            drop(cluster.tell_return(jid, id, job, false));
+            drop(cluster.tell_return(jid, id, job, None, false));
         }
     }
 
@@ -224,53 +245,11 @@ fn take_foreign(jobs: &Jobs, caller: &Caller, job: &mut JobReturn) -> Option<Jid
     Some(jid)
 }
 
-/// Where a return is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Room {
-    /// Its job is one of this master's, or takes no room here.
-    OfMaster,
-    /// So much was taken for it of the room that its minion has.
-    OfMinion(usize),
-    /// Nowhere: that is used up.
-    None,
-}
-
-impl Room {
-    fn release(self, jobs: &Jobs, id: &MinionId) {
-        if let Self::OfMinion(bytes) = self {
-            jobs.release_room(id, bytes);
-        }
-    }
-}
-
-/// Finds room for a return: the minion's own of a job of this master which was
-/// meant for it has it up to a size, and there is one of those; of all others,
-/// those of its resources too, each minion may have so many.
-fn room_for(jobs: &Jobs, id: &MinionId, is_its_own: bool, job: &JobReturn) -> Room {
-    let free = match &job.jid {
-        ReturnJid::NoCache => return Room::OfMaster,
-        ReturnJid::Jid(_) if !jobs.settings.stores_returns => return Room::OfMaster,
-        ReturnJid::Jid(jid) if is_its_own && jobs.standing(jid, id) == Standing::Meant => {
-            MEANT_RETURN_BYTES_MAX
-        }
-        ReturnJid::Jid(_) | ReturnJid::Req => 0,
-    };
-    let bytes = job.packed_len();
-    if bytes < free {
-        return Room::OfMaster;
-    }
-    let bytes = bytes - free;
-    match jobs.reserve_room(id, bytes) {
-        true => Room::OfMinion(bytes),
-        false => Room::None,
-    }
-}
-
 /// A return that is kept.
 struct Stored {
     is_new: bool,
-    /// What its minion is to wait for.
-    copied: Option<Copied>,
+    /// Whether it was stored before; `None` if the peers are not told of it.
+    is_again: Option<bool>,
 }
 
 /// What became of a return, as it is counted; `None` is one without room.
@@ -312,7 +291,7 @@ fn store(
     if !jobs.settings.stores_returns {
         return Ok(Stored {
             is_new: true,
-            copied: None,
+            is_again: None,
         });
     }
     let saved = jobs.cache.save_return(jid, id, job)?;
@@ -352,21 +331,15 @@ fn store(
         Saved::Duplicate { differs: false } => Some(true),
         Saved::Duplicate { differs: true } | Saved::NoCache => None,
     };
-    let copied = returns
-        .cluster
-        .zip(is_again)
-        .and_then(|(cluster, is_again)| cluster.tell_return(jid, id, job, is_again));
-    Ok(Stored { is_new, copied })
+    Ok(Stored { is_new, is_again })
 }
 
-/// Fires the events; those of a job that the minion has given itself say what
-/// a command would have said.
-fn fire(bus: &Bus, id: &MinionId, request: &Request, is_own: bool) {
+/// The event of a return; that of a job that the minion has given itself says what a
+/// command would have said.
+fn event_of(bus: &Bus, id: &MinionId, request: &Request, is_own: bool) -> Option<ReturnEvent> {
     let MinionRequest::Return(job) = &request.command else {
-        return;
+        return None;
     };
-    let jid = job.jid.as_str();
-    tracing::info!(minion = %id, jid, "got the return of {}", job.fun.to_text());
     let mut data = request.event_data();
     data.insert("id", id);
     if is_own {
@@ -374,7 +347,17 @@ fn fire(bus: &Bus, id: &MinionId, request: &Request, is_own: bool) {
         data.insert("tgt_type", "glob");
         data.insert("tgt", id);
     }
-    bus.tell_return(jid, job.jid.jid(), id, data);
+    bus.return_event(job.jid.as_str(), id, data)
+}
+
+/// Fires the events of a return. `is_told` says whether the peers fire that of the return
+/// themselves.
+fn fire(bus: &Bus, id: &MinionId, job: &JobReturn, event: Option<&ReturnEvent>, is_told: bool) {
+    let jid = job.jid.as_str();
+    tracing::info!(minion = %id, jid, "got the return of {}", job.fun.to_text());
+    if let Some(event) = event {
+        bus.fire_return(event, job.jid.jid(), id, is_told);
+    }
     let Some(jid) = job.jid.jid() else {
         return;
     };

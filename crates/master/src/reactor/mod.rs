@@ -108,7 +108,7 @@ pub(crate) async fn react(reactor: Arc<Reactor>) {
         say_dropped(&mut storms);
         let files = reactor.rules.files_for(event.tag());
         // To what another master has fired that one reacts.
-        if files.is_empty() || is_of_a_peer(event.bytes()) {
+        if files.is_empty() || is_of_a_peer(&event) {
             continue;
         }
         let bytes = event.bytes().len();

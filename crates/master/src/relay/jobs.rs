@@ -15,6 +15,7 @@ use halite_store::StoreError;
 
 use super::PeerReceiver;
 use crate::cluster::Cluster;
+use crate::cluster::fired_return::FiredReturn;
 use crate::cluster::message::{Message, Published};
 use crate::core::jobs::restrict;
 use crate::core::missed::OpenJob;
@@ -145,6 +146,15 @@ impl PeerReceiver {
             tracing::error!(%jid, "could not begin the job of a runner: {}", chain(&error));
         }
         self.jobs.keep_runner_return(jid, id, load, job);
+    }
+
+    /// Keeps a result that a peer has taken and fired, and fires it here.
+    pub(super) fn keep_fired_return(&self, peer: &PeerId, fired: FiredReturn) {
+        let FiredReturn { id, job, data } = fired;
+        self.keep_return(&id, &job);
+        if let Some(jid) = job.jid.jid() {
+            self.bus.relay_return(jid, &id, &data, peer.as_str());
+        }
     }
 
     /// Keeps a result that a peer has taken.

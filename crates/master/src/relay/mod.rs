@@ -6,7 +6,6 @@
 
 mod jobs;
 mod resend;
-mod tap;
 
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -19,7 +18,6 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use self::jobs::tell_unfinished;
 use self::resend::{Resend, Rounds};
-use self::tap::tell_events;
 use crate::cluster::drain::Stage;
 use crate::cluster::grants::{EarlyUse, GrantId};
 use crate::cluster::message::Message;
@@ -91,8 +89,12 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
         }));
     let (jobs, unfinished) = (Arc::clone(&master.jobs), Arc::clone(&cluster));
     spawn_blocking(move || tell_unfinished(&jobs, &unfinished));
-    let events = master.bus.subscribe(String::new());
-    let tap = tokio::spawn(tell_events(Arc::clone(&cluster), events));
+    let peers = Arc::downgrade(&cluster);
+    master.bus.tell_peers(move |event| {
+        if let Some(cluster) = peers.upgrade() {
+            cluster.tell_event(event);
+        }
+    });
     let mesh = cluster.mesh.clone();
     let resending = tokio::spawn(resend.run(mesh.clone()));
     let links = tokio::spawn(async move {
@@ -106,7 +108,7 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
     });
     Some(Relay {
         cluster,
-        tasks: vec![links, tap, resending, leasing],
+        tasks: vec![links, resending, leasing],
     })
 }
 
@@ -183,6 +185,7 @@ impl Receiver for PeerReceiver {
             Message::Event(packed) => self.event(peer, &packed),
             Message::Publish(published) => self.publish(peer, age, *published),
             Message::Return(id, job) => self.keep_return(&id, &job),
+            Message::FiredReturn(fired) => self.keep_fired_return(peer, *fired),
             Message::RunnerReturn(id, load, job) => self.keep_runner_return(&id, &load, &job),
             Message::Nonce(minion, grant, nonce, ts) => self.used(EarlyUse {
                 minion,

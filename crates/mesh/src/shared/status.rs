@@ -61,6 +61,16 @@ impl Shared {
         peers.into_iter().map(status).collect()
     }
 
+    /// See [`Mesh::living`](crate::Mesh::living).
+    pub(crate) fn living(&self) -> Vec<(PeerId, Incarnation)> {
+        let state = self.state();
+        let heard = state.heard_by.iter();
+        heard
+            .filter(|(peer, _)| self.pins.has(peer))
+            .map(|(peer, (life, _))| (peer.clone(), *life))
+            .collect()
+    }
+
     /// See [`Mesh::log`](crate::Mesh::log).
     pub(crate) fn log_status(&self) -> LogStatus {
         let (messages, bytes) = self.log().depth();

@@ -25,7 +25,7 @@ pub use encode::{Packing, pack, pack_map, pack_map_with, pack_modern, pack_wire}
 pub use error::{PackError, UnpackError};
 pub use len::packed_len;
 pub use parts::{Parts, pack_wire_parts, string_in, wire_bytes_head};
-pub use pick::{entry, pick, text};
+pub use pick::{entry, map_head, pick, text};
 pub use scan::Scanner;
 pub use writer::Writer;
 

@@ -66,7 +66,9 @@ fn one(bytes: &[u8]) -> Result<(&[u8], &[u8]), UnpackError> {
 }
 
 /// How many entries the map has, and where they begin.
-fn map_head(bytes: &[u8]) -> Option<(usize, &[u8])> {
+/// How many entries a packed map has, and the bytes behind its head; `None` if it is
+/// no map.
+pub fn map_head(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (first, rest) = bytes.split_first()?;
     match *first {
         MAP_16 => {

@@ -1,6 +1,6 @@
 //! The bus itself: who subscribes, and firing.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use halite_proto::stream::Framing;
@@ -10,7 +10,8 @@ use tracing::warn;
 
 use super::bound_files::{Acceptor, BoundFile};
 use super::bus_connection::Side;
-use super::bus_event::BusEvent;
+use super::bus_event::{BusEvent, Origin};
+use super::forward::Forward;
 use super::processes::Processes;
 use super::queue::{LocalEvents, Overflow, Pushed, Queue};
 use super::recent::{ForLate, LateListening, Missed, Recent};
@@ -162,13 +163,27 @@ impl EventBus {
     /// Gives a packed event to every subscriber. Never waits. An event without
     /// a tag is dropped, as it would be by every reader.
     pub fn fire(&self, event: &[u8]) {
-        self.0.hub.fire(event, None);
+        self.0.hub.fire(event, Origin::Here, None);
     }
 
-    /// As `fire`; it is kept for a while for programs that come late, where
-    /// the bus has them (`BusOptions::late`).
-    pub fn fire_for_late(&self, event: &[u8], why: ForLate<'_>) {
-        self.0.hub.fire(event, Some(why));
+    /// As `fire`, for an event of this origin; with `why` it is kept for a while for
+    /// programs that come late, where the bus has them (`BusOptions::late`).
+    pub fn fire_from(&self, event: &[u8], origin: Origin, why: Option<ForLate<'_>>) {
+        self.0.hub.fire(event, origin, why);
+    }
+
+    /// Hands every event of origin [`Origin::Here`] to `forward` from now on, in the order
+    /// in which subscribers get them. It is called while the bus is locked, so it must
+    /// neither wait nor fire. The first call counts.
+    pub fn forward(&self, forward: impl Fn(&BusEvent) + Send + Sync + 'static) {
+        let _ = self.0.hub.forward.set(Forward::to(forward));
+    }
+
+    /// Whether anybody subscribes to events of this tag.
+    pub fn has_subscriber(&self, tag: &str) -> bool {
+        let listeners = self.0.hub.lock();
+        let mut queues = listeners.queues.iter();
+        queues.any(|queue| queue.wants(tag))
     }
 
     /// Subscribes this process to all events fired from now on.
@@ -244,6 +259,7 @@ pub(super) struct Hub {
     listeners: Mutex<Listeners>,
     /// Told when something is kept for late listeners.
     kept: Notify,
+    forward: OnceLock<Forward>,
 }
 
 /// Who gets an event, and what was fired just now: under one lock, so that a
@@ -279,17 +295,21 @@ impl Hub {
             counters: Arc::default(),
             listeners: Mutex::default(),
             kept: Notify::new(),
+            forward: OnceLock::new(),
         }
     }
 
-    pub(super) fn fire(&self, event: &[u8], why: Option<ForLate<'_>>) {
-        let Some(event) = BusEvent::new(event) else {
+    pub(super) fn fire(&self, event: &[u8], origin: Origin, why: Option<ForLate<'_>>) {
+        let Some(event) = BusEvent::new(event, origin) else {
             self.counters.add(Count::malformed);
             return;
         };
         self.counters.add(Count::received);
         // Locked while it is given out, so that all see the same order.
         let mut listeners = self.lock();
+        if let (Some(forward), Origin::Here) = (self.forward.get(), origin) {
+            forward.event(&event);
+        }
         if let (Some(late), Some(why)) = (&self.options.late, why) {
             listeners.recent.keep(&event, why, Instant::now(), late);
             self.kept.notify_one();

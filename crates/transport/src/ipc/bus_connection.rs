@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use tracing::{debug, warn};
 
 use super::bus::{BusOptions, Hub};
+use super::bus_event::Origin;
 use super::dialect::framing_of;
 use super::processes::age_of;
 use super::queue::{Overflow, Queue};
@@ -245,7 +246,7 @@ async fn serve_sender(mut reader: Reader, hub: &Hub, mut ends: watch::Receiver<(
         }
         loop {
             match frames.next_event() {
-                Ok(Some(event)) => hub.fire(&event, None),
+                Ok(Some(event)) => hub.fire(&event, Origin::Here, None),
                 Ok(None) => break,
                 Err(error) => {
                     hub.counters.add(Count::malformed);

@@ -10,6 +10,19 @@ use halite_proto::stream::{Framing, frame_late, frame_push};
 /// The length in front of a frame, which `Framing::Bare` leaves out.
 const LENGTH_BYTES: usize = 4;
 
+/// Who has fired an event, and who has heard of it. Programs are not told: it is for
+/// subscribers in the daemon's own process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// This daemon, or a program on the same machine.
+    #[default]
+    Here,
+    /// This daemon, which has sent the event to the other daemons in another way.
+    HereAndSent,
+    /// Another daemon, which has sent it to this one.
+    Elsewhere,
+}
+
 /// A packed event, `tag "\n\n" data`, that has a tag. Clones share the bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BusEvent {
@@ -18,19 +31,26 @@ pub struct BusEvent {
     /// Where the event starts in the frame, of which it is the end.
     start: usize,
     tag_len: usize,
+    origin: Origin,
 }
 
 impl BusEvent {
     /// Frames a packed event; `None` if it has no tag that any reader would
     /// take.
-    pub(super) fn new(event: &[u8]) -> Option<Self> {
+    pub(super) fn new(event: &[u8], origin: Origin) -> Option<Self> {
         let (tag, _) = split(event).ok()?;
         let frame = frame_push(event).ok()?;
         Some(Self {
             start: frame.len() - event.len(),
             tag_len: tag.as_str().len(),
             frame: frame.into(),
+            origin,
         })
+    }
+
+    /// Who has fired it. An event that came over a socket is from `Here`.
+    pub fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// The packed event.
@@ -97,7 +117,7 @@ mod tests {
     #[test]
     fn an_event_knows_its_parts_and_both_framings() {
         let packed = b"salt/auth\n\n\x80";
-        let event = BusEvent::new(packed).unwrap();
+        let event = BusEvent::new(packed, Origin::Here).unwrap();
         assert_eq!(event.tag(), "salt/auth");
         assert_eq!(event.data(), b"\x80");
         assert_eq!(event.bytes(), packed);
@@ -109,7 +129,7 @@ mod tests {
     #[test]
     fn what_has_no_tag_is_no_event() {
         for bytes in [&b"no end"[..], b"\n\n\x80", b"\xff\n\n\x80", b""] {
-            assert!(BusEvent::new(bytes).is_none(), "{bytes:?}");
+            assert!(BusEvent::new(bytes, Origin::Here).is_none(), "{bytes:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use halite_proto::stream::{FrameError, FrameReader, frame_push};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::bus_event::BusEvent;
+use super::bus_event::{BusEvent, Origin};
 use super::stream::{self, Reader, Writer};
 use crate::{Endpoint, limits};
 
@@ -115,7 +115,7 @@ impl EventSubscriber {
                 }
                 let event = frame.into_event().map_err(ReceiveError::Frame)?;
                 // Readers of all releases skip an event without a tag.
-                if let Some(event) = BusEvent::new(&event) {
+                if let Some(event) = BusEvent::new(&event, Origin::Here) {
                     return Ok(Some(event));
                 }
             }

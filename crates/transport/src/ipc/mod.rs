@@ -10,6 +10,7 @@ mod bus_connection;
 mod bus_event;
 mod client;
 mod dialect;
+mod forward;
 mod processes;
 mod queue;
 mod recent;
@@ -17,7 +18,7 @@ mod stream;
 mod tcp_owner;
 
 pub use bus::{BusOptions, EventBus};
-pub use bus_event::BusEvent;
+pub use bus_event::{BusEvent, Origin};
 pub use client::{ConnectError, EventPusher, EventSubscriber, PushError, ReceiveError};
 pub use dialect::framing_of;
 pub use halite_proto::stream::Framing;

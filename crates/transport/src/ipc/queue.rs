@@ -79,12 +79,14 @@ impl Queue {
         }
     }
 
+    /// Whether the subscriber wants events of this tag.
+    pub(super) fn wants(&self, tag: &str) -> bool {
+        let mut prefixes = self.prefixes.iter();
+        self.prefixes.is_empty() || prefixes.any(|prefix| tag.starts_with(prefix))
+    }
+
     pub(super) fn push(&self, event: &BusEvent) -> Pushed {
-        let wanted = self.prefixes.is_empty()
-            || self
-                .prefixes
-                .iter()
-                .any(|prefix| event.bytes().starts_with(prefix.as_bytes()));
+        let wanted = self.wants(event.tag());
         let mut state = self.lock();
         if state.end != End::Open {
             return Pushed::Gone;
@@ -223,10 +225,11 @@ impl Drop for LocalEvents {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bus_event::Origin;
     use super::*;
 
     fn event(tag: &str) -> BusEvent {
-        BusEvent::new(format!("{tag}\n\n\u{0}").as_bytes()).unwrap()
+        BusEvent::new(format!("{tag}\n\n\u{0}").as_bytes(), Origin::Here).unwrap()
     }
 
     fn queue(events_max: usize, bytes_max: usize, overflow: Overflow) -> Queue {

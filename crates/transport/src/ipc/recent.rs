@@ -190,6 +190,7 @@ fn size_of(event: &BusEvent) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bus_event::Origin;
     use super::*;
 
     /// An event of this size takes as much room.
@@ -202,10 +203,10 @@ mod tests {
 
     /// An event that takes `units` of the room.
     fn event(tag: &str, units: usize) -> BusEvent {
-        let bare = BusEvent::new(format!("{tag}\n\n").as_bytes()).unwrap();
+        let bare = BusEvent::new(format!("{tag}\n\n").as_bytes(), Origin::Here).unwrap();
         // A longer body has a longer length in front.
         let data = "x".repeat(units * UNIT - size_of(&bare) - 1);
-        let event = BusEvent::new(format!("{tag}\n\n{data}").as_bytes()).unwrap();
+        let event = BusEvent::new(format!("{tag}\n\n{data}").as_bytes(), Origin::Here).unwrap();
         assert_eq!(size_of(&event), units * UNIT);
         event
     }

@@ -1,5 +1,5 @@
 //! A cluster of three masters on common files, behind a balancer: its first start, a master
-//! that comes later, and one that is killed.
+//! that comes later, the way of events between masters, and a master that is killed.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use halite_integration_tests::wire::msgpack::Item;
 use halite_integration_tests::wire::stand_in::StandIn;
 use halite_integration_tests::{
-    Balancer, Fleet, Kind, Master, MasterPlan, Minion, Programs, share_files,
+    Balancer, Event, Fleet, Kind, Master, MasterPlan, Minion, Programs, share_files,
 };
 
 use crate::scenes::{Number, add};
@@ -33,6 +33,10 @@ const POOL_PORT: u16 = 4520;
 /// How long it is waited for masters that start, and for answers of all minions.
 const START_MAX: Duration = Duration::from_secs(60);
 const ANSWERS_MAX: Duration = Duration::from_secs(180);
+
+/// Events whose way to another master is timed, and how long one may take.
+const EVENTS: usize = 200;
+const EVENT_MAX: Duration = Duration::from_secs(30);
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -129,6 +133,8 @@ fn a_fleet(kind: Kind, numbers: &mut Vec<Number>) -> Result<()> {
     let ratio = ping(&masters[COMMANDS])?.as_secs_f64() / lone_ping(kind)?.as_secs_f64();
     add(numbers, name, format!("{ratio:.1}x"));
 
+    events_to_peers(&masters[COMMANDS], &masters[LATER], numbers)?;
+
     masters[DIES].kill9()?;
     let answered = all_answer(&masters[COMMANDS])?;
     let name = "one of three masters dies by kill -9: until all minions answer another one";
@@ -141,6 +147,38 @@ fn patient(plan: MasterPlan<'_>) -> MasterPlan<'_> {
     plan.set("cluster_secret", "a secret of this run")
         .set("cluster_election_min", 3000)
         .set("cluster_election_max", 6000)
+}
+
+/// A minion fires events at one master, each when the one before has come. Subscribers of
+/// this master and of another one read them in this process: what lies between the two
+/// is the way from master to master.
+fn events_to_peers(first: &Master, other: &Master, numbers: &mut Vec<Number>) -> Result<()> {
+    let sender = StandIn::new("sender")?;
+    let mut connection = first.connect()?;
+    let session = sender.must_sign_in(&mut connection)?;
+    let (here, there) = (first.events()?, other.events()?);
+    let mut later = Vec::with_capacity(EVENTS);
+    for n in 0..EVENTS {
+        let marks = (here.mark(), there.mark());
+        let tag = format!("timed/{n}");
+        let event = [
+            ("cmd", Item::from("_minion_event")),
+            ("tag", Item::from(tag.as_str())),
+            ("data", Item::map([("n", Item::from("1"))])),
+        ];
+        sender.ask(&mut connection, &session, &event)?;
+        let is_it = |event: &Event| event.tag == tag;
+        let here = here.wait_after(marks.0, "the event at its master", EVENT_MAX, is_it)?;
+        let there = there.wait_after(marks.1, "the event at the other", EVENT_MAX, is_it)?;
+        later.push(there.at.saturating_duration_since(here.at));
+    }
+    later.sort_unstable();
+    let millis = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1e3);
+    let name = "an event fired at one master reaches a subscriber of another one so much later";
+    add(numbers, name, millis(later[EVENTS / 2]));
+    let name = "- of 100 such events, 99 within";
+    add(numbers, name, millis(later[EVENTS * 99 / 100]));
+    Ok(())
 }
 
 fn lay(

@@ -1,0 +1,51 @@
+//! The room that a return takes in the job cache: of some, a minion may keep only so
+//! much.
+
+use halite_proto::MinionId;
+use halite_proto::returns::{JobReturn, ReturnJid};
+
+use crate::core::meant::Standing;
+use crate::jobs::Jobs;
+use crate::limits::MEANT_RETURN_BYTES_MAX;
+
+/// Where a return is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// Its job is one of this master's, or takes no room here.
+    OfMaster,
+    /// So much was taken for it of the room that its minion has.
+    OfMinion(usize),
+    /// Nowhere: that is used up.
+    None,
+}
+
+impl Room {
+    pub(super) fn release(self, jobs: &Jobs, id: &MinionId) {
+        if let Self::OfMinion(bytes) = self {
+            jobs.release_room(id, bytes);
+        }
+    }
+}
+
+/// Finds room for a return: the minion's own of a job of this master which was
+/// meant for it has it up to a size, and there is one of those; of all others,
+/// those of its resources too, each minion may have so many.
+pub(super) fn room_for(jobs: &Jobs, id: &MinionId, is_its_own: bool, job: &JobReturn) -> Room {
+    let free = match &job.jid {
+        ReturnJid::NoCache => return Room::OfMaster,
+        ReturnJid::Jid(_) if !jobs.settings.stores_returns => return Room::OfMaster,
+        ReturnJid::Jid(jid) if is_its_own && jobs.standing(jid, id) == Standing::Meant => {
+            MEANT_RETURN_BYTES_MAX
+        }
+        ReturnJid::Jid(_) | ReturnJid::Req => 0,
+    };
+    let bytes = job.packed_len();
+    if bytes < free {
+        return Room::OfMaster;
+    }
+    let bytes = bytes - free;
+    match jobs.reserve_room(id, bytes) {
+        true => Room::OfMinion(bytes),
+        false => Room::None,
+    }
+}

@@ -3,8 +3,8 @@
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -23,6 +23,18 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const AHEAD: usize = 16;
 const AHEAD_GIANT: usize = 2;
 const REST: Duration = Duration::from_millis(20);
+
+const MEBI: usize = 1 << 20;
+
+/// A sign-in of megabytes. Packing it anew would cost the machine more than its master.
+static GIANT: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let load = Item::map([
+        ("cmd", Item::from("_auth")),
+        ("id", Item::from("giant")),
+        ("pub", Item::from("x".repeat(4 * MEBI).as_str())),
+    ]);
+    StandIn::clear(load).pack()
+});
 
 /// Connections that a stranger holds without greeting on them.
 const HELD: usize = 100;
@@ -180,7 +192,6 @@ impl Stranger {
     }
 
     fn request(&mut self) -> Result<Vec<u8>> {
-        const MEBI: usize = 1 << 20;
         self.number += 1;
         let number = self.number;
         let is_odd = number % 2 == 1;
@@ -198,14 +209,7 @@ impl Stranger {
                 ]);
                 StandIn::clear(load).pack()
             }
-            Kind::Giant if is_odd => {
-                let load = Item::map([
-                    ("cmd", Item::from("_auth")),
-                    ("id", Item::from("giant")),
-                    ("pub", Item::from("x".repeat(4 * MEBI).as_str())),
-                ]);
-                StandIn::clear(load).pack()
-            }
+            Kind::Giant if is_odd => GIANT.clone(),
             // Values within values, and an envelope of nothing.
             Kind::Giant => vec![0x91; MEBI],
             Kind::Unknown if is_odd => {

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::flood::Means;
 use crate::wire::msgpack::Item;
 use crate::wire::stand_in::StandIn;
-use crate::{Emulator, Fleet, KeyState, Kind, Master, Minion, Ports, SHORT, START};
+use crate::{Emulator, Fleet, KeyState, Kind, Master, Minion, Ports, Programs, SHORT, START};
 
 /// How many minions start at once.
 const WAVE: u32 = 20;
@@ -55,7 +55,11 @@ pub struct Flooded {
 impl Flooded {
     /// Starts all of it, and waits until the fleet is there.
     pub fn start(members: Members) -> Result<Self> {
-        let fleet = Fleet::new("load")?;
+        let fleet = match members {
+            Members::Emulated(_) => Fleet::new("load")?,
+            // A program for people, whose errors are short.
+            Members::Processes(_) => Fleet::quiet("load", Programs::from_env()?)?,
+        };
         let ports = Ports::<1>::claim()?;
         let port = ports.numbers[0];
         let signs = fleet.path().join("m1/autosign");

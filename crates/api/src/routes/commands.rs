@@ -9,6 +9,7 @@ use super::{App, Asked, Peer};
 use crate::decode::{self, Body};
 use crate::encode::Format;
 use crate::fault::{Fault, UNTOUCHED};
+use crate::low::user_of;
 use crate::settings::CLIENTS;
 use crate::slots::Holder;
 
@@ -104,7 +105,9 @@ async fn one(
         (Some(user), _) => Holder::user(user),
         (None, Some(token)) => {
             let holder = token_holder(app, peer, token).await?;
-            asked.prove();
+            if !asked.prove(&holder) {
+                return Err(Fault::too_many_connections());
+            }
             Holder::user(&holder)
         }
         (None, None) => Holder::Login(peer.origin()),
@@ -120,8 +123,11 @@ async fn one(
     // Those that it has waited behind may have failed.
     check_login(app, peer, Some(name))?;
     check_master(app, peer).await?;
+    let eauth = chunk.credentials.eauth.as_deref().unwrap_or_default();
+    let user = user_of(eauth, name);
     let ran = app.runner.run(chunk, has_others).await?;
-    asked.prove();
+    // It has run: who has too many connections is answered, and this one stays unproven.
+    asked.prove(&user);
     Ok(ran)
 }
 

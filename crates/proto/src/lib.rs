@@ -16,6 +16,7 @@ mod commits;
 pub mod envelope;
 pub mod event;
 mod fields;
+mod frame;
 pub mod ids;
 pub mod json;
 pub mod key_changes;
@@ -36,6 +37,7 @@ pub mod shown;
 pub mod stream;
 pub mod time;
 mod transport;
+mod trim;
 pub mod value;
 
 pub use capabilities::Capabilities;

@@ -162,6 +162,11 @@ impl Writer {
         self.map_at(map, 0)
     }
 
+    /// Writes what is packed already, in the same way.
+    pub fn packed(&mut self, packed: &[u8]) {
+        self.out.extend_from_slice(packed);
+    }
+
     /// Writes a value that is part of a list or map.
     pub(super) fn inner_value(&mut self, value: &Value) -> Result<(), PackError> {
         self.value_at(value, 1)

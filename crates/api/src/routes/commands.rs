@@ -9,7 +9,7 @@ use super::{App, Asked, Peer};
 use crate::decode::{self, Body};
 use crate::encode::Format;
 use crate::fault::{Fault, UNTOUCHED};
-use crate::low::user_of;
+use crate::low::{Returned, answer, user_of};
 use crate::settings::CLIENTS;
 use crate::slots::Holder;
 
@@ -34,18 +34,29 @@ pub(super) async fn run(
 ) -> Result<Response, Fault> {
     asked.bare()?;
     let format = Format::accepted(asked.header(header::ACCEPT))?;
-    let returns = low(app, asked, decode::low_data(body.data)?, has_session).await?;
-    format.answer_with(Map::from([("return", Value::List(returns))]).into())
+    let returns = returned(app, asked, decode::low_data(body.data)?, has_session).await?;
+    answer(format, returns)
 }
 
-/// Runs low data, chunk by chunk, until one fails: with the session, or with the proofs
-/// in the chunks.
+/// What low data returns, as values: see [`returned`].
 pub(super) async fn low(
     app: &App,
     asked: &Asked,
     chunks: Vec<Map>,
     has_session: bool,
 ) -> Result<Vec<Value>, Fault> {
+    let returns = returned(app, asked, chunks, has_session).await?;
+    returns.into_iter().map(Returned::into_value).collect()
+}
+
+/// Runs low data, chunk by chunk, until one fails: with the session, or with the proofs
+/// in the chunks.
+pub(super) async fn returned(
+    app: &App,
+    asked: &Asked,
+    chunks: Vec<Map>,
+    has_session: bool,
+) -> Result<Vec<Returned>, Fault> {
     let token = asked.token.as_deref().filter(|_| has_session);
     let mut returns = Vec::new();
     for (number, mut chunk) in chunks.into_iter().enumerate() {
@@ -91,7 +102,7 @@ async fn one(
     chunk: Map,
     user: Option<&str>,
     login: Option<&str>,
-) -> Result<Vec<Value>, Fault> {
+) -> Result<Vec<Returned>, Fault> {
     let peer = asked.peer;
     let has_others = app.has_others(peer);
     app.check_relayed(peer).await?;

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use halite_metrics::Count;
-use halite_proto::event::{Event, STAMP, tagify};
+use halite_proto::event::{Event, STAMP, may_have_larger, pack_entries, tagify};
+use halite_proto::msgpack::Entries;
 use halite_proto::{IdError, Jid, Map, MinionId, Tag};
 use halite_transport::ipc::{EventBus, ForLate, LocalEvents};
 
@@ -75,6 +76,36 @@ impl Bus {
         data
     }
 
+    /// Whether something may be left out of an event of this data, because that is too
+    /// large.
+    pub(crate) fn may_trim(&self, data: &Entries) -> bool {
+        may_have_larger(data.packed(), self.style.event_bytes_max).unwrap_or(true)
+    }
+
+    /// Fires an event of data that is packed, and that this master has made itself.
+    pub(crate) fn fire_packed(&self, tag: &str, data: &Entries) {
+        let tag = match Tag::parse(tag) {
+            Ok(tag) => tag,
+            Err(error) => {
+                tracing::error!("could not fire an event: {error}");
+                return;
+            }
+        };
+        self.count_fired(&tag);
+        match pack_entries(&tag, data, now_micros(), self.style.offset) {
+            Ok(packed) => self.bus.fire(&packed),
+            Err(error) => {
+                tracing::error!(%tag, "could not fire an event: {}", chain(&error));
+            }
+        }
+    }
+
+    fn count_fired(&self, tag: &Tag) {
+        if let Some(fired) = &self.fired {
+            fired.add_heard(&[field_of(tag.as_str())]);
+        }
+    }
+
     /// Fires an event of which the other masters of the cluster are not told: in the name
     /// of `peer`, as one that it has told of.
     pub(crate) fn fire_here(&self, tag: &str, data: Map, peer: &str) {
@@ -134,9 +165,7 @@ impl Bus {
                 return data;
             }
         };
-        if let Some(fired) = &self.fired {
-            fired.add_heard(&[field_of(tag.as_str())]);
-        }
+        self.count_fired(&tag);
         let mut event = Event::new(tag, data);
         event.stamp(now_micros(), self.style.offset);
         match event.pack_trimmed(self.style.event_bytes_max) {

@@ -1,12 +1,12 @@
 //! Who holds the connections.
 //!
-//! Each address has only a share of them. Those on which nobody has proven anything are
-//! a part of all; if there are too many, one of the address with the most of them gives
-//! way, so that whoever comes next can still log in. Invariant: a connection is counted
-//! until nothing uses it any more, a websocket included.
+//! Each address has only a share of them, and so has each user. Those on which nobody has
+//! proven anything are a part of all; if there are too many, one of the address with the
+//! most of them gives way, so that whoever comes next can still log in. Invariant: a
+//! connection is counted until nothing uses it any more, a websocket included.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use halite_transport::fleet::Origin;
@@ -14,9 +14,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::limits::{
     CONNECTIONS_MAX, CONNECTIONS_OF_PROXIES_MAX, CONNECTIONS_PER_ORIGIN_MAX,
-    CONNECTIONS_UNPROVEN_MAX, PROVEN_WITHIN,
+    CONNECTIONS_PER_USER_MAX, CONNECTIONS_UNPROVEN_MAX, PROVEN_WITHIN,
 };
-use crate::slots::{Share, Shares};
+use crate::slots::{Holder, Share, Shares};
 use crate::strangers::{Stranger, Strangers};
 
 /// Places for connections.
@@ -24,6 +24,7 @@ pub(crate) struct Connections {
     slots: Arc<Semaphore>,
     shares: Shares,
     of_proxies: Shares,
+    users: Shares<Holder>,
     strangers: Strangers,
     /// Every connection holds one: when all are gone, so are they.
     alive: mpsc::Sender<()>,
@@ -38,6 +39,9 @@ pub(crate) struct Slot {
 pub(crate) struct Held {
     /// Unless a proxy that is believed has connected.
     stranger: Option<Stranger>,
+    users: Shares<Holder>,
+    /// The place of the user who was the last to prove who they are.
+    user: Mutex<Option<Share<Holder>>>,
     _share: Share,
     _slot: Slot,
     _alive: mpsc::Sender<()>,
@@ -51,6 +55,7 @@ impl Connections {
             slots: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
             shares: Shares::new(CONNECTIONS_PER_ORIGIN_MAX, CONNECTIONS_MAX),
             of_proxies: Shares::new(CONNECTIONS_OF_PROXIES_MAX, CONNECTIONS_OF_PROXIES_MAX),
+            users: Shares::new(CONNECTIONS_PER_USER_MAX, CONNECTIONS_MAX),
             strangers: Strangers::new(CONNECTIONS_UNPROVEN_MAX),
             alive,
         };
@@ -80,6 +85,8 @@ impl Connections {
         };
         Some(Arc::new(Held {
             stranger,
+            users: self.users.clone(),
+            user: Mutex::default(),
             _share: share,
             _slot: slot,
             _alive: self.alive.clone(),
@@ -88,11 +95,20 @@ impl Connections {
 }
 
 impl Held {
-    /// Takes that somebody has proven who they are on this connection.
-    pub(crate) fn prove(&self) {
+    /// Takes that somebody has proven who they are on this connection; false if they have
+    /// their share of the connections already.
+    pub(crate) fn prove(&self, holder: Holder) -> bool {
+        let mut user = self.user.lock().unwrap_or_else(PoisonError::into_inner);
+        if !user.as_ref().is_some_and(|share| share.is_of(&holder)) {
+            let Some(share) = self.users.take(holder) else {
+                return false;
+            };
+            *user = Some(share);
+        }
         if let Some(stranger) = &self.stranger {
             stranger.prove();
         }
+        true
     }
 
     /// Whoever has sent a whole request does not give way until it is answered, for as
@@ -130,6 +146,37 @@ mod tests {
 
     fn address(last: u8) -> IpAddr {
         IpAddr::from([10, 0, 0, last])
+    }
+
+    fn user(number: usize) -> Holder {
+        Holder::user(&format!("file:user{number}"))
+    }
+
+    #[tokio::test]
+    async fn a_user_has_a_share_over_all_addresses() {
+        let (connections, _all_gone) = Connections::new();
+        let admit = async |number: usize| {
+            let last = u8::try_from(number / CONNECTIONS_PER_ORIGIN_MAX).unwrap();
+            let slot = connections.slot().await.unwrap();
+            connections.admit(slot, address(last), false).unwrap()
+        };
+        let mut held = Vec::new();
+        for number in 0..CONNECTIONS_PER_USER_MAX {
+            held.push(admit(number).await);
+            assert!(held[number].prove(user(1)));
+        }
+        // A connection counts once, however often something is proven on it.
+        assert!(held[0].prove(user(1)));
+        let next = admit(CONNECTIONS_PER_USER_MAX).await;
+        assert!(!next.prove(user(1)));
+        assert!(next.stranger.as_ref().unwrap().is_unproven());
+        assert!(next.prove(user(2)));
+        // It counts for the last user of those that it has had.
+        assert!(held[0].prove(user(2)));
+        assert!(next.prove(user(1)));
+        assert!(!held[0].prove(user(1)));
+        held.pop();
+        assert!(held[0].prove(user(1)));
     }
 
     #[tokio::test]
@@ -175,7 +222,7 @@ mod tests {
             let slot = connections.slot().await.unwrap();
             let last = u8::try_from(number / CONNECTIONS_PER_ORIGIN_MAX).unwrap();
             let held = connections.admit(slot, address(last), false).unwrap();
-            held.prove();
+            assert!(held.prove(user(number / CONNECTIONS_PER_USER_MAX)));
             proven.push(held);
         }
         let slot = connections.slot().await.unwrap();
@@ -200,7 +247,7 @@ mod tests {
         let slot = connections.slot().await.unwrap();
         let held = connections.admit(slot, address(1), false).unwrap();
         held.is_unproven_after(SHORT).await;
-        held.prove();
+        assert!(held.prove(user(1)));
         let overdue = held.is_unproven_after(SHORT);
         assert!(tokio::time::timeout(50 * SHORT, overdue).await.is_err());
     }

@@ -3,9 +3,8 @@
 use axum::body::HttpBody as _;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use halite_proto::Value;
 use halite_proto::json::{self, Style};
-use halite_proto::python;
+use halite_proto::{Value, python};
 use halite_yaml::DumpOptions;
 
 use crate::fault::Fault;
@@ -51,17 +50,11 @@ impl Format {
     /// # Errors
     /// With 500 for data that the form cannot hold, or not within its limit.
     pub fn answer(self, data: &Value) -> Result<Response, Fault> {
-        let (text, name) = match self {
-            Self::Json => (
-                to_json(data).ok_or_else(|| failed(UNWRITABLE))?,
-                "application/json",
-            ),
-            Self::Yaml => (to_yaml(data, YAML_BYTES_MAX)?, "application/x-yaml"),
+        let text = match self {
+            Self::Json => to_json(data).ok_or_else(unwritable)?,
+            Self::Yaml => to_yaml(data, YAML_BYTES_MAX)?,
         };
-        let mut response = text.into_response();
-        let value = HeaderValue::from_static(name);
-        response.headers_mut().insert(header::CONTENT_TYPE, value);
-        Ok(response)
+        Ok(self.response(text))
     }
 
     /// The same for data that may be long, which nothing else needs. To free a hundred
@@ -80,9 +73,24 @@ impl Format {
         }
         answered
     }
+
+    /// An answer with a text in this form.
+    pub(crate) fn response(self, text: String) -> Response {
+        let name = match self {
+            Self::Json => "application/json",
+            Self::Yaml => "application/x-yaml",
+        };
+        let mut response = text.into_response();
+        let value = HeaderValue::from_static(name);
+        response.headers_mut().insert(header::CONTENT_TYPE, value);
+        response
+    }
 }
 
-const UNWRITABLE: &str = "Could not serialize the return data from Salt.";
+/// The refusal of data that cannot be written.
+pub(crate) fn unwritable() -> Fault {
+    failed("Could not serialize the return data from Salt.")
+}
 
 fn failed(why: &str) -> Fault {
     Fault::new(StatusCode::INTERNAL_SERVER_ERROR, why)

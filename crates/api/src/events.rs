@@ -4,8 +4,7 @@
 //! streams have not read yet are bounded in number and bytes for all of them
 //! together: a stream that is slower loses the oldest events and is told how many.
 //! Of a large event a stream holds one piece, so the bound is one of memory.
-//! Invariant: no stream waits for another, and an event is one record, whatever its
-//! tag and data contain.
+//! Invariant: no stream waits for another.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -14,11 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::body::Bytes;
 use halite_client::LocalClient;
 use halite_proto::event::Event;
-use halite_proto::{Map, Value};
 use tokio::sync::watch;
-use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-use crate::encode::to_json;
+use crate::event_text::Text;
 use crate::limits::{BUS_PAUSE, EVENT_BYTES_KEPT_MAX, EVENT_PIECE_BYTES, EVENTS_KEPT_MAX};
 
 /// The events of the master, for streams.
@@ -55,107 +52,10 @@ impl Kept {
     /// Forgets so many of the oldest events, or all; later ones keep their numbers.
     fn forget(&mut self, count: usize) {
         for text in self.texts.drain(..count.min(self.texts.len())) {
-            self.bytes -= text.record.len();
+            self.bytes -= text.len();
             self.first += 1;
         }
     }
-}
-
-/// An event in words.
-#[derive(Clone, Debug)]
-pub(crate) struct Text {
-    /// A record of an event stream.
-    record: Bytes,
-    /// A message of a websocket: `data:` and the tag and the data as JSON. It is
-    /// a part of the record.
-    message: Utf8Bytes,
-    /// The master that has told it, as a bit, and those that have told it before; the
-    /// first bit is the master of this machine.
-    from: u64,
-    told_by: u64,
-}
-
-impl Text {
-    /// An event of a master's bus.
-    pub(crate) fn new(event: &Event) -> Option<Self> {
-        let tag = event.tag.as_str();
-        let data = Map::from([
-            ("tag", Value::from(tag)),
-            ("data", event.data.clone().into()),
-        ]);
-        Self::from_record(tag, &to_json(&data.into())?)
-    }
-
-    /// The same from its tag, and tag and data as JSON on one line.
-    pub(crate) fn from_record(tag: &str, json: &str) -> Option<Self> {
-        const DATA: &str = "data: ";
-        const END: &str = "\n\n";
-        let head = format!("tag: {}\n", one_line(tag));
-        // No larger than it has to be: it may be kept for long.
-        let mut record = String::with_capacity(head.len() + DATA.len() + json.len() + END.len());
-        for part in [&head, DATA, json, END] {
-            record.push_str(part);
-        }
-        let record = Bytes::from(record);
-        let message = Utf8Bytes::try_from(record.slice(head.len()..)).ok()?;
-        Some(Self {
-            record,
-            message,
-            from: 1,
-            told_by: 0,
-        })
-    }
-
-    /// The same, told by a master after others.
-    pub(crate) fn heard_from(self, from: u64, told_by: u64) -> Self {
-        Self {
-            from,
-            told_by,
-            ..self
-        }
-    }
-
-    /// Whether it is news for somebody who hears some masters.
-    pub(crate) fn is_for(&self, masters: u64) -> bool {
-        masters & self.from != 0 && masters & self.told_by == 0
-    }
-
-    /// Bytes of its record.
-    pub(crate) fn len(&self) -> usize {
-        self.record.len()
-    }
-
-    /// Its tag.
-    pub(crate) fn tag(&self) -> &str {
-        let head = self.record.len() - self.message.len();
-        let head = self.record.get(..head).unwrap_or_default();
-        let head = std::str::from_utf8(head).unwrap_or_default();
-        let tag = head.strip_prefix("tag: ").unwrap_or(head);
-        tag.trim_end_matches('\n')
-    }
-
-    /// Tag and data as JSON.
-    pub(crate) fn json(&self) -> &str {
-        let json = self.message.trim_end_matches('\n');
-        json.strip_prefix("data: ").unwrap_or(json)
-    }
-
-    /// A record of an event stream; all streams share its bytes.
-    pub(crate) fn record(&self) -> Bytes {
-        self.record.clone()
-    }
-
-    /// A message of a websocket; all websockets share its bytes.
-    pub(crate) fn message(&self) -> Utf8Bytes {
-        self.message.clone()
-    }
-}
-
-/// A tag without what could begin another line of the record.
-fn one_line(tag: &str) -> String {
-    tag.chars()
-        .map(|char| if char.is_control() { ' ' } else { char })
-        .collect()
 }
 
 /// What comes next in a stream.
@@ -279,7 +179,7 @@ impl Shared {
         if kept.streams == 0 {
             return;
         }
-        kept.bytes += text.record.len();
+        kept.bytes += text.len();
         kept.texts.push_back(text);
         while kept.texts.len() > EVENTS_KEPT_MAX || kept.bytes > EVENT_BYTES_KEPT_MAX {
             kept.forget(1);
@@ -313,7 +213,7 @@ impl Stream {
     pub(crate) fn piece(&self, from: usize) -> Option<Bytes> {
         let kept = self.shared.lock();
         let index = self.at.checked_sub(1)?.checked_sub(kept.first)?;
-        let record = &kept.texts.get(usize::try_from(index).ok()?)?.record;
+        let record = kept.texts.get(usize::try_from(index).ok()?)?.record();
         let end = record.len().min(from.saturating_add(EVENT_PIECE_BYTES));
         record.get(from..end).map(Bytes::copy_from_slice)
     }
@@ -355,26 +255,12 @@ impl Drop for Stream {
 
 #[cfg(test)]
 mod tests {
+    use halite_proto::{Map, Tag};
+
     use super::*;
-    use halite_proto::Tag;
 
     fn event(tag: &str, data: Map) -> Event {
         Event::new(Tag::parse(tag).unwrap(), data)
-    }
-
-    #[test]
-    fn an_event_is_one_record_whatever_is_in_it() {
-        let data = Map::from([("x", "a\n\ndata: {}\r\nevent: evil")]);
-        let text = Text::new(&event("salt/a\ndata: {\"tag\": 1}\rb", data)).unwrap();
-        let record = String::from_utf8(text.record().to_vec()).unwrap();
-        assert_eq!(record.matches('\n').count(), 3, "{record:?}");
-        assert!(!record.contains('\r'), "{record:?}");
-        assert!(record.starts_with("tag: salt/a data: {\"tag\": 1} b\ndata: {\"tag\": "));
-        assert_eq!(text.tag(), "salt/a data: {\"tag\": 1} b");
-        assert!(text.json().starts_with("{\"tag\": ") && text.json().ends_with("}}"));
-        assert!(record.ends_with("\n\n"));
-        // However many streams take it, it is there once.
-        assert_eq!(text.record().as_ptr(), text.record().as_ptr());
     }
 
     #[tokio::test]

@@ -81,6 +81,14 @@ impl Fault {
         )
     }
 
+    /// The user has as many connections as one user may have.
+    pub(crate) fn too_many_connections() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "There are too many connections of this user already",
+        )
+    }
+
     /// The master cannot be asked.
     pub fn no_master() -> Self {
         Self::new(

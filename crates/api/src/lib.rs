@@ -10,6 +10,7 @@ mod connections;
 pub mod decode;
 pub mod encode;
 mod error;
+mod event_text;
 mod events;
 pub mod fault;
 #[doc(hidden)]

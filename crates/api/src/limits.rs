@@ -20,6 +20,11 @@ pub const CONNECTIONS_OF_PROXIES_MAX: usize = CONNECTIONS_MAX / 4 * 3;
 /// address with the most of them is closed.
 pub const CONNECTIONS_UNPROVEN_MAX: usize = CONNECTIONS_MAX / 4;
 
+/// Connections at once on which one user has been the last to prove who they are, whatever
+/// their sessions and addresses, streams of events included; another one is refused with
+/// 503 and stays unproven.
+pub const CONNECTIONS_PER_USER_MAX: usize = CONNECTIONS_MAX / 4;
+
 /// How long a connection may be open until something is proven; then it ends with the
 /// answer to the request under way.
 pub const PROVEN_WITHIN: Duration = Duration::from_secs(60);

@@ -164,6 +164,13 @@ impl<H: Eq + Hash + Clone> Shares<H> {
     }
 }
 
+impl<H: Eq + Hash> Share<H> {
+    /// Whether it is a place of this holder.
+    pub(crate) fn is_of(&self, holder: &H) -> bool {
+        self.holder == *holder
+    }
+}
+
 impl<H: Eq + Hash> Drop for Share<H> {
     fn drop(&mut self) {
         let mut taken = lock(&self.taken);

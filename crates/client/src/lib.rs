@@ -37,7 +37,7 @@ pub use error::ClientError;
 pub use halite_gather as collect;
 pub use nodegroup::{NodegroupError, Nodegroups};
 pub use progress::{FleetProgress, MinionProgress, WISH};
-pub use runner::{RunnerJob, RunnerNews, RunnerSession};
+pub use runner::{RunnerEnd, RunnerJob, RunnerNews, RunnerSession};
 pub use session::{Report, Session};
 pub use settings::{ClientSettings, SettingsError};
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use halite_proto::clear::{Credentials, LowRequest};
 use halite_proto::envelope::RequestEnvelope;
-use halite_proto::event::is_trimmed;
+use halite_proto::event::{Event, is_trimmed, may_be_trimmed};
 use halite_proto::msgpack::unpack_wire;
 use halite_proto::{Jid, Map, Value};
 use halite_transport::ipc::{BusEvent, EventSubscriber};
@@ -38,6 +38,26 @@ pub enum RunnerNews {
     /// It has ended.
     Done(Map),
 }
+
+/// How a runner has ended.
+#[derive(Clone, Debug)]
+pub enum RunnerEnd {
+    /// What its last event says, as it came.
+    Event(BusEvent),
+    /// What the job cache has of it.
+    Kept(Map),
+}
+
+/// What is heard of a runner.
+enum Heard {
+    /// An event, and the last part of its tag.
+    Event(String, BusEvent),
+    /// It has ended, and this is what the job cache has of it.
+    Kept(Map),
+}
+
+/// What its last event is called.
+const END: &str = "ret";
 
 /// A runner that was started.
 pub struct RunnerSession<'a> {
@@ -235,10 +255,47 @@ impl RunnerSession<'_> {
     /// When the master goes away and does not come back.
     pub async fn next(&mut self) -> Result<RunnerNews, ClientError> {
         loop {
+            let (suffix, event) = match self.heard().await? {
+                Heard::Kept(data) => return Ok(RunnerNews::Done(data)),
+                Heard::Event(suffix, event) => (suffix, event),
+            };
+            let Ok(Event { data, .. }) = event.unpack() else {
+                continue;
+            };
+            return match suffix.as_str() {
+                END => Ok(RunnerNews::Done(self.untrimmed(data).await?)),
+                _ => Ok(RunnerNews::Progress(suffix, data)),
+            };
+        }
+    }
+
+    /// How it ends, for somebody whom nothing before that concerns.
+    ///
+    /// # Errors
+    /// When the master goes away and does not come back.
+    pub async fn end(&mut self) -> Result<RunnerEnd, ClientError> {
+        loop {
+            match self.heard().await? {
+                Heard::Kept(data) => return Ok(RunnerEnd::Kept(data)),
+                Heard::Event(suffix, event) if suffix == END => {
+                    if !may_be_trimmed(event.data()) {
+                        return Ok(RunnerEnd::Event(event));
+                    }
+                    if let Ok(Event { data, .. }) = event.unpack() {
+                        return Ok(RunnerEnd::Kept(self.untrimmed(data).await?));
+                    }
+                }
+                Heard::Event(..) => {}
+            }
+        }
+    }
+
+    async fn heard(&mut self) -> Result<Heard, ClientError> {
+        loop {
             if !self.early.is_empty() {
                 let event = self.early.remove(0);
-                if let Some(news) = self.news(&event) {
-                    return self.untrimmed(news).await;
+                if let Some(suffix) = self.suffix(&event) {
+                    return Ok(Heard::Event(suffix, event));
                 }
                 continue;
             }
@@ -252,11 +309,11 @@ impl RunnerSession<'_> {
             };
             match news {
                 Some(BusNews::Event(event)) => {
-                    if let Some(news) = self.news(&event) {
+                    if let Some(suffix) = self.suffix(&event) {
                         if let Some(watch) = &mut self.watch {
                             watch.heard();
                         }
-                        return self.untrimmed(news).await;
+                        return Ok(Heard::Event(suffix, event));
                     }
                 }
                 Some(BusNews::Lost) => self.gone_at = Some(Instant::now() + BACK_WITHIN),
@@ -265,13 +322,13 @@ impl RunnerSession<'_> {
                     // A master that was restarted has ended it.
                     self.watch.get_or_insert_default().heard();
                     if let Some(data) = self.kept().await {
-                        return Ok(RunnerNews::Done(data));
+                        return Ok(Heard::Kept(data));
                     }
                 }
                 None => {
                     self.next_look = Instant::now() + LOOK_EVERY;
                     if self.is_lost() {
-                        let kept = self.kept().await.map(RunnerNews::Done);
+                        let kept = self.kept().await.map(Heard::Kept);
                         return kept.ok_or(ClientError::RunnerLost);
                     }
                 }
@@ -288,27 +345,22 @@ impl RunnerSession<'_> {
         }
     }
 
-    fn news(&self, event: &BusEvent) -> Option<RunnerNews> {
+    /// What its events have in their tags behind its own.
+    fn suffix(&self, event: &BusEvent) -> Option<String> {
         let rest = event.tag().strip_prefix(self.tag.as_str())?;
-        let suffix = rest.strip_prefix('/')?.to_owned();
-        let data = event.unpack().ok()?.data;
-        Some(match suffix.as_str() {
-            "ret" => RunnerNews::Done(data),
-            _ => RunnerNews::Progress(suffix, data),
-        })
+        rest.strip_prefix('/').map(str::to_owned)
     }
 
     /// What it has returned as the job cache has it, where that was too large
     /// for an event.
-    async fn untrimmed(&mut self, news: RunnerNews) -> Result<RunnerNews, ClientError> {
-        match &news {
-            RunnerNews::Done(data) if data.get("return").is_some_and(is_trimmed) => {}
-            _ => return Ok(news),
+    async fn untrimmed(&mut self, data: Map) -> Result<Map, ClientError> {
+        if !data.get("return").is_some_and(is_trimmed) {
+            return Ok(data);
         }
         // Salt's masters tell of it before they have kept it.
         for _ in 0..CACHE_TRIES_MAX {
             if let Some(kept) = self.kept().await {
-                return Ok(RunnerNews::Done(kept));
+                return Ok(kept);
             }
             tokio::time::sleep(RECONNECT_PAUSE).await;
         }

@@ -7,11 +7,13 @@
 //! the first blank line of an event is the one after its tag.
 
 use crate::fields::MessageError;
-use crate::msgpack::{Packing, Writer, map_head, packed_len, unpack_modern};
+use crate::msgpack::{Entries, Packing, Writer, map_head, unpack_modern};
+use crate::trim::has_larger;
 use crate::{IdError, Map, PackError, Tag, Value};
 
 pub use crate::stream::{FrameReader, Framing, frame_bare, frame_push};
 pub use crate::time::stamp;
+pub use crate::trim::{VALUE_TRIMMED, is_trimmed, may_be_trimmed, may_have_larger, trim};
 
 /// Between the tag and the data.
 pub const TAG_END: &[u8] = b"\n\n";
@@ -24,9 +26,6 @@ pub const EVENT_SIZE_MAX_DEFAULT: usize = 1_048_576;
 
 /// The field of the time when an event was fired.
 pub const STAMP: &str = "_stamp";
-
-/// What stands in the place of a value that was too large.
-pub const VALUE_TRIMMED: &str = "VALUE_TRIMMED";
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +64,7 @@ impl Event {
     pub fn pack_trimmed(&self, size_max: usize) -> Result<Vec<u8>, PackError> {
         let packed = self.pack()?;
         // A long list of jobs has no large value: nothing can be left out of it.
-        if packed.len() <= size_max || !has_larger(&self.data, percent_of(size_max, PERCENT_LAST)) {
+        if packed.len() <= size_max || !has_larger(&self.data, size_max) {
             return Ok(packed);
         }
         let mut data = self.data.clone();
@@ -132,23 +131,54 @@ pub fn pack(tag: &Tag, data: &Map) -> Result<Vec<u8>, PackError> {
     Ok(writer.into_bytes())
 }
 
-/// The bytes of an event whose data is packed already, with one more field, which the
+/// The bytes of an event of packed data, with the time when it was fired.
+///
+/// # Errors
+/// When the data holds more than the format can.
+pub fn pack_entries(
+    tag: &Tag,
+    data: &Entries,
+    unix_micros: u64,
+    offset: bool,
+) -> Result<Vec<u8>, PackError> {
+    let begin = |writer: &mut Writer| data.begin_map(writer, 1);
+    let stamp = stamp(unix_micros, offset);
+    pack_one_more(tag, data.bytes(), begin, STAMP, &stamp)
+}
+
+/// The bytes of an event whose data is a packed map, with one more field, which the
 /// data does not have; `None` if it is no map.
 pub fn pack_with(tag: &Tag, data: &[u8], field: &str, text: &str) -> Option<Vec<u8>> {
+    let (fields, entries) = map_head(data)?;
+    let fields = fields.checked_add(1)?;
+    let begin = |writer: &mut Writer| {
+        writer.begin_map(fields)?;
+        writer.packed(entries);
+        Ok(())
+    };
+    pack_one_more(tag, data.len(), begin, field, text).ok()
+}
+
+/// The bytes of an event whose data `begin` writes, all but the last field.
+fn pack_one_more(
+    tag: &Tag,
+    data_bytes: usize,
+    begin: impl FnOnce(&mut Writer) -> Result<(), PackError>,
+    field: &str,
+    text: &str,
+) -> Result<Vec<u8>, PackError> {
     // The heads of the map and of the two texts.
     const HEADS_BYTES: usize = 15;
-    let (fields, entries) = map_head(data)?;
     let tag = tag.as_str().as_bytes();
     let more = TAG_END.len() + HEADS_BYTES + field.len() + text.len();
-    let mut out = Vec::with_capacity(tag.len() + data.len() + more);
+    let mut out = Vec::with_capacity(tag.len() + data_bytes + more);
     out.extend_from_slice(tag);
     out.extend_from_slice(TAG_END);
     let mut writer = Writer::append_to(Packing::Modern, out);
-    writer.begin_map(fields.checked_add(1)?).ok()?;
-    writer.packed(entries);
-    writer.str(field).ok()?;
-    writer.str(text).ok()?;
-    Some(writer.into_bytes())
+    begin(&mut writer)?;
+    writer.str(field)?;
+    writer.str(text)?;
+    Ok(writer.into_bytes())
 }
 
 /// A tag of parts: the base, a prefix and suffixes; empty parts are dropped.
@@ -167,95 +197,6 @@ pub fn tagify<'a>(
         }
     }
     Tag::parse(tag)
-}
-
-/// The share of an event beyond which values are replaced: at first, and by how much
-/// less each time.
-const PERCENT_FIRST: usize = 50;
-const PERCENT_STEP: usize = 10;
-
-/// The smallest of these shares.
-const PERCENT_LAST: usize = PERCENT_STEP;
-
-/// Replaces the largest values by [`VALUE_TRIMMED`] until the packed data is at
-/// most `size_max` bytes: first those that take more than half of it, then those
-/// beyond 40 %, and so on. Lists are one value; maps are looked into.
-pub fn trim(data: &mut Map, size_max: usize) {
-    let mut is_too_large = map_packed_len(data) > size_max;
-    let mut percent = PERCENT_FIRST;
-    while is_too_large && percent > 0 {
-        if trim_beyond(data, percent_of(size_max, percent)) {
-            is_too_large = map_packed_len(data) > size_max;
-        }
-        percent -= PERCENT_STEP;
-    }
-}
-
-const fn percent_of(size: usize, percent: usize) -> usize {
-    size / 100 * percent + size % 100 * percent / 100
-}
-
-/// Whether there is a value that [`trim_beyond`] would replace.
-fn has_larger(data: &Map, value_size_max: usize) -> bool {
-    data.values().any(|value| match value {
-        Value::Map(inner) => has_larger(inner, value_size_max),
-        value => python_size(value) > value_size_max,
-    })
-}
-
-/// Whether parts of a value were left out of its event.
-pub fn is_trimmed(value: &Value) -> bool {
-    match value {
-        Value::Str(text) => text == VALUE_TRIMMED,
-        Value::Map(map) => map.values().any(is_trimmed),
-        _ => false,
-    }
-}
-
-/// Replaces what is larger than that; whether there was anything.
-fn trim_beyond(data: &mut Map, value_size_max: usize) -> bool {
-    let mut is_trimmed = false;
-    for (_, value) in data.iter_mut() {
-        match value {
-            Value::Map(inner) => is_trimmed |= trim_beyond(inner, value_size_max),
-            value if python_size(value) > value_size_max => {
-                *value = VALUE_TRIMMED.into();
-                is_trimmed = true;
-            }
-            _ => {}
-        }
-    }
-    is_trimmed
-}
-
-/// What Python says a value takes in memory, without what is inside a list.
-fn python_size(value: &Value) -> usize {
-    match value {
-        Value::Nil => 16,
-        Value::Bool(_) | Value::Int(_) => 28,
-        Value::Float(_) => 24,
-        Value::Str(text) if text.is_ascii() => 49 + text.len(),
-        Value::Str(text) => {
-            let widest = text.chars().max().unwrap_or_default();
-            let width = match u32::from(widest) {
-                0..=0xff => 1,
-                0x100..=0xffff => 2,
-                _ => 4,
-            };
-            74 + text.chars().count() * width
-        }
-        Value::Bytes(bytes) => 33 + bytes.len(),
-        Value::List(items) => 56 + items.len() * 8,
-        Value::Map(map) => 64 + map.len() * 100,
-        Value::Ext(..) => 48,
-    }
-}
-
-fn map_packed_len(map: &Map) -> usize {
-    map.iter()
-        .map(|(key, value)| packed_len(key, Packing::Modern) + packed_len(value, Packing::Modern))
-        .sum::<usize>()
-        + 5
 }
 
 #[cfg(test)]
@@ -318,43 +259,13 @@ mod tests {
     }
 
     #[test]
-    fn many_middling_values_are_trimmed_in_steps() {
-        let mut data: Map = (0..10).map(|n| (n, "x".repeat(250))).collect();
-        trim(&mut data, 1000);
-        assert!(map_packed_len(&data) <= 1000);
-    }
-
-    /// The steps of real Salt 3008.5, by running it.
-    #[test]
-    fn the_largest_values_go_first() {
-        let sizes = [600, 450, 350, 250, 60];
-        for (size_max, kept) in [
-            (3000, &sizes[..]),
-            (1200, &[450, 350, 250, 60]),
-            (1000, &[350, 250, 60]),
-            (800, &[350, 250, 60]),
-            (500, &[60]),
-            (200, &[]),
-        ] {
-            let mut data: Map = sizes
-                .iter()
-                .map(|size| (*size, "x".repeat(*size)))
-                .collect();
-            trim(&mut data, size_max);
-            let left: Vec<_> = data
-                .values()
-                .filter_map(Value::as_str)
-                .filter(|text| *text != VALUE_TRIMMED)
-                .map(str::len)
-                .collect();
-            assert_eq!(left, kept, "{size_max}");
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_made_small_ends() {
-        let mut data: Map = (0..1000).map(|n| (n, n)).collect();
-        trim(&mut data, 10);
-        assert_eq!(data.len(), 1000);
+    fn an_event_of_packed_data_is_the_same() {
+        let data = Map::from([("fun", Value::from("x")), ("return", vec![1.into()].into())]);
+        let entries = Entries::of(&data, Packing::Modern).unwrap();
+        let tag = Tag::parse("salt/run/1/ret").unwrap();
+        let packed = pack_entries(&tag, &entries, 7, true).unwrap();
+        let mut event = Event::new(tag, data);
+        event.stamp(7, true);
+        assert_eq!(packed, event.pack().unwrap());
     }
 }

@@ -17,6 +17,7 @@ mod commits;
 pub mod envelope;
 pub mod event;
 mod fields;
+mod frame;
 pub mod ids;
 pub mod json;
 pub mod key_changes;
@@ -37,6 +38,7 @@ pub mod shown;
 pub mod stream;
 pub mod time;
 mod transport;
+mod trim;
 pub mod value;
 
 pub use appointment::{Appointment, ComeAgain};

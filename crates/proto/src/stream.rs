@@ -10,9 +10,11 @@
 
 use thiserror::Error;
 
+pub use crate::frame::Frame;
+use crate::frame::LATE;
 use crate::limits::{EVENT_BYTES_MAX, Limits};
-use crate::msgpack::{Packing, Reading, Scanner, UnpackError, Writer, unpack_with};
-use crate::{Map, PackError, Value};
+use crate::msgpack::{Packing, Scanner, UnpackError, Writer};
+use crate::{Map, PackError};
 
 /// Bytes of the length in front of a frame.
 const LENGTH_BYTES: usize = 4;
@@ -35,51 +37,6 @@ pub enum FrameError {
     /// The body of an event's frame is not bytes.
     #[error("the body of an event's frame is a {0}")]
     BodyType(&'static str),
-}
-
-/// A frame of the event bus.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
-    head: Map,
-    body: Value,
-}
-
-impl Frame {
-    /// Whether it holds an event that was fired before the subscriber came.
-    pub fn is_late(&self) -> bool {
-        self.head.get(LATE).is_some_and(Value::is_true)
-    }
-
-    /// The packed event that it holds.
-    ///
-    /// # Errors
-    /// When the body is not bytes.
-    pub fn into_event(self) -> Result<Vec<u8>, FrameError> {
-        match self.body {
-            Value::Bytes(event) => Ok(event),
-            Value::Str(event) => Ok(event.into_bytes()),
-            other => Err(FrameError::BodyType(other.type_name())),
-        }
-    }
-
-    /// Reads one frame.
-    ///
-    /// # Errors
-    /// When the bytes are no frame.
-    pub fn decode(packed: &[u8]) -> Result<Self, FrameError> {
-        let value = unpack_with(packed, Reading::Modern, &Limits::MESSAGE)
-            .map_err(FrameError::Unreadable)?;
-        let Value::Map(mut map) = value else {
-            return Err(FrameError::NoBody);
-        };
-        let body = map.remove("body").ok_or(FrameError::NoBody)?;
-        let head = match map.remove("head") {
-            Some(Value::Map(head)) => head,
-            // Salt does not look at it.
-            _ => Map::new(),
-        };
-        Ok(Self { head, body })
-    }
 }
 
 /// An event as it is pushed onto the bus, and published by 3006: the length, then
@@ -120,10 +77,6 @@ pub fn frame_late(event: &[u8], framing: Framing) -> Result<Vec<u8>, PackError> 
         }
     }
 }
-
-/// The field of a frame's head that says that its event was fired before the
-/// subscriber came.
-const LATE: &str = "late";
 
 const FRAME_OVERHEAD_BYTES: usize = 17;
 
@@ -343,7 +296,9 @@ mod tests {
         for framing in [Framing::Prefixed, Framing::Bare] {
             let mut reader = FrameReader::detecting();
             reader.push(&frame_late(b"tag", framing).unwrap());
-            let frame = reader.next_frame().unwrap().unwrap();
+            let packed = reader.next_packed().unwrap().unwrap();
+            assert_eq!(Frame::new_event(packed), Ok(None));
+            let frame = Frame::decode(packed).unwrap();
             assert!(frame.is_late());
             assert_eq!(frame.into_event().unwrap(), b"tag");
             assert_eq!(reader.buffered(), 0);
@@ -351,13 +306,17 @@ mod tests {
         }
         let mut reader = FrameReader::detecting();
         reader.push(&frame_push(b"tag").unwrap());
-        assert!(!reader.next_frame().unwrap().unwrap().is_late());
+        let packed = reader.next_packed().unwrap().unwrap();
+        assert!(!Frame::decode(packed).unwrap().is_late());
+        assert_eq!(Frame::new_event(packed), Ok(Some(&b"tag"[..])));
     }
 
     #[test]
     fn a_frame_without_a_body_is_refused() {
         let mut reader = FrameReader::new(Framing::Bare);
         reader.push(&[0x81, 0xa4, b'h', b'e', b'a', b'd', 0x80]);
-        assert_eq!(reader.next_frame(), Err(FrameError::NoBody));
+        let packed = reader.next_packed().unwrap().unwrap();
+        assert_eq!(Frame::decode(packed), Err(FrameError::NoBody));
+        assert_eq!(Frame::new_event(packed), Err(FrameError::NoBody));
     }
 }

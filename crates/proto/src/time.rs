@@ -4,6 +4,7 @@
 //! since 1970 in UTC, given by the caller.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use crate::value::EXT_DATETIME;
 use crate::{Jid, PublisherId, Value};
@@ -107,10 +108,24 @@ pub fn jid_to_text(jid: &Jid) -> String {
         .get((at.month as usize).wrapping_sub(1))
         .copied()
         .unwrap_or_default();
-    format!(
-        "{}, {month} {:02} {:02}:{:02}:{:02}.{:06}",
-        at.year, at.day, at.hour, at.minute, at.second, at.micro
-    )
+    // Not formatted: there may be very many, and the digits are there.
+    let part = |range: Range<usize>| jid.digits().get(range).unwrap_or_default();
+    [
+        part(0..4),
+        ", ",
+        month,
+        " ",
+        part(6..8),
+        " ",
+        part(8..10),
+        ":",
+        part(10..12),
+        ":",
+        part(12..14),
+        ".",
+        part(14..20),
+    ]
+    .concat()
 }
 
 /// Gives job ids that always grow, although the clock may stand or step back.

@@ -60,6 +60,9 @@ pub enum StoreError {
         /// How many it may have.
         max: usize,
     },
+    /// The store does not take what is packed already.
+    #[error("this store takes no packed returns")]
+    NotPacked,
     /// A server lists more than is read of it.
     #[error("{place} has more than {max} entries")]
     TooMany {

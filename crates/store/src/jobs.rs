@@ -1,6 +1,7 @@
 //! Jobs: what was published, to which minions, and the returns.
 
 mod begin;
+mod packed;
 
 use std::path::Path;
 use std::sync::Arc;

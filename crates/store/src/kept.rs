@@ -7,7 +7,7 @@ mod tokens;
 
 pub use banks::BankError;
 pub(crate) use banks::{BankName, KeyName};
-pub use jobs::{Cleaned, Saved, StoredReturn};
+pub use jobs::{Cleaned, FoundLoad, Saved, StoredReturn};
 pub use minion_data::{Bank, Parts};
 pub use tokens::TokenId;
 pub(crate) use tokens::is_over;

@@ -87,7 +87,7 @@ pub use events::{Events, StoredEvent};
 pub use faulty::Faults;
 pub use job_filter::JobFilter;
 pub use jobs::Jobs;
-pub use kept::{Bank, BankError, Cleaned, Parts, Saved, StoredReturn, TokenId};
+pub use kept::{Bank, BankError, Cleaned, FoundLoad, Parts, Saved, StoredReturn, TokenId};
 pub use lines::append_lines;
 #[cfg(feature = "test-backends")]
 pub use memory_store::MemoryStore;

@@ -10,6 +10,7 @@ mod atomic;
 mod banks;
 mod batches;
 mod clean;
+mod held_load;
 mod index;
 mod job_index;
 mod jobs;

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use halite_proto::msgpack::{Packing, Writer, pack_map, packed_len};
+use halite_proto::msgpack::{Entries, PackError, Packing, Writer, pack_map, packed_len};
 use halite_proto::request::{COMMITS, Commits};
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value};
@@ -72,6 +72,17 @@ pub(crate) fn pack_return(place: impl Display, ret: &JobReturn) -> Result<Vec<u8
     pack_with(place, ret, &Commits::default())
 }
 
+/// The same of a return whose value is a map of these entries.
+pub(crate) fn pack_return_of(
+    place: impl Display,
+    ret: &JobReturn,
+    value: &Entries,
+) -> Result<Vec<u8>, StoreError> {
+    pack_around(place, ret, &Commits::default(), value.bytes(), |writer| {
+        value.begin_map(writer, 0)
+    })
+}
+
 /// The same with the commits, for places that no program of Salt's reads.
 pub(crate) fn pack_own_return(place: impl Display, ret: &JobReturn) -> Result<Vec<u8>, StoreError> {
     pack_with(place, ret, &commits_of(ret))
@@ -82,13 +93,24 @@ fn pack_with(
     ret: &JobReturn,
     commits: &Commits,
 ) -> Result<Vec<u8>, StoreError> {
+    let bytes = packed_len(&ret.ret, Packing::Modern);
+    pack_around(place, ret, commits, bytes, |writer| writer.value(&ret.ret))
+}
+
+/// A return around a value of so many bytes, which `value` writes.
+fn pack_around(
+    place: impl Display,
+    ret: &JobReturn,
+    commits: &Commits,
+    bytes: usize,
+    value: impl FnOnce(&mut Writer) -> Result<(), PackError>,
+) -> Result<Vec<u8>, StoreError> {
     const AROUND_BYTES: usize = 64;
     let write = || {
-        let bytes = packed_len(&ret.ret, Packing::Modern) + AROUND_BYTES;
-        let mut writer = Writer::with_capacity(Packing::Modern, bytes);
+        let mut writer = Writer::with_capacity(Packing::Modern, bytes + AROUND_BYTES);
         writer.begin_map(if commits.is_empty() { 3 } else { 4 })?;
         writer.str("return")?;
-        writer.value(&ret.ret)?;
+        value(&mut writer)?;
         writer.str("retcode")?;
         match &ret.several {
             None => writer.int(ret.retcode.into()),

@@ -24,6 +24,12 @@ const OF_ONE_ADDRESS: usize = 64;
 /// All connections.
 const ALL: usize = 4096;
 
+/// Those of them that one user may have.
+const OF_ONE_USER_ALL: usize = ALL / 4;
+
+/// Streams of a user, fewer than one may have.
+const STREAMS: usize = 500;
+
 /// Those of them on which nobody has proven anything.
 const UNPROVEN: usize = ALL / 4;
 
@@ -249,5 +255,59 @@ fn strangers_do_not_hold_the_connections_of_those_who_have_logged_in() -> Result
             open += usize::from(!is_ended(stranger)?);
         }
         Ok((open <= UNPROVEN).then_some(()))
+    })
+}
+
+/// What the API says to a request for its events on a new connection.
+fn status_of_events(served: &Served, session: &str) -> Result<Option<u16>> {
+    let headers = [("X-Auth-Token", session)];
+    let said = http::ask(served.address(), "HEAD", "/events", &headers, "")?;
+    Ok(status(&said))
+}
+
+#[test]
+fn one_user_leaves_connections_for_others_whatever_their_addresses() -> Result<()> {
+    let served = believing_one_address()?;
+    let at = served.address();
+    let login = json!({ "username": "alice", "password": "secret1", "eauth": "file" });
+    let log_in = || -> Result<String> {
+        let said = served.post("/login", "", &login)?;
+        let session = http::header(&said, "x-auth-token");
+        Ok(session.with_context(|| said.clone())?.to_owned())
+    };
+    let sessions = [log_in()?, log_in()?, log_in()?];
+    // Streams, and then connections that the API ends soon because nothing more is asked on
+    // them; over many addresses and several sessions.
+    let (mut sockets, mut asked) = (Vec::new(), Vec::new());
+    for number in 0..OF_ONE_USER_ALL {
+        let from = Ipv4Addr::new(127, 0, 2, u8::try_from(1 + number / OF_ONE_ADDRESS)?);
+        let mut stream = connect_from(from, at)?;
+        let session = &sessions[number % sessions.len()];
+        if number < STREAMS {
+            sockets.push(websocket_over(stream, at, session)?);
+        } else {
+            let answered = status_of(&mut stream, Some(session))?;
+            ensure!(answered == Some(200), "{answered:?} to {number}");
+            asked.push(stream);
+        }
+    }
+    let other = Ipv4Addr::new(127, 0, 3, 1);
+    let mut late = connect_from(other, at)?;
+    let refused = status_of(&mut late, Some(&sessions[0]))?;
+    ensure!(refused == Some(503), "{refused:?}");
+    let refused = status_of_events(&served, &sessions[1])?;
+    ensure!(refused == Some(503), "{refused:?}");
+    // A session that is new is one of the same user's.
+    let refused = status_of(&mut late, Some(&log_in()?))?;
+    ensure!(refused == Some(503), "{refused:?}");
+    assert_pings(&served, "bob")?;
+    ensure!(status_of(&mut late, Some(served.session("bob")?))? == Some(200));
+    // A session can be ended all the same, and what is closed makes room.
+    let said = served.post("/logout", &sessions[2], &json!({}))?;
+    ensure!(said.starts_with("HTTP/1.1 200"), "{said}");
+    drop((sockets, asked));
+    until("there is room again", START, || {
+        let answered = status_of(&mut connect_from(other, at)?, Some(&sessions[0]))?;
+        Ok((answered == Some(200)).then_some(()))
     })
 }

@@ -14,6 +14,7 @@ mod crowds;
 mod embedded;
 mod git_hook;
 mod http;
+mod leaving;
 mod masters;
 mod page;
 mod page_masters;

@@ -10,6 +10,7 @@ use halite_integration_tests::{
     Daemon, Fleet, Kind, Master, MasterPlan, Minion, Ports, Program, Programs, START, own_kib,
     until,
 };
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
@@ -171,6 +172,11 @@ impl Served {
     /// The master behind it.
     pub(crate) const fn master(&self) -> &Master {
         &self.master
+    }
+
+    /// Sends the master behind it a signal.
+    pub(crate) fn signal_master(&mut self, signal: Signal) -> Result<()> {
+        self.master.daemon().signal(signal)
     }
 
     /// Ends the API as a service manager does; its exit code.

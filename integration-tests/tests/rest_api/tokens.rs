@@ -132,7 +132,7 @@ fn a_master_that_hangs_delays_logins_and_unknown_tokens_by_a_second() -> Result<
 }
 
 /// The tokens that lie in the store of a master.
-fn stored(master: &Master) -> Result<BTreeSet<String>> {
+pub(crate) fn stored(master: &Master) -> Result<BTreeSet<String>> {
     let dir = master.dir().join("cache/tokens");
     if !dir.exists() {
         return Ok(BTreeSet::new());

@@ -5,17 +5,19 @@
 
 mod batch;
 mod local;
+mod returned;
 
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use halite_client::{ClientError, LocalClient, RunnerJob, RunnerNews};
+use halite_client::{ClientError, LocalClient, RunnerJob};
 use halite_proto::clear::Credentials;
 use halite_proto::{Jid, Map, Value};
 
 use crate::fault::Fault;
 use crate::masters::Masters;
 use crate::settings::{ApiSettings, CLIENTS};
+pub(crate) use returned::{Returned, answer};
 
 /// What is known and never run.
 const KNOWN_AND_NOT_HERE: &str = "ssh";
@@ -45,11 +47,17 @@ impl Runner {
     ///
     /// # Errors
     /// When it makes no sense, or the master refuses.
-    pub(crate) async fn run(&self, chunk: Chunk, has_others: bool) -> Result<Vec<Value>, Fault> {
-        if has_others && !self.masters.own_is_there().await {
-            return self.masters.run(chunk.into_low()).await;
-        }
-        self.run_here(chunk).await
+    pub(crate) async fn run(&self, chunk: Chunk, has_others: bool) -> Result<Vec<Returned>, Fault> {
+        let ran = if has_others && !self.masters.own_is_there().await {
+            self.masters.run(chunk.into_low()).await
+        } else if chunk.kind == "runner" {
+            let client = self.client.for_login(chunk.credentials);
+            let returned = self.runner(&client, chunk.fields).await?;
+            return Ok(vec![returned]);
+        } else {
+            self.run_here(chunk).await
+        };
+        Ok(ran?.into_iter().map(Returned::Data).collect())
     }
 
     async fn run_here(&self, chunk: Chunk) -> Result<Vec<Value>, Fault> {
@@ -60,7 +68,6 @@ impl Runner {
             "local_async" => local::publish(&client, chunk.fields).await.map(one),
             "local_subset" => local::subset(&client, chunk.fields).await.map(one),
             "local_batch" => batch::run(&client, chunk.fields).await,
-            "runner" => self.runner(&client, chunk.fields).await.map(one),
             "runner_async" => runner_async(&client, chunk.fields).await.map(one),
             "wheel" => wheel(&client, chunk.fields).await.map(one),
             // A wheel function takes no time: it has ended when this is told.
@@ -165,7 +172,7 @@ impl Runner {
         }
     }
 
-    async fn runner(&self, client: &LocalClient, mut fields: Map) -> Result<Value, Fault> {
+    async fn runner(&self, client: &LocalClient, mut fields: Map) -> Result<Returned, Fault> {
         let timeout = match fields.remove("timeout") {
             None | Some(Value::Nil) => self.settings.runner_timeout,
             Some(value) => local::seconds("timeout", &value)?,
@@ -178,26 +185,19 @@ impl Runner {
         let started = client.start_runner(&job, patience).await;
         let mut session = started.map_err(|error| fault(&error))?;
         let tag = format!("{}/ret", session.tag);
-        let following = async {
-            loop {
-                match session.next().await {
-                    Ok(RunnerNews::Done(data)) => return Ok(data),
-                    Ok(RunnerNews::Progress(..)) => {}
-                    Err(error) => return Err(fault(&error)),
-                }
-            }
-        };
-        let Ok(done) = tokio::time::timeout(timeout, following).await else {
+        let Ok(done) = tokio::time::timeout(timeout, session.end()).await else {
             return Err(Fault::new(
                 StatusCode::GATEWAY_TIMEOUT,
                 "The gateway did not receive a timely response",
             ));
         };
-        let mut data = done?;
-        Ok(match is_full {
-            true => Map::from([("data", Value::from(data)), ("tag", tag.into())]).into(),
-            false => data.remove("return").unwrap_or_default(),
-        })
+        let end = done.map_err(|error| fault(&error))?;
+        if !is_full {
+            return Returned::of_runner(end);
+        }
+        let data = returned::data(end)?;
+        let full = Map::from([("data", Value::from(data)), ("tag", tag.into())]);
+        Ok(Returned::Data(full.into()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Decodes the event stream of another API, for the fuzz targets.
 
 use super::sse::Reader;
-use crate::events::Text;
+use crate::event_text::Text;
 
 /// Reads a stream at once and in pieces: both have the same records, and each record
 /// is one of ours again.

@@ -17,7 +17,8 @@ use super::other::Other;
 use super::sse::{self, Reader};
 use super::watchers::Watching;
 use super::{Masters, OWN, bit};
-use crate::events::{Events, Next, Stream, Text};
+use crate::event_text::Text;
+use crate::events::{Events, Next, Stream};
 use crate::limits::{
     OTHER_REFUSES_AT_FIRST_FOR, OTHER_STREAM_PAUSE, OTHER_STREAM_SILENT_MAX, OTHER_STREAMS_WITHIN,
 };

@@ -182,7 +182,7 @@ impl Masters {
             return;
         }
         if let Some(event) = self.health.found(index, away)
-            && let Some(text) = crate::events::Text::new(&event)
+            && let Some(text) = crate::event_text::Text::new(&event)
         {
             self.all.push(text);
         }

@@ -13,7 +13,7 @@ use halite_crypto::Secret;
 use tokio::sync::watch;
 
 use super::{OWN, bit};
-use crate::events::Text;
+use crate::event_text::Text;
 use crate::limits::{OTHER_ACCEPTS_FOR, OTHER_REFUSES_AT_FIRST_FOR, OTHER_REFUSES_FOR};
 
 /// The streams of all callers.

@@ -65,7 +65,6 @@ pub(super) async fn login(app: &App, asked: &Asked, body: Body) -> Result<Respon
     let made = make_token(app, asked.peer, asks).await?;
     let token =
         made.ok_or_else(|| Fault::denied("Could not authenticate using provided credentials"))?;
-    asked.prove();
     let now = SystemTime::now();
     let expire = token
         .get("expire")
@@ -78,7 +77,9 @@ pub(super) async fn login(app: &App, asked: &Asked, body: Body) -> Result<Respon
     let lifetime = lifetime.saturating_sub(unix).min(SESSION_LASTS_MAX);
     let text = token.get("token").map(python::str).unwrap_or_default();
     let field = |name: &str| token.get(name).cloned().unwrap_or_default();
-    let user = user_of(&python::str(&field("eauth")), &python::str(&field("name")));
+    let user = user_of_token(&token);
+    // Who has too many connections is let in, and this one stays unproven.
+    asked.prove(&user);
     let begun = app.sessions.begin(text, user, lifetime, Instant::now());
     let id = begun.ok_or_else(|| {
         let full = StatusCode::SERVICE_UNAVAILABLE;
@@ -125,7 +126,7 @@ pub(super) async fn tokens(app: &App, asked: &Asked, body: Body) -> Result<Respo
                 "Authentication failure of type \"eauth\" occurred for user {user}."
             )));
         };
-        asked.prove();
+        asked.prove(&user_of_token(&token));
         tokens.push(token.into());
     }
     let mut response = format.answer(&Value::List(tokens))?;
@@ -133,6 +134,12 @@ pub(super) async fn tokens(app: &App, asked: &Asked, body: Body) -> Result<Respo
         .headers_mut()
         .insert(header::CACHE_CONTROL, NO_STORE);
     Ok(response)
+}
+
+/// Whose token it is: the way and the name of the login.
+fn user_of_token(token: &Map) -> String {
+    let [eauth, name] = ["eauth", "name"].map(|field| token.get(field).map(python::str));
+    user_of(&eauth.unwrap_or_default(), &name.unwrap_or_default())
 }
 
 /// Notes that a proof was wrong, wherever it came from.

@@ -22,7 +22,7 @@ use crate::masters::Masters;
 use crate::meters::{self, Gauge, Meters};
 use crate::sessions::Sessions;
 use crate::settings::ApiSettings;
-use crate::slots::{Shares, Slots};
+use crate::slots::{Holder, Shares, Slots};
 use crate::throttle::Throttle;
 
 /// Everything that requests share.
@@ -46,7 +46,7 @@ pub struct App {
     /// What each address has of these bodies.
     pub(super) large_body_shares: Shares,
     /// A place for each stream of events, by user.
-    pub(super) streams: Shares<String>,
+    pub(super) streams: Shares<Holder>,
     pub(super) stats: Stats,
     pub(super) meters: Option<Meters>,
     /// The page of metrics, until it is served.

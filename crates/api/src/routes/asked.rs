@@ -8,6 +8,7 @@ use super::Peer;
 use super::paths::Page;
 use crate::connections::Held;
 use crate::fault::Fault;
+use crate::slots::Holder;
 
 /// A request without its body.
 pub(super) struct Asked {
@@ -31,11 +32,11 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Takes that who asks has proven who they are.
-    pub(super) fn prove(&self) {
-        if let Some(held) = &self.held {
-            held.prove();
-        }
+    /// Takes that a user has proven who they are; false if they have their share of the
+    /// connections already, and this one stays unproven.
+    pub(super) fn prove(&self, user: &str) -> bool {
+        let held = self.held.as_deref();
+        held.is_none_or(|held| held.prove(Holder::user(user)))
     }
 
     /// A header that is text.

@@ -9,6 +9,7 @@ use super::{App, Asked, Peer};
 use crate::decode::{self, Body};
 use crate::encode::Format;
 use crate::fault::{Fault, UNTOUCHED};
+use crate::low::{Returned, answer, user_of};
 use crate::settings::CLIENTS;
 use crate::slots::Holder;
 
@@ -33,18 +34,29 @@ pub(super) async fn run(
 ) -> Result<Response, Fault> {
     asked.bare()?;
     let format = Format::accepted(asked.header(header::ACCEPT))?;
-    let returns = low(app, asked, decode::low_data(body.data)?, has_session).await?;
-    format.answer_with(Map::from([("return", Value::List(returns))]).into())
+    let returns = returned(app, asked, decode::low_data(body.data)?, has_session).await?;
+    answer(format, returns)
 }
 
-/// Runs low data, chunk by chunk, until one fails: with the session, or with the proofs
-/// in the chunks.
+/// What low data returns, as values: see [`returned`].
 pub(super) async fn low(
     app: &App,
     asked: &Asked,
     chunks: Vec<Map>,
     has_session: bool,
 ) -> Result<Vec<Value>, Fault> {
+    let returns = returned(app, asked, chunks, has_session).await?;
+    returns.into_iter().map(Returned::into_value).collect()
+}
+
+/// Runs low data, chunk by chunk, until one fails: with the session, or with the proofs
+/// in the chunks.
+pub(super) async fn returned(
+    app: &App,
+    asked: &Asked,
+    chunks: Vec<Map>,
+    has_session: bool,
+) -> Result<Vec<Returned>, Fault> {
     let token = asked.token.as_deref().filter(|_| has_session);
     let mut returns = Vec::new();
     for (number, mut chunk) in chunks.into_iter().enumerate() {
@@ -90,7 +102,7 @@ async fn one(
     chunk: Map,
     user: Option<&str>,
     login: Option<&str>,
-) -> Result<Vec<Value>, Fault> {
+) -> Result<Vec<Returned>, Fault> {
     let peer = asked.peer;
     let has_others = app.has_others(peer);
     app.check_relayed(peer).await?;
@@ -104,7 +116,9 @@ async fn one(
         (Some(user), _) => Holder::user(user),
         (None, Some(token)) => {
             let holder = token_holder(app, peer, token).await?;
-            asked.prove();
+            if !asked.prove(&holder) {
+                return Err(Fault::too_many_connections());
+            }
             Holder::user(&holder)
         }
         (None, None) => Holder::Login(peer.origin()),
@@ -120,8 +134,11 @@ async fn one(
     // Those that it has waited behind may have failed.
     check_login(app, peer, Some(name))?;
     check_master(app, peer).await?;
+    let eauth = chunk.credentials.eauth.as_deref().unwrap_or_default();
+    let user = user_of(eauth, name);
     let ran = app.runner.run(chunk, has_others).await?;
-    asked.prove();
+    // It has run: who has too many connections is answered, and this one stays unproven.
+    asked.prove(&user);
     Ok(ran)
 }
 

@@ -127,11 +127,12 @@ impl App {
             user,
             held: parts.extensions.get::<Arc<Held>>().cloned(),
         };
-        if asked.token.is_some() {
-            asked.prove();
-        }
+        let has_room = asked.user.as_deref().is_none_or(|user| asked.prove(user));
         let is_private = asked.token.is_some() && self.needs_session(&asked);
-        let answered = self.judged(&asked, Request::from_parts(parts, body)).await;
+        let answered = match has_room || page == Page::Logout {
+            true => self.judged(&asked, Request::from_parts(parts, body)).await,
+            false => Err(Fault::too_many_connections()),
+        };
         let mut response = answered.unwrap_or_else(IntoResponse::into_response);
         response.extensions_mut().insert(page);
         let names_away =

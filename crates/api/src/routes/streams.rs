@@ -22,7 +22,7 @@ use crate::fault::Fault;
 use crate::limits::{EVENT_PIECE_BYTES, HEARTBEAT_EVERY, TOKEN_CHECKED_EVERY};
 use crate::low::is_hex;
 use crate::masters::Watching;
-use crate::slots::Share;
+use crate::slots::{Holder, Share};
 
 /// How soon a browser connects again, in milliseconds.
 const RETRY: &[u8] = b"retry: 400\n";
@@ -38,7 +38,7 @@ pub(super) struct Watched {
     lease: Lease,
     /// With others' events, as long as it is there.
     watching: Option<Watching>,
-    _place: Share<String>,
+    _place: Share<Holder>,
 }
 
 /// What a stream is begun with.
@@ -139,14 +139,15 @@ fn piece(watched: &mut Watched, sent: usize, length: usize) -> (Result<Bytes, Cu
 impl Watched {
     pub(super) async fn begin(app: &Arc<App>, proof: String, asked: &Asked) -> Result<Self, Fault> {
         let peer = asked.peer;
-        let proven = proven(app, &proof, peer).await?;
-        asked.prove();
         let Proven {
             token,
             is_session,
             user,
-        } = proven;
-        let place = app.streams.take(user).ok_or_else(|| {
+        } = proven(app, &proof, peer).await?;
+        if !asked.prove(&user) {
+            return Err(Fault::too_many_connections());
+        }
+        let place = app.streams.take(Holder::user(&user)).ok_or_else(|| {
             let full = StatusCode::SERVICE_UNAVAILABLE;
             Fault::new(full, "There are too many streams of events already")
         })?;

@@ -21,7 +21,8 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::streams::{News, Watched, told_of_lost};
 use super::{App, Asked};
-use crate::events::{Next, Text};
+use crate::event_text::Text;
+use crate::events::Next;
 use crate::fault::Fault;
 use crate::limits::{EVENT_PIECE_BYTES, WS_MESSAGE_BYTES_MAX};
 

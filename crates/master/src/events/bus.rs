@@ -10,7 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use halite_metrics::Count;
-use halite_proto::event::{Event, STAMP, TAG_END, pack_with, tagify};
+use halite_proto::event::{
+    Event, STAMP, TAG_END, may_have_larger, pack_entries, pack_with, tagify,
+};
+use halite_proto::msgpack::Entries;
 use halite_proto::{IdError, Jid, Map, MinionId, Tag};
 use halite_transport::ipc::{BusEvent, EventBus, ForLate, LocalEvents, Origin};
 
@@ -85,6 +88,36 @@ impl Bus {
         let mut data = self.fire_tagged(Tag::parse(tag), data);
         data.remove(STAMP);
         data
+    }
+
+    /// Whether something may be left out of an event of this data, because that is too
+    /// large.
+    pub(crate) fn may_trim(&self, data: &Entries) -> bool {
+        may_have_larger(data.packed(), self.style.event_bytes_max).unwrap_or(true)
+    }
+
+    /// Fires an event of data that is packed, and that this master has made itself.
+    pub(crate) fn fire_packed(&self, tag: &str, data: &Entries) {
+        let tag = match Tag::parse(tag) {
+            Ok(tag) => tag,
+            Err(error) => {
+                tracing::error!("could not fire an event: {error}");
+                return;
+            }
+        };
+        self.count_fired(&tag);
+        match pack_entries(&tag, data, now_micros(), self.style.offset) {
+            Ok(packed) => self.bus.fire(&packed),
+            Err(error) => {
+                tracing::error!(%tag, "could not fire an event: {}", chain(&error));
+            }
+        }
+    }
+
+    fn count_fired(&self, tag: &Tag) {
+        if let Some(fired) = &self.fired {
+            fired.add_heard(&[field_of(tag.as_str())]);
+        }
     }
 
     /// Fires an event of which the other masters of the cluster are not told: in the name
@@ -182,9 +215,7 @@ impl Bus {
                 return Err(data);
             }
         };
-        if let Some(fired) = &self.fired {
-            fired.add_heard(&[field_of(tag.as_str())]);
-        }
+        self.count_fired(&tag);
         let mut event = Event::new(tag, data);
         event.stamp(now_micros(), self.style.offset);
         Ok(event)

@@ -55,6 +55,7 @@ pub(crate) fn runner(access: &Access, runners: &Arc<Runners>, request: LowReques
         timeout: admitted.timeout,
         is_owner: admitted.is_owner,
         proven_by: Some(admitted.proven_by),
+        takes_packed: true,
         ..runner::Asked::new(&admitted.fun, &admitted.user)
     };
     match runner::start(runners, asked) {

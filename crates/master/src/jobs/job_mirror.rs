@@ -105,6 +105,11 @@ impl JobMirror {
         Ok(())
     }
 
+    /// Whether jobs are given on.
+    pub(crate) fn is_on(&self) -> bool {
+        self.waiting().is_some()
+    }
+
     /// Gives what waits to the returner, for so long at most.
     pub(crate) fn finish(&self, longest: Duration) {
         let Some(Waiting { queue, done, .. }) = self.waiting().take() else {

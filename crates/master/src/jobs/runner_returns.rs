@@ -1,5 +1,6 @@
 //! Returns of runners and wheel functions in the job cache.
 
+use halite_proto::msgpack::Entries;
 use halite_proto::publish::FunSpec;
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, Value};
@@ -40,6 +41,38 @@ impl Jobs {
         match ret {
             Value::Map(data) => data,
             _ => Map::new(),
+        }
+    }
+
+    /// Whether the return of a runner may come here packed.
+    pub(crate) fn takes_packed(&self) -> bool {
+        self.cluster.is_none() && !self.mirror.is_on() && self.cache.is_packed()
+    }
+
+    /// Stores what a runner has returned: the map of `value`, of which `data` has what is
+    /// said of it.
+    pub(crate) fn store_packed_runner_return(
+        &self,
+        jid: &Jid,
+        by: Option<&ProvenBy>,
+        data: &Map,
+        value: &Entries,
+    ) {
+        let settings = &self.settings;
+        if !(settings.stores_runner_returns && settings.stores_returns) {
+            return;
+        }
+        let Ok(id) = MinionId::parse(self.general.id.as_str()) else {
+            return;
+        };
+        let (mut load, ret) = stored_form(jid, &id, data.clone());
+        note_proof(&mut load, by);
+        let stored = self
+            .cache
+            .save_load(jid, &load, Some(std::slice::from_ref(&id)))
+            .and_then(|()| self.cache.save_packed_return(jid, &id, &ret, value));
+        if let Err(error) = stored {
+            tracing::error!(%jid, "could not keep what a runner returned: {}", chain(&error));
         }
     }
 

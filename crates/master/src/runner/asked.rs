@@ -32,6 +32,8 @@ pub(crate) struct Asked {
     pub(crate) is_kept: bool,
     /// Whether the master's own user asks at this machine, without a login.
     pub(crate) is_owner: bool,
+    /// Whether what it returns goes into its event and the job cache, and nowhere else.
+    pub(crate) takes_packed: bool,
 }
 
 impl Asked {
@@ -48,6 +50,7 @@ impl Asked {
             timeout: None,
             is_kept: true,
             is_owner: false,
+            takes_packed: false,
         }
     }
 }

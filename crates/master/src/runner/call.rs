@@ -56,6 +56,10 @@ pub(crate) struct Call<'a> {
     tag: &'a str,
     /// The return code, where the function sets one.
     pub(super) retcode: Cell<i64>,
+    /// Whether what it returns may be packed: nobody needs the values.
+    pub(super) takes_packed: bool,
+    /// What it returns, where that is packed.
+    packed: Cell<Option<Vec<u8>>>,
 }
 
 /// Waits for the end of a call, see [`Call::stopping`].
@@ -91,6 +95,8 @@ impl<'a> Call<'a> {
             timeout: asked.timeout.unwrap_or(runners.general.timeout),
             tag: &run.tag,
             retcode: Cell::new(0),
+            takes_packed: asked.takes_packed && runners.jobs.takes_packed(),
+            packed: Cell::default(),
         })
     }
 
@@ -109,6 +115,8 @@ impl<'a> Call<'a> {
             timeout: around.timeout,
             tag: &around.tag,
             retcode: Cell::new(0),
+            takes_packed: false,
+            packed: Cell::default(),
         }
     }
 
@@ -124,8 +132,22 @@ impl<'a> Call<'a> {
             bound: bound(found, args, kwargs)?,
             is_owner: false,
             retcode: Cell::new(0),
+            takes_packed: false,
+            packed: Cell::default(),
             ..*self
         })
+    }
+
+    /// Returns what is packed, where it [takes](Self::takes_packed) that: the function
+    /// returns this value.
+    pub(super) fn return_packed(&self, packed: Vec<u8>) -> Value {
+        self.packed.set(Some(packed));
+        Value::Nil
+    }
+
+    /// What it has returned packed.
+    pub(super) fn take_packed(&self) -> Option<Vec<u8>> {
+        self.packed.take()
     }
 
     /// Sets a flag when this call is to end, until what is returned is dropped.

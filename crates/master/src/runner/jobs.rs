@@ -2,13 +2,13 @@
 
 use halite_proto::time::jid_to_text;
 use halite_proto::{Jid, Map, Value};
-use halite_store::limits::JOBS_LISTED_MAX;
 use halite_store::{JobFilter, StoredReturn};
 
 use super::Call;
 use super::error::{Ran, RunnerError};
+use super::job_list::list_jobs;
 use super::job_source::Source;
-use super::search::{Search, moment, span_end};
+use super::search::Search;
 use super::table::Function;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -174,7 +174,7 @@ fn tell_source(call: &Call<'_>) -> Result<(), RunnerError> {
 }
 
 /// Tells whom it asks about all jobs.
-fn tell_source_of_all(call: &Call<'_>) -> Result<(), RunnerError> {
+pub(super) fn tell_source_of_all(call: &Call<'_>) -> Result<(), RunnerError> {
     let source = Source::of(call)?;
     let text = format!("Querying returner {} for jobs.", source.name());
     tell(call, &text);
@@ -232,7 +232,7 @@ fn lookup_jid(call: &Call<'_>) -> Ran {
     Ok(with_outputter(found.into(), outputter.as_deref()))
 }
 
-fn with_outputter(data: Value, outputter: Option<&str>) -> Value {
+pub(super) fn with_outputter(data: Value, outputter: Option<&str>) -> Value {
     match outputter.filter(|name| !name.is_empty()) {
         Some(name) => Map::from([("outputter", Value::from(name)), ("data", data)]).into(),
         None => data,
@@ -258,49 +258,6 @@ fn exit_success(call: &Call<'_>) -> Ran {
     }
     found.retain(|_, value| !value.is_nil());
     Ok(found.into())
-}
-
-fn moment_arg(call: &Call<'_>, name: &str) -> Result<Option<String>, RunnerError> {
-    let value = call.arg(name);
-    if !value.is_true() {
-        return Ok(None);
-    }
-    let text = halite_proto::python::str(value);
-    match moment(&text) {
-        Some(digits) => Ok(Some(digits)),
-        None => Err(RunnerError::Failed(format!(
-            "{name}: {text:?} is not a time"
-        ))),
-    }
-}
-
-/// The jobs that fit, oldest first, as they are shown. Only that is kept of each: there
-/// may be very many.
-fn searched(call: &Call<'_>, search: &Search<'_>) -> Result<Vec<(Jid, Map)>, RunnerError> {
-    let show = |jid: Jid, load: Map| {
-        let job = formatted_with_time(&jid, Some(load));
-        search.fits(&jid, &job).then_some((jid, job))
-    };
-    let mut found = Source::of(call)?.newest(JOBS_LISTED_MAX, &search.filter(), show)?;
-    found.reverse();
-    Ok(found)
-}
-
-fn list_jobs(call: &Call<'_>) -> Ran {
-    tell_source_of_all(call)?;
-    let search = Search {
-        metadata: call.arg("search_metadata"),
-        function: call.arg("search_function"),
-        target: call.arg("search_target"),
-        user: call.arg("search_user"),
-        start: moment_arg(call, "start_time")?,
-        end: moment_arg(call, "end_time")?.map(span_end),
-    };
-    let found: Map = searched(call, &search)?
-        .into_iter()
-        .map(|(jid, job)| (Value::from(&jid), Value::from(job)))
-        .collect();
-    Ok(with_outputter(found.into(), call.text("outputter")))
 }
 
 fn last_run(call: &Call<'_>) -> Ran {

@@ -21,6 +21,7 @@ mod gather;
 mod git_locks;
 mod git_pillar;
 mod http;
+mod job_list;
 mod job_source;
 mod jobs;
 mod left;

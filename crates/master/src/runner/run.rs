@@ -3,7 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use halite_proto::{Jid, Map, Value};
+use halite_proto::msgpack::{Entries, Packing, unpack_modern};
+use halite_proto::{Jid, Map, PackError, Value};
 use tokio::runtime::Handle;
 
 use super::registry::{RunnerSlot, Seat, Timer};
@@ -106,13 +107,17 @@ impl Run {
         runners.bus.fire(&format!("{}/new", self.tag), data.clone());
         let running = proc_files::Running::write(&runners.general.cachedir, &self.jid, &data);
         let (value, success) = match self.called(runners, runtime, &found) {
-            Ok((value, 0)) if self.stop.why().is_none() => {
+            Ok((Returned::Packed(list), 0)) if self.stop.why().is_none() => {
+                drop(running);
+                return self.tell_packed(runners, data, &list);
+            }
+            Ok((Returned::Value(value), 0)) if self.stop.why().is_none() => {
                 let success = is_success(&value);
                 (value, success)
             }
-            Ok((value, retcode)) => {
+            Ok((returned, retcode)) => {
                 data.insert("retcode", retcode.max(1));
-                (value, false)
+                (returned.into_value(), false)
             }
             Err(RunnerError::BadArguments(why)) => {
                 let text = format!("{BAD_ARGUMENTS}{why}\n\nUsage:\n{}", found.doc_text());
@@ -156,6 +161,36 @@ impl Run {
         data
     }
 
+    /// The same of a run that has returned something packed, which means that all went
+    /// well. That it does not give back.
+    fn tell_packed(&self, runners: &Runners, mut data: Map, list: &[u8]) -> Map {
+        let entries = entries_of(&data, list);
+        let entries = entries.inspect_err(|error| {
+            tracing::error!(jid = %self.jid, "could not pack what a runner returned: {error}");
+        });
+        let Some(entries) = entries
+            .ok()
+            .filter(|entries| !runners.bus.may_trim(entries))
+        else {
+            data.insert("return", Returned::Packed(list.to_vec()).into_value());
+            data.insert("success", true);
+            return self.tell(runners, data);
+        };
+        if !self.stop.claim() {
+            tracing::info!(jid = %self.jid, "the runner {} has ended after all", self.fun());
+            return data;
+        }
+        if self.asked.is_kept {
+            let by = self.asked.proven_by.as_ref();
+            let jobs = &runners.jobs;
+            jobs.store_packed_runner_return(&self.jid, by, &data, &entries);
+        }
+        runners
+            .bus
+            .fire_packed(&format!("{}/ret", self.tag), &entries);
+        data
+    }
+
     /// Tells of the end of a run that does not heed the order to stop.
     pub(super) fn tell_stopped(&self, runners: &Runners, why: Why) {
         let mut data = self.data();
@@ -170,11 +205,12 @@ impl Run {
         runners: &Arc<Runners>,
         runtime: &Handle,
         found: &Found,
-    ) -> Result<(Value, i64), RunnerError> {
+    ) -> Result<(Returned, i64), RunnerError> {
         let call = Call::bind(runners, runtime, self, found)?;
         let ran = catch_unwind(AssertUnwindSafe(|| found.run(&call)));
         let value = ran.unwrap_or(Err(RunnerError::Panic))?;
-        Ok((value, call.retcode.get()))
+        let packed = call.take_packed().map(Returned::Packed);
+        Ok((packed.unwrap_or(Returned::Value(value)), call.retcode.get()))
     }
 
     fn not_available(&self, runners: &Runners, why: Option<&'static str>) -> Map {
@@ -199,6 +235,30 @@ impl Run {
         }
         data
     }
+}
+
+/// What a runner has returned.
+enum Returned {
+    Value(Value),
+    Packed(Vec<u8>),
+}
+
+impl Returned {
+    fn into_value(self) -> Value {
+        match self {
+            Self::Value(value) => value,
+            // The master has packed it itself.
+            Self::Packed(packed) => unpack_modern(&packed).unwrap_or_default(),
+        }
+    }
+}
+
+/// What the event of an end carries, with what was returned.
+fn entries_of(data: &Map, list: &[u8]) -> Result<Entries, PackError> {
+    let mut entries = Entries::of(data, Packing::Modern)?;
+    entries.push_packed("return", list)?;
+    entries.extend(&Map::from([("success", true)]))?;
+    Ok(entries)
 }
 
 /// Arguments as everybody may hear them.

@@ -3,8 +3,10 @@
 //! Invariant: whatever the text or the data, the nesting that is followed is
 //! limited ([`crate::limits::DEPTH_MAX`]).
 
+mod packed;
 mod read;
 mod write;
 
+pub use packed::{PackedError, write_packed};
 pub use read::{JsonError, read};
 pub use write::{Style, Unwritable, float, write, write_text};

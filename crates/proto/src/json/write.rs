@@ -200,7 +200,7 @@ fn unordered(map: &Map) -> Unwritable {
     Unwritable::Order(left, right)
 }
 
-fn truth(bool: bool) -> &'static str {
+pub(super) fn truth(bool: bool) -> &'static str {
     if bool { "true" } else { "false" }
 }
 

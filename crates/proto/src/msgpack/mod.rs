@@ -10,7 +10,9 @@
 
 mod decode;
 mod encode;
+mod entries;
 mod error;
+mod heads;
 mod len;
 mod parts;
 mod pick;
@@ -22,7 +24,9 @@ pub use decode::{
     Reading, unpack, unpack_modern, unpack_prefix, unpack_raw, unpack_wire, unpack_with,
 };
 pub use encode::{Packing, pack, pack_map, pack_map_with, pack_modern, pack_wire};
+pub use entries::Entries;
 pub use error::{PackError, UnpackError};
+pub use heads::{Head, Heads};
 pub use len::packed_len;
 pub use parts::{Parts, pack_wire_parts, string_in, wire_bytes_head};
 pub use pick::{entry, map_head, pick, text};

@@ -162,9 +162,9 @@ impl Writer {
         self.map_at(map, 0)
     }
 
-    /// Writes what is packed already: whole values, as many as are due.
-    pub fn packed(&mut self, values: &[u8]) {
-        self.out.extend_from_slice(values);
+    /// Writes what is packed already, in the same way.
+    pub fn packed(&mut self, packed: &[u8]) {
+        self.out.extend_from_slice(packed);
     }
 
     /// Writes a value that is part of a list or map.

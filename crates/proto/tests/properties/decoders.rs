@@ -10,9 +10,10 @@ use halite_proto::auth::{AuthAnswer, AuthReply};
 use halite_proto::clear::{ClearCommand, PublishReply};
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::event::Event;
+use halite_proto::json::{Style, write, write_packed};
 use halite_proto::key_changes::{KEY_CHANGES, KEY_CHANGES_MAX, from_extra, to_value};
 use halite_proto::msgpack::{
-    Packing, Reading, Scanner, pack, packed_len, unpack, unpack_prefix, unpack_wire,
+    Heads, Packing, Reading, Scanner, pack, packed_len, unpack, unpack_prefix, unpack_wire,
 };
 use halite_proto::pieces::PiecePosition;
 use halite_proto::pillar::{PillarAnswer, PillarData, SignedPillar};
@@ -20,8 +21,8 @@ use halite_proto::publish::{Publication, PublishLoad};
 use halite_proto::request::{FileChunk, FileFound, FileHash, PeerPublished, Request};
 use halite_proto::stream::{Frame, FrameReader, Framing, frame_bare};
 use halite_proto::{
-    Jid, Map, MinionId, Nonce, Refusal, SaltEnv, SignOfLife, Tag, Value, limits, shown as show,
-    time,
+    Jid, Map, MinionId, Nonce, Refusal, SaltEnv, SignOfLife, Tag, Value, limits, python,
+    shown as show, time,
 };
 
 /// A decoder: its name and what is done with it.
@@ -66,8 +67,21 @@ fn values(bytes: &[u8]) {
         };
         let packed = pack(&value, packing).expect("it was read within the limits");
         assert_eq!(packed.len(), packed_len(&value, packing));
+        as_heads(&packed, reading, &value);
         same(unpack(&packed, reading).expect("it was just packed"), value);
     }
+}
+
+/// Who reads without building values finds the same.
+fn as_heads(packed: &[u8], reading: Reading, value: &Value) {
+    same(Heads::new(packed, reading).value(), Ok(packed));
+    let mut json = String::new();
+    let wrote = write_packed(&mut Heads::new(packed, reading), python::str, &mut json);
+    let style = Style {
+        default: Some(python::str),
+        ..Style::default()
+    };
+    same(wrote.ok().map(|()| json), write(value, style).ok());
 }
 
 fn prefixes(bytes: &[u8]) {
@@ -230,6 +244,12 @@ fn event(bytes: &[u8]) {
 }
 
 fn frames(bytes: &[u8]) {
+    if let Ok(frame) = Frame::decode(bytes) {
+        let found = Frame::new_event(bytes).map(|event| event.map(<[u8]>::to_vec));
+        let is_late = frame.is_late();
+        let event = frame.into_event().map(Some);
+        same(found, if is_late { Ok(None) } else { event });
+    }
     if let Ok(event) = Frame::decode(bytes).and_then(Frame::into_event) {
         let packed = frame_bare(&event).expect("it was read within the limits");
         same(

@@ -69,6 +69,15 @@ impl StoredReturn {
     }
 }
 
+/// What was published as a job, in one of the forms in which it is found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FoundLoad<'a> {
+    /// Packed, as in its file; nobody has looked at it.
+    Packed(&'a [u8]),
+    /// As values.
+    Unpacked(Map),
+}
+
 /// What a pass of the cleaner did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cleaned {

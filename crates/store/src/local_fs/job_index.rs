@@ -4,7 +4,7 @@
 //! list shows the jobs that are on disk at that time, whoever wrote them. A
 //! directory of jobs that has changed is read again. So is a load that was missing,
 //! that is new, or that one of our programs has reported as rewritten, as for each
-//! part of a batch ([`Rewrites`]). A load that is rewritten [`SETTLED_LOAD`] after
+//! part of a batch ([`Rewrites`]). A load that is rewritten [`SETTLED_LOAD`](super::held_load::SETTLED_LOAD) after
 //! the first version without a report (by a Python master, or by a program that was
 //! killed before its report) is noticed after this program has next removed old
 //! jobs, or has restarted.
@@ -15,24 +15,20 @@ use std::fs;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use halite_proto::msgpack::unpack_modern;
-use halite_proto::{Jid, Map, Value};
+use halite_proto::{Jid, Map};
 
-use super::atomic::{entries, read};
-use super::jobs::{Jobs, LOAD};
-use super::lookup::{is_hidden, jid_of, load_as_map};
+use super::atomic::entries;
+use super::held_load::Load;
+use super::jobs::Jobs;
+use super::lookup::{is_hidden, jid_of};
 use super::rewrites::{Rewrites, Rewritten, Seen};
 use super::stamp::Stamp;
 use crate::error::{StoreError, chain};
 use crate::job_filter::JobFilter;
-use crate::limits::{
-    INDEXED_JOBS_MAX, INDEXED_LOAD_BYTES_MAX, INDEXED_LOADS_BYTES_MAX, LOADS_READ_AT_ONCE,
-};
-
-/// A load that has been there for so long stays as it is.
-const SETTLED_LOAD: Duration = Duration::from_secs(300);
+use crate::kept::FoundLoad;
+use crate::limits::{INDEXED_JOBS_MAX, LOADS_READ_AT_ONCE};
 
 /// The index of one cache directory.
 #[derive(Debug)]
@@ -72,20 +68,6 @@ struct ChangedShard {
     jobs: Vec<OsString>,
 }
 
-/// What is known of the load of a job.
-#[derive(Debug)]
-enum Load {
-    /// It was not there, or is read each time.
-    NotHeld,
-    /// What the file has, packed.
-    Held {
-        packed: Box<[u8]>,
-        stamp: Stamp,
-        /// Whether the file was seen to be the same when it had been there for long.
-        is_settled: bool,
-    },
-}
-
 impl Jobs {
     /// Brings the index up to date, so that the next list need not. Who lists jobs
     /// meanwhile waits for the ids, or for some of the loads.
@@ -122,9 +104,37 @@ impl Jobs {
             .rev()
             .filter(|(jid, _)| filter.fits_time(jid))
             .filter_map(|(jid, load)| {
-                let map = load.current(self, jid, load_bytes, now)?;
+                let packed = load.packed(self, jid, load_bytes, now)?;
+                let map = self.unpacked_load(jid, &packed)?;
                 filter.fits_load(&map).then(|| pick(jid.clone(), map))?
             });
+        Ok(Some(picked.take(max).collect()))
+    }
+}
+
+impl Jobs {
+    /// As `newest_indexed` of all jobs, by the loads as they are packed. What `pick` makes
+    /// nothing of, it is given again unpacked.
+    pub(crate) fn newest_packed<T>(
+        &self,
+        max: usize,
+        mut pick: impl FnMut(&Jid, FoundLoad<'_>) -> Option<T>,
+    ) -> Result<Option<Vec<T>>, StoreError> {
+        let mut state = self.index.lock();
+        if !state.update(self)? {
+            return Ok(None);
+        }
+        let now = SystemTime::now();
+        let State {
+            jobs, load_bytes, ..
+        } = &mut *state;
+        let picked = jobs.iter_mut().rev().filter_map(|(jid, load)| {
+            let packed = load.packed(self, jid, load_bytes, now)?;
+            pick(jid, FoundLoad::Packed(&packed)).or_else(|| {
+                let map = self.unpacked_load(jid, &packed)?;
+                pick(jid, FoundLoad::Unpacked(map))
+            })
+        });
         Ok(Some(picked.take(max).collect()))
     }
 }
@@ -257,19 +267,26 @@ impl State {
         }
     }
 
-    /// Looks for the ids of jobs that had none: they may just have been made.
+    /// Looks for the ids of jobs that had none: they may just have been made. Most loads
+    /// say the id, too: of those one file is read and not two.
     fn find_ids(&mut self, all: &Jobs) {
+        let now = SystemTime::now();
         for (shard_name, shard) in &mut self.shards {
             let dir = all.dir.join(shard_name);
             let known = shard.without_id.extract_if(|name| {
                 let dir = dir.join(&**name);
-                let Some(jid) = jid_of(&dir) else {
-                    return false;
+                // A load is read from where its id belongs.
+                let is_there = |jid: &Jid| all.job_dir(jid) == dir;
+                let found = Load::with_id(&dir, &mut self.load_bytes, now, is_there);
+                let (jid, load) = match found {
+                    Some((jid, load)) => (Some(jid), load),
+                    None => match jid_of(&dir) {
+                        Some(jid) => (Some(jid).filter(is_there), Load::NotHeld),
+                        None => return false,
+                    },
                 };
-                // Its load is read from where its id belongs.
-                let jid = (all.job_dir(&jid) == dir).then_some(jid);
                 if let Some(jid) = &jid {
-                    self.jobs.insert(jid.clone(), Load::NotHeld);
+                    self.jobs.insert(jid.clone(), load);
                 }
                 shard.jobs.insert(name.clone(), jid);
                 true
@@ -290,88 +307,5 @@ impl State {
             last = Some(jid);
         }
         last.cloned()
-    }
-}
-
-impl Load {
-    /// What was published; `None` if that is not there, or damaged.
-    fn current(
-        &mut self,
-        all: &Jobs,
-        jid: &Jid,
-        bytes_held: &mut usize,
-        now: SystemTime,
-    ) -> Option<Map> {
-        let read = self.refresh(all, jid, bytes_held, now);
-        let packed = match (&read, &*self) {
-            (Some(packed), _) => packed,
-            (None, Self::Held { packed, .. }) => packed,
-            (None, Self::NotHeld) => return None,
-        };
-        let unpacked = unpack_modern(packed);
-        if let Ok(Value::Map(map)) = unpacked {
-            return Some(map);
-        }
-        let path = all.job_dir(jid).join(LOAD);
-        let unpacked = unpacked.map(Some);
-        let unpacked = unpacked.map_err(|source| StoreError::damaged(path.display(), source));
-        load_as_map(&path, unpacked).ok()?
-    }
-
-    /// Compares it with the file. What is not held is returned.
-    fn refresh(
-        &mut self,
-        all: &Jobs,
-        jid: &Jid,
-        bytes_held: &mut usize,
-        now: SystemTime,
-    ) -> Option<Box<[u8]>> {
-        if let Self::Held {
-            is_settled: true, ..
-        } = self
-        {
-            return None;
-        }
-        let path = all.job_dir(jid).join(LOAD);
-        let found = Stamp::of(&path);
-        let is_old = found.is_some_and(|stamp| stamp.is_older_than(SETTLED_LOAD, now));
-        if let Self::Held {
-            stamp, is_settled, ..
-        } = self
-            && found == Some(*stamp)
-        {
-            *is_settled = is_old;
-            return None;
-        }
-        self.let_go(bytes_held);
-        let stamp = found?;
-        let packed: Box<[u8]> = read(&path).ok()??.into();
-        // Salt writes it in its place: it may not be whole yet.
-        let is_kept = stamp.is_settled()
-            && packed.len() <= INDEXED_LOAD_BYTES_MAX
-            && *bytes_held + packed.len() <= INDEXED_LOADS_BYTES_MAX;
-        if !is_kept {
-            return Some(packed);
-        }
-        *bytes_held += packed.len();
-        *self = Self::Held {
-            packed,
-            stamp,
-            is_settled: is_old,
-        };
-        None
-    }
-
-    /// Has it compared with the file once more.
-    fn unsettle(&mut self) {
-        if let Self::Held { is_settled, .. } = self {
-            *is_settled = false;
-        }
-    }
-
-    fn let_go(&mut self, bytes_held: &mut usize) {
-        if let Self::Held { packed, .. } = std::mem::replace(self, Self::NotHeld) {
-            *bytes_held -= packed.len();
-        }
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::{HashType, hash_hex};
-use halite_proto::msgpack::unpack_modern;
+use halite_proto::msgpack::{Entries, unpack_modern};
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value, time};
 
@@ -22,6 +22,7 @@ use crate::kept::Saved;
 use crate::limits::{FIRST_LOCKS, JID_TRIES_MAX, OWN_JID_TRIES_MAX};
 use crate::packing::{
     commits_of, load_of_return, pack_commits, pack_load, pack_minions, pack_out, pack_return,
+    pack_return_of,
 };
 
 pub(crate) const JID: &str = "jid";
@@ -193,6 +194,28 @@ impl Jobs {
         id: &MinionId,
         ret: &JobReturn,
     ) -> Result<Saved, StoreError> {
+        self.save(jid, id, ret, |path| pack_return(path.display(), ret))
+    }
+
+    /// The same of a return whose value is a map of these entries.
+    pub(crate) fn save_packed_return(
+        &self,
+        jid: &Jid,
+        id: &MinionId,
+        ret: &JobReturn,
+        value: &Entries,
+    ) -> Result<Saved, StoreError> {
+        let pack = |path: &Path| pack_return_of(path.display(), ret, value);
+        self.save(jid, id, ret, pack)
+    }
+
+    fn save(
+        &self,
+        jid: &Jid,
+        id: &MinionId,
+        ret: &JobReturn,
+        pack: impl Fn(&Path) -> Result<Vec<u8>, StoreError>,
+    ) -> Result<Saved, StoreError> {
         let dir = self.job_dir(jid);
         let known = match self.recent.get(jid) {
             Some(known) => known,
@@ -201,7 +224,7 @@ impl Jobs {
                 // first has made of the job: it belongs to its minions too.
                 let _held = self.lock_first(jid);
                 if self.recent.get(jid).is_none() && !dir.exists() {
-                    let is_stored = self.save_unknown(jid, &dir, id, ret)?;
+                    let is_stored = self.save_unknown(jid, &dir, id, ret, &pack)?;
                     self.recent.insert(jid, Known::FromReturns);
                     if is_stored {
                         return Ok(Saved::Stored);
@@ -215,7 +238,7 @@ impl Jobs {
         }
         let minion_dir = dir.join(id.as_str());
         let path = minion_dir.join(RETURN);
-        let packed = pack_return(path.display(), ret)?;
+        let packed = pack(&path)?;
         // One that a power cut has spoilt is replaced.
         if !make_dir(&minion_dir)?
             && let Some(stored) = read(&path)?

@@ -18,9 +18,7 @@ use halite_proto::{Jid, MinionId};
 use super::atomic::temp_beside;
 use super::jobs::{COMMITS, JID, Jobs, LOAD, MINIONS, OUT, RETURN, make_dir};
 use crate::error::StoreError;
-use crate::packing::{
-    commits_of, load_of_return, pack_commits, pack_load, pack_minions, pack_out, pack_return,
-};
+use crate::packing::{commits_of, load_of_return, pack_commits, pack_load, pack_minions, pack_out};
 
 impl Jobs {
     /// Stores the first return of a job that has no directory yet; false if it
@@ -31,6 +29,7 @@ impl Jobs {
         dir: &Path,
         id: &MinionId,
         ret: &JobReturn,
+        pack: impl Fn(&Path) -> Result<Vec<u8>, StoreError>,
     ) -> Result<bool, StoreError> {
         let minion = Path::new(id.as_str());
         let load = load_of_return(jid, id, ret);
@@ -50,7 +49,7 @@ impl Jobs {
             staged.add(&path, &pack_commits(dir.join(&path).display(), &commits)?)?;
         }
         let path = minion.join(RETURN);
-        staged.add(&path, &pack_return(dir.join(&path).display(), ret)?)?;
+        staged.add(&path, &pack(&dir.join(&path))?)?;
         // Last, so that who looks at hidden names too takes it for no job.
         staged.add(JID, jid.as_str().as_bytes())?;
         staged.put(dir)

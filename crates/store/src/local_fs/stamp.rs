@@ -16,14 +16,19 @@ pub(super) struct Stamp {
     modified: (i64, i64),
 }
 
+impl From<&fs::Metadata> for Stamp {
+    fn from(data: &fs::Metadata) -> Self {
+        Self {
+            inode: data.ino(),
+            modified: (data.mtime(), data.mtime_nsec()),
+        }
+    }
+}
+
 impl Stamp {
     /// The stamp of what is there now, `None` if there is nothing.
     pub(super) fn of(path: &Path) -> Option<Self> {
-        let data = fs::metadata(path).ok()?;
-        Some(Self {
-            inode: data.ino(),
-            modified: (data.mtime(), data.mtime_nsec()),
-        })
+        Some(Self::from(&fs::metadata(path).ok()?))
     }
 
     /// The file, whatever has been written to it.

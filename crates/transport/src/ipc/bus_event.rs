@@ -1,8 +1,8 @@
 //! An event on its way through the bus: framed once, shared by all subscribers.
 
 use std::fmt;
-use std::sync::Arc;
 
+use bytes::Bytes;
 use halite_proto::MessageError;
 use halite_proto::event::{Event, split};
 use halite_proto::stream::{Framing, frame_late, frame_push};
@@ -27,7 +27,7 @@ pub enum Origin {
 #[derive(Clone, PartialEq, Eq)]
 pub struct BusEvent {
     /// With its length in front.
-    frame: Arc<[u8]>,
+    frame: Bytes,
     /// Where the event starts in the frame, of which it is the end.
     start: usize,
     tag_len: usize,

@@ -3,7 +3,7 @@
 use std::io;
 
 use halite_proto::PackError;
-use halite_proto::stream::{FrameError, FrameReader, frame_push};
+use halite_proto::stream::{Frame, FrameError, FrameReader, frame_push};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -109,13 +109,11 @@ impl EventSubscriber {
     /// When the connection breaks or carries something else than events.
     pub async fn next(&mut self) -> Result<Option<BusEvent>, ReceiveError> {
         loop {
-            while let Some(frame) = self.frames.next_frame().map_err(ReceiveError::Frame)? {
-                if frame.is_late() {
-                    continue;
-                }
-                let event = frame.into_event().map_err(ReceiveError::Frame)?;
+            while let Some(frame) = self.frames.next_packed().map_err(ReceiveError::Frame)? {
+                let event = Frame::new_event(frame).map_err(ReceiveError::Frame)?;
                 // Readers of all releases skip an event without a tag.
-                if let Some(event) = BusEvent::new(&event, Origin::Here) {
+                let event = event.and_then(|event| BusEvent::new(event, Origin::Here));
+                if let Some(event) = event {
                     return Ok(Some(event));
                 }
             }

@@ -50,10 +50,19 @@ pub(crate) fn rest(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result<
     });
     let minions: Vec<Minion> = minions.collect::<Result<_>>()?;
     let ping = json!([{ "client": "local", "tgt": "*", "fun": "test.ping" }]).to_string();
-    let mut times = Vec::new();
-    for _ in 0..effort.pings {
+    let ping = || -> Result<(usize, Answer)> {
         let answer = served.ask("POST", "/", &ping)?;
         let answered = answer.text.matches(": true").count();
+        Ok((answered, answer))
+    };
+    // A minion of Salt says that it is ready before its subscription has reached the
+    // master: it may miss what is published at once.
+    until("all minions answer", START, || {
+        Ok((ping()?.0 == MINIONS).then_some(()))
+    })?;
+    let mut times = Vec::new();
+    for _ in 0..effort.pings {
+        let (answered, answer) = ping()?;
         ensure!(answered == MINIONS, "{}", answer.text);
         times.push(answer.first_byte);
     }

@@ -1,4 +1,4 @@
-//! Who holds the connections.
+//! Limits the connections.
 //!
 //! Each address has only a share of them. Those on which nobody has proven anything are
 //! a part of all; if there are too many, one of the address with the most of them gives
@@ -23,7 +23,7 @@ pub(crate) struct Connections {
     slots: Arc<Semaphore>,
     shares: Shares,
     strangers: Strangers,
-    /// Every connection holds one: when all are gone, so are they.
+    /// Held by every connection, so that the end of all connections can be waited for.
     alive: mpsc::Sender<()>,
 }
 
@@ -64,8 +64,8 @@ impl Connections {
         slot.ok().map(|_permit| Slot { _permit })
     }
 
-    /// Takes a connection in; nothing if its address has its share already. A proxy that
-    /// is believed has the connections of all.
+    /// Admits a connection; `None` if its address has its share already. A trusted proxy
+    /// may have all connections.
     pub(crate) fn admit(&self, slot: Slot, from: IpAddr, is_proxy: bool) -> Option<Arc<Held>> {
         let origin = Origin::of(Some(from));
         let (share, stranger) = match is_proxy {
@@ -85,20 +85,22 @@ impl Connections {
 }
 
 impl Held {
-    /// Takes that somebody has proven who they are on this connection.
+    /// Records that the client on this connection has authenticated.
     pub(crate) fn prove(&self) {
         if let Some(stranger) = &self.stranger {
             stranger.prove();
         }
     }
 
-    /// Whoever has sent a whole request does not give way until it is answered, for as
-    /// long as the result is kept: what is done at once has limits of its own.
+    /// A connection that has sent a whole request is not closed for others until the
+    /// request is answered, for as long as the result is kept. Requests have limits of
+    /// their own.
     pub(crate) fn answering(&self) -> Option<impl Drop> {
         self.stranger.as_ref().map(Stranger::answering)
     }
 
-    /// Waits until the connection has to give way; for ever once something is proven.
+    /// Waits until the connection has to make room for others; for ever once it is
+    /// authenticated.
     pub(crate) async fn gives_way(&self) {
         match &self.stranger {
             Some(stranger) => stranger.gives_way().await,

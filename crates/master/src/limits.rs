@@ -45,7 +45,7 @@ pub const HIGHSTATES_KEPT_MAX: usize = ROSTER_SEATS_MAX;
 /// the newest.
 pub const HIGHSTATES_SHOWN_MAX: usize = halite_metrics::SERIES_MAX;
 
-/// Up to so many minions, `minions.status` reads the return of each minion by itself,
+/// Up to this many minions, `minions.status` reads the return of each minion by itself,
 /// instead of all returns of a job.
 pub const SINGLE_RETURNS_MAX: usize = 16;
 
@@ -77,8 +77,9 @@ pub const SIGN_IN_WAIT_MAX: Duration = Duration::from_secs(3);
 /// `SIGN_IN_WAIT_MAX`, as nobody knows how long the next ones take.
 pub const SIGN_IN_QUEUE_MAX: Duration = Duration::from_millis(1_500);
 
-/// Bytes of a sign-in up to which it is looked whether it may be told to come again. One
-/// has a public key and little else; larger ones wait, or are refused, as they are.
+/// Size up to which a waiting sign-in is read to see whether its minion can be told to
+/// come again. A sign-in holds a public key and little else; larger ones wait or are
+/// refused.
 pub const SIGN_IN_READ_BYTES_MAX: usize = 64 * 1024;
 
 /// After how long such a minion is to come again at least.
@@ -200,8 +201,9 @@ pub const MEANT_IDS_MAX: usize = 500_000;
 /// Bytes beyond it count towards `own_jobs_max_size`.
 pub const MEANT_RETURN_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Minions whose presence is tracked. Beyond it those that are away are forgotten; if
-/// none is, new ones are not tracked, and their presence is only estimated.
+/// Minions whose presence is tracked. Beyond it, minions that are not connected are
+/// forgotten; if all are connected, new ones are not tracked and their presence is only
+/// estimated.
 pub const ROSTER_SEATS_MAX: usize = 200_000;
 
 /// Bytes of the history of minions' connections (`minions.history`) that minions have

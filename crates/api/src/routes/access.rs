@@ -135,7 +135,7 @@ pub(super) async fn tokens(app: &App, asked: &Asked, body: Body) -> Result<Respo
     Ok(response)
 }
 
-/// Notes that a proof was wrong, wherever it came from.
+/// Records that an authentication has failed, wherever it came from.
 pub(super) fn login_failed(app: &App, peer: Peer, name: &str) {
     app.throttle.failed(peer.origin(), name, Instant::now());
     app.stats.login_failed();

@@ -13,11 +13,11 @@ use crate::fault::Fault;
 pub(super) struct Asked {
     pub(super) method: Method,
     pub(super) page: Page,
-    /// What stands in the path behind the page.
+    /// The parts of the path behind the page.
     pub(super) rest: Vec<String>,
     pub(super) query: Vec<(String, String)>,
     pub(super) headers: HeaderMap,
-    /// The path as it came.
+    /// The path, unchanged.
     pub(super) path: String,
     pub(super) peer: Peer,
     /// The session that is named, whether there is one or not.
@@ -31,7 +31,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Takes that who asks has proven who they are.
+    /// Records that the client has authenticated.
     pub(super) fn prove(&self) {
         if let Some(held) = &self.held {
             held.prove();

@@ -20,7 +20,7 @@ use crate::limits::{
 /// Ends when a peer has a return, or is waited for no longer.
 pub(crate) type Copied = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What is known of the copies of returns.
+/// The state of the copies of returns.
 pub(super) struct Copies {
     told: Mutex<ReturnsTold>,
     stalled: Mutex<Stalled>,
@@ -53,17 +53,17 @@ impl Copies {
             .note(Instant::now(), peers, RETURN_STALL_PAUSE);
         if is_new {
             tracing::warn!(
-                "no peer has acknowledged a return within {RETURN_COPIED_MAX:?}: for \
-                 {RETURN_STALL_PAUSE:?} this master's copy of returns has to do"
+                "no peer has acknowledged a return within {RETURN_COPIED_MAX:?}: for the next \
+                 {RETURN_STALL_PAUSE:?} returns are acknowledged with this master's copy only"
             );
         }
     }
 }
 
 impl Cluster {
-    /// Tells the peers of a return that is stored here, once; what its minion is to
-    /// wait for, if anything. A return that comes again (`is_again`) is told of again
-    /// only where it may not have reached a peer.
+    /// Sends a return that is stored here to the peers, once; returns what its minion
+    /// must wait for, if anything. A return that comes again (`is_again`) is sent again
+    /// only if it may not have reached a peer.
     pub(crate) fn tell_return(
         &self,
         jid: &Jid,
@@ -86,7 +86,7 @@ impl Cluster {
                 let number = self.tell(&Message::Return(id.clone(), Box::new(job.clone())));
                 self.copies.returns_told().record(jid, id, number);
                 if number.is_none() {
-                    tracing::warn!(minion = %id, %jid, "only this master has the return");
+                    tracing::warn!(minion = %id, %jid, "the return is stored on this master only");
                 }
                 number
             }
@@ -98,7 +98,8 @@ impl Cluster {
         self.copied(number)
     }
 
-    /// Waits until a peer has a message, none is linked, or it takes too long.
+    /// Waits until a peer has acknowledged a message, none is connected, or it takes too
+    /// long.
     fn copied(&self, number: u64) -> Option<Copied> {
         let living = self.living();
         if self.copies.stalled().is_stalled(Instant::now(), &living) {
@@ -118,8 +119,8 @@ impl Cluster {
         }))
     }
 
-    /// Whether a return is told to its minion as stored only when a peer has it too:
-    /// where there is one, and it does not read the same files.
+    /// Whether a return is acknowledged to its minion only once a peer has it too: if
+    /// there is a peer, and it does not read the same files.
     fn copies_returns(&self) -> bool {
         self.settings.copies_returns && !self.shares_cache() && !self.living().is_empty()
     }

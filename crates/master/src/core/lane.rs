@@ -25,8 +25,8 @@ pub enum Lane {
     General,
 }
 
-/// What is looked at in a packed request. A sign-in has a few dozen values; one
-/// with more is decoded among everything else.
+/// Limits for looking into a packed request. A sign-in has a few dozen values; a larger
+/// one is decoded in the general lane.
 const LOOK: Limits = Limits {
     items_max: 256,
     ..Limits::ENVELOPE

@@ -36,7 +36,7 @@ pub struct SignInPace {
 }
 
 impl SignInPace {
-    /// Of so many threads, none of which has served anybody yet.
+    /// For this many threads, none of which has served anybody yet.
     pub fn new(bounds: Bounds, threads: usize) -> Self {
         Self {
             bounds,
@@ -56,12 +56,12 @@ impl SignInPace {
         };
     }
 
-    /// Whether a sign-in that finds so many ahead of itself would wait too long.
+    /// Whether a sign-in with this many ahead of it would wait too long.
     pub fn is_late(&self, ahead: usize) -> bool {
         self.wait_behind(ahead) > self.bounds.wait_max
     }
 
-    /// After how long a sign-in that finds so many ahead of itself is to come again.
+    /// After how long a sign-in with this many ahead of it is to come again.
     pub fn appointment(&mut self, now: Instant, ahead: usize) -> Duration {
         let Bounds {
             nearest, furthest, ..

@@ -75,8 +75,8 @@ impl Bus {
         data
     }
 
-    /// Fires an event of which the other masters of the cluster are not told: in the name
-    /// of `peer`, as one that it has told of.
+    /// Fires an event that is not passed to the other masters of the cluster: on behalf
+    /// of `peer`, as one that it has sent.
     pub(crate) fn fire_here(&self, tag: &str, data: Map, peer: &str) {
         match Tag::parse(tag) {
             Ok(tag) => {
@@ -98,8 +98,8 @@ impl Bus {
         self.fire_tagged(tagify(parts, prefix), data, None);
     }
 
-    /// Tells of a minion's return of a job; to whoever has asked for it also
-    /// if that begins to listen only now.
+    /// Fires the return of a job by a minion, also for a caller that only begins to
+    /// listen now.
     pub(crate) fn tell_return(&self, job: &str, jid: Option<&Jid>, id: &MinionId, data: Map) {
         let owner = id.as_str();
         let asked = jid.and_then(|jid| self.late_jobs().asked(jid));
@@ -151,8 +151,8 @@ impl Bus {
         event.data
     }
 
-    /// Fires an event that another master of the cluster has fired: with its time,
-    /// and who told of it.
+    /// Fires an event of another master of the cluster, with its time and the name of
+    /// that master.
     pub(crate) fn relay(&self, mut event: Event, peer: &str) {
         event.data.insert(PEER, peer);
         let parts: Vec<&str> = event.tag.as_str().split('/').collect();
@@ -177,8 +177,8 @@ impl Bus {
         self.bus.depth()
     }
 
-    /// Events that subscribers did not take in time: of programs of this master's own
-    /// the event is lost, and others are given up.
+    /// Events that subscribers did not read in time. Subscribers of this process lose the
+    /// event; others are disconnected.
     pub(crate) fn lost(&self) -> u64 {
         let counters = self.bus.counters();
         counters.dropped() + counters.closed()

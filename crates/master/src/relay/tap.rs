@@ -8,13 +8,13 @@ use crate::cluster::Cluster;
 use crate::cluster::message::Message;
 use crate::events::bus::is_of_a_peer;
 
-/// Tells the peers what happens here, until the bus is closed.
+/// Sends the events of this master to the peers, until the bus is closed.
 pub(super) async fn tell_events(cluster: Arc<Cluster>, mut events: LocalEvents) {
     let mut lost = 0;
     while let Some(event) = events.recv().await {
         if events.lost() > lost {
             tracing::error!(
-                "{} events were too many to be told to the peers",
+                "{} events were not sent to the peers: there were too many",
                 events.lost() - lost
             );
             lost = events.lost();

@@ -138,11 +138,15 @@ impl Run {
         }
     }
 
-    /// Tells of the end, unless somebody else has. What is told may be large, and is
-    /// given back.
+    /// Announces the end, unless another thread has. The data may be large and is
+    /// returned to the caller.
     fn tell(&self, runners: &Runners, mut data: Map) -> Map {
         if !self.stop.claim() {
-            tracing::info!(jid = %self.jid, "the runner {} has ended after all", self.fun());
+            tracing::info!(
+                jid = %self.jid,
+                "the runner {}, which was no longer waited for, has ended",
+                self.fun()
+            );
             return data;
         }
         if self.asked.is_kept {
@@ -156,7 +160,7 @@ impl Run {
         data
     }
 
-    /// Tells of the end of a run that does not heed the order to stop.
+    /// Announces the end of a run that does not react to the order to stop.
     pub(super) fn tell_stopped(&self, runners: &Runners, why: Why) {
         let mut data = self.data();
         data.insert("retcode", 1);

@@ -22,14 +22,14 @@ const BOUNDS: Bounds = Bounds {
     furthest: COME_AGAIN_MAX,
 };
 
-/// Who decides about sign-ins that have just arrived.
+/// Decides about sign-ins that have just arrived.
 #[derive(Debug)]
 pub(super) struct Admission {
     pace: Mutex<SignInPace>,
 }
 
 impl Admission {
-    /// In front of so many threads.
+    /// For this many threads.
     pub(super) fn new(threads: usize) -> Self {
         Self {
             pace: Mutex::new(SignInPace::new(BOUNDS, threads)),
@@ -41,8 +41,8 @@ impl Admission {
         self.with_pace(|pace| pace.served(took));
     }
 
-    /// The answer to a sign-in that finds so many ahead of itself and is not to wait;
-    /// `None` if it is to.
+    /// The answer to a sign-in with this many ahead of it that should not wait; `None` if
+    /// it should.
     pub(super) fn turn_away(&self, incoming: &Incoming, ahead: usize) -> Option<Vec<u8>> {
         let is_late = self.with_pace(|pace| pace.is_late(ahead));
         // Reading a request costs more than the pace, and is done where all requests come in.
@@ -59,7 +59,7 @@ impl Admission {
     }
 }
 
-/// Whether a sign-in is of a minion that comes again when it is told to.
+/// Whether a sign-in comes from a minion that can be told to come again.
 fn comes_again(payload: &[u8]) -> bool {
     match RequestEnvelope::decode(payload) {
         Ok(RequestEnvelope::Clear { load, .. }) => Capabilities::of(&load).come_again,

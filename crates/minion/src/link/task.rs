@@ -27,7 +27,7 @@ use crate::core::sign_in::{Credentials, Identity, chain};
 use crate::limits::PUBLICATIONS_HELD_MAX;
 use crate::records::gates::KeptGates;
 
-/// What a link's task can be told.
+/// The inputs of a link's task.
 pub enum LinkInput {
     /// The keys of this session were refused.
     Refused {
@@ -50,7 +50,7 @@ pub enum LinkInput {
     End,
 }
 
-/// What a link's task tells the minion.
+/// The outputs of a link's task to the minion.
 pub enum LinkOutput {
     /// A job from this master.
     Job(Verified),
@@ -115,7 +115,7 @@ pub(crate) struct LinkTask {
     requester: Option<Requester>,
     held: VecDeque<Vec<u8>>,
     signs: Arc<Signs>,
-    /// Whether the link is to be up; a loss that was asked for is no news.
+    /// Whether the link is to be up; a requested disconnection is not reported as a loss.
     wanted: bool,
 }
 
@@ -157,7 +157,7 @@ impl LinkTask {
         }
     }
 
-    /// Keeps the link as it is wanted, until it is told to end.
+    /// Keeps the link up or down as requested, until it is stopped.
     pub(crate) async fn run(mut self) {
         loop {
             while let Some(output) = self.link.poll() {
@@ -243,7 +243,7 @@ impl LinkTask {
             }
             LinkInput::Deaf => {
                 self.reporter
-                    .failed("jobs did not come through the subscription");
+                    .failed("jobs did not arrive through the subscription");
                 self.link.handle(now, Input::Disconnected);
             }
             LinkInput::Up => {
@@ -322,7 +322,7 @@ impl LinkTask {
                 self.tell(LinkOutput::Job(job)).await;
             }
             Err(PublicationError::NotAuthentic) if hold => {
-                debug!("a publication does not open, signing in again");
+                debug!("a publication cannot be decrypted, signing in again");
                 if self.held.len() >= PUBLICATIONS_HELD_MAX {
                     self.held.pop_front();
                 }
@@ -352,7 +352,7 @@ impl LinkTask {
                 Ok(mut addresses) => addresses
                     .find(|address| ipv6.is_none_or(|ipv6| address.is_ipv6() == ipv6))
                     .map(|address| address.ip())
-                    .ok_or_else(|| "no address of the wanted kind".to_owned()),
+                    .ok_or_else(|| "no address of the required family".to_owned()),
                 Err(error) => Err(error.to_string()),
             };
             let _ = inputs.send(LinkInput::Resolved(resolved)).await;
@@ -415,7 +415,7 @@ async fn next_event(subscriber: &mut Option<Subscriber>) -> Option<SubscriberEve
     }
 }
 
-/// Waits for a timer, for ever if there is none.
+/// Waits for a timer, or for ever without one.
 pub(crate) async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,

@@ -31,14 +31,14 @@ use crate::limits::{
     INDEXED_JOBS_MAX, INDEXED_LOAD_BYTES_MAX, INDEXED_LOADS_BYTES_MAX, LOADS_READ_AT_ONCE,
 };
 
-/// A load that has been there for so long stays as it is.
+/// A load of this age is no longer expected to change.
 const SETTLED_LOAD: Duration = Duration::from_secs(300);
 
 /// The index of one cache directory.
 #[derive(Debug)]
 pub(super) struct JobIndex {
     state: Mutex<State>,
-    /// Loads that somebody has written anew. Who writes one does not wait for who lists
+    /// The loads that were rewritten. Writing one does not wait for a running list of
     /// jobs.
     rewrites: Rewrites,
 }
@@ -54,14 +54,14 @@ struct State {
     seen: Seen,
 }
 
-/// One of the directories that have those of jobs.
+/// One of the directories that contain those of jobs.
 #[derive(Debug, Default)]
 struct Shard {
     /// The directory before it was read, if a further change would show.
     stamp: Option<Stamp>,
     /// The id of each job; `None` for one that is not where its id belongs.
     jobs: HashMap<Box<OsStr>, Option<Jid>>,
-    /// What has no id yet.
+    /// Directories whose job id is not known yet.
     without_id: HashSet<Box<OsStr>>,
 }
 
@@ -72,12 +72,12 @@ struct ChangedShard {
     jobs: Vec<OsString>,
 }
 
-/// What is known of the load of a job.
+/// The state of a job's load in the index.
 #[derive(Debug)]
 enum Load {
-    /// It was not there, or is read each time.
+    /// It does not exist, or is read each time.
     NotHeld,
-    /// What the file has, packed.
+    /// The file's content, packed.
     Held {
         packed: Box<[u8]>,
         stamp: Stamp,
@@ -87,8 +87,8 @@ enum Load {
 }
 
 impl Jobs {
-    /// Brings the index up to date, so that the next list need not. Who lists jobs
-    /// meanwhile waits for the ids, or for some of the loads.
+    /// Updates the index, so that the next list need not. A list meanwhile waits for the
+    /// ids, or for some of the loads.
     pub(crate) fn read_index(&self) -> Result<(), StoreError> {
         if !self.index.lock().update(self)? {
             return Ok(());
@@ -138,11 +138,14 @@ impl JobIndex {
         }
     }
 
-    /// Takes note that the load of a job has been written anew.
+    /// Records that the load of a job was rewritten.
     pub(super) fn rewritten(&self, jid: &Jid) {
         if let Err(error) = self.rewrites.note(jid) {
             let error = chain(&error);
-            tracing::warn!(%jid, error, "lists may show what was published before");
+            tracing::warn!(
+                %jid, error,
+                "could not record that a job was rewritten: lists of jobs may show its earlier load"
+            );
         }
     }
 
@@ -196,7 +199,11 @@ impl State {
                             continue;
                         }
                         Err(error) => {
-                            tracing::warn!(%error, "the jobs there are listed as they were");
+                            tracing::warn!(
+                                %error,
+                                "could not read a directory of jobs: listing the jobs known from \
+                                 before"
+                            );
                             if let Some(known) = self.shards.get_mut(&name) {
                                 known.stamp = None;
                                 count += known.jobs.len() + known.without_id.len();
@@ -232,7 +239,7 @@ impl State {
         Ok(true)
     }
 
-    /// Takes over which jobs there are in a directory.
+    /// Records which jobs a directory contains.
     fn compare(&mut self, changed: ChangedShard) {
         let mut old = self.shards.remove(&changed.name).unwrap_or_default();
         let mut shard = Shard {
@@ -257,7 +264,7 @@ impl State {
         }
     }
 
-    /// Looks for the ids of jobs that had none: they may just have been made.
+    /// Reads the ids of jobs that had none: they may just have been created.
     fn find_ids(&mut self, all: &Jobs) {
         for (shard_name, shard) in &mut self.shards {
             let dir = all.dir.join(shard_name);
@@ -294,7 +301,7 @@ impl State {
 }
 
 impl Load {
-    /// What was published; `None` if that is not there, or damaged.
+    /// The load; `None` if it is missing or damaged.
     fn current(
         &mut self,
         all: &Jobs,
@@ -318,7 +325,7 @@ impl Load {
         load_as_map(&path, unpacked).ok()?
     }
 
-    /// Compares it with the file. What is not held is returned.
+    /// Compares it with the file. A load that is not held is returned.
     fn refresh(
         &mut self,
         all: &Jobs,

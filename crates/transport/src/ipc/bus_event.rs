@@ -13,7 +13,7 @@ const LENGTH_BYTES: usize = 4;
 /// A packed event, `tag "\n\n" data`, that has a tag. Clones share the bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BusEvent {
-    /// With its length in front.
+    /// The frame with its length prefix.
     frame: Arc<[u8]>,
     /// Where the event starts in the frame, of which it is the end.
     start: usize,

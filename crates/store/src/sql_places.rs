@@ -134,7 +134,7 @@ fn refuse_unread(family: &str, names: &[&str], option: Lookup<'_>) -> Result<(),
         let name = format!("{family}.{name}");
         if option(&name).is_some() {
             return Err(format!(
-                "{name} is not supported, and without it the connection would not be encrypted; \
+                "{name}: not supported, and without it the connection would not be encrypted; \
                  remove it, or configure the server with the option store"
             ));
         }

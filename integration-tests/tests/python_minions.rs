@@ -44,7 +44,7 @@ fn result_waits_for_the_job_cache(minion: Kind) -> Result<()> {
     minion.call(&["test.echo", "its own"])?.ok()?;
     wait_in_memory(&master, 2)?;
     let warned = master.salt(&["web1", "test.ping"])?.ok()?;
-    let warning = "wait in this master's memory";
+    let warning = "are kept in this master's memory";
     ensure!(warned.stderr.contains(warning), "unexpected {warned}");
     jobs.mend()?;
     until("the result to be stored", SHORT, || {

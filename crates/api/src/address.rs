@@ -26,18 +26,18 @@ impl Address {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(url: &str) -> Result<Self, &'static str> {
-        let uri: Uri = url.parse().map_err(|_| "it is no URL")?;
+        let uri: Uri = url.parse().map_err(|_| "not a URL")?;
         let is_encrypted = match uri.scheme_str() {
             Some("https") => true,
             Some("http") => false,
-            _ => return Err("a URL begins with https://"),
+            _ => return Err("the URL must begin with https://"),
         };
         let authority = uri.authority().ok_or("the URL has no host")?;
         if authority.as_str().contains('@') {
-            return Err("names and passwords do not stand in the URL: callers log in themselves");
+            return Err("the URL must not contain a user or password: callers log in themselves");
         }
         if uri.query().is_some() {
-            return Err("the URL ends with a host, a port or a path");
+            return Err("the URL must not contain a query");
         }
         let host = authority.host().trim_matches(['[', ']']).to_owned();
         if host.is_empty() {
@@ -68,7 +68,7 @@ impl Address {
     }
 }
 
-/// As it stands in logs, headers and events.
+/// The form in logs, headers and events.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.authority())

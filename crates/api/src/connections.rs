@@ -1,4 +1,4 @@
-//! Who holds the connections.
+//! Limits the connections.
 //!
 //! Each address has only a share of them, and so has each user. Those on which nobody has
 //! proven anything are a part of all; if there are too many, one of the address with the
@@ -26,7 +26,7 @@ pub(crate) struct Connections {
     of_proxies: Shares,
     users: Shares<Holder>,
     strangers: Strangers,
-    /// Every connection holds one: when all are gone, so are they.
+    /// Held by every connection, so that the end of all connections can be waited for.
     alive: mpsc::Sender<()>,
 }
 
@@ -72,8 +72,8 @@ impl Connections {
         slot.ok().map(|_permit| Slot { _permit })
     }
 
-    /// Takes a connection in; nothing if its address has its share already. A proxy that
-    /// is believed has the connections of many, of which all proxies have a share.
+    /// Admits a connection; `None` if its address has its share already. A trusted proxy
+    /// may have the connections of many addresses; all proxies together have a share.
     pub(crate) fn admit(&self, slot: Slot, from: IpAddr, is_proxy: bool) -> Option<Arc<Held>> {
         let origin = Origin::of(Some(from));
         let (share, stranger) = match is_proxy {
@@ -95,7 +95,7 @@ impl Connections {
 }
 
 impl Held {
-    /// Takes that somebody has proven who they are on this connection; false if they have
+    /// Records that the client on this connection has authenticated; false if its user has
     /// their share of the connections already.
     pub(crate) fn prove(&self, holder: Holder) -> bool {
         let mut user = self.user.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,13 +111,15 @@ impl Held {
         true
     }
 
-    /// Whoever has sent a whole request does not give way until it is answered, for as
-    /// long as the result is kept: what is done at once has limits of its own.
+    /// A connection that has sent a whole request is not closed for others until the
+    /// request is answered, for as long as the result is kept. Requests have limits of
+    /// their own.
     pub(crate) fn answering(&self) -> Option<impl Drop> {
         self.stranger.as_ref().map(Stranger::answering)
     }
 
-    /// Waits until the connection has to give way; for ever once something is proven.
+    /// Waits until the connection has to make room for others; for ever once it is
+    /// authenticated.
     pub(crate) async fn gives_way(&self) {
         match &self.stranger {
             Some(stranger) => stranger.gives_way().await,

@@ -10,12 +10,12 @@ use percent_encoding::percent_decode;
 use crate::fault::Fault;
 use crate::limits::CHUNKS_MAX;
 
-/// What a body says.
+/// The content of a body.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Body {
     /// Its data; nothing for an empty body.
     pub data: Value,
-    /// Its text, as it came.
+    /// Its text, unchanged.
     pub raw: String,
 }
 

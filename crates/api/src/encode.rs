@@ -25,7 +25,7 @@ const FORMATS: [(Format, &str); 2] = [
 ];
 
 impl Format {
-    /// The form that an `Accept` header asks for.
+    /// The format that an `Accept` header asks for.
     ///
     /// # Errors
     /// With 406 if there is none that it would take.
@@ -96,7 +96,7 @@ fn failed(why: &str) -> Fault {
     Fault::new(StatusCode::INTERNAL_SERVER_ERROR, why)
 }
 
-/// Data as YAML, if that has no more bytes than this.
+/// Data as YAML, if that has at most this many bytes.
 fn to_yaml(data: &Value, bytes_max: usize) -> Result<String, Fault> {
     halite_yaml::dump_within(data, DumpOptions::block(), bytes_max)
         .ok_or_else(|| failed("The answer is too long as YAML; ask for JSON."))

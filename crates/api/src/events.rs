@@ -49,7 +49,7 @@ impl Kept {
         self.first + self.texts.len() as u64
     }
 
-    /// Forgets so many of the oldest events, or all; later ones keep their numbers.
+    /// Drops this many of the oldest events, or all; later ones keep their numbers.
     fn forget(&mut self, count: usize) {
         for text in self.texts.drain(..count.min(self.texts.len())) {
             self.bytes -= text.len();
@@ -58,12 +58,12 @@ impl Kept {
     }
 }
 
-/// What comes next in a stream.
+/// The next item of a stream.
 #[derive(Clone, Debug)]
 pub(crate) enum Next {
     /// An event.
     Event(Text),
-    /// So many events are gone: the stream is too slow.
+    /// This many events were dropped: the stream is too slow.
     Lost(u64),
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum Next {
 pub(crate) struct Stream {
     shared: Arc<Shared>,
     at: u64,
-    /// Of those that were lost before they came here, how many it was told of.
+    /// How many of the events that were lost before they arrived here were reported.
     lost: u64,
     news: watch::Receiver<u64>,
 }
@@ -89,7 +89,7 @@ impl Events {
                     if let Some(shared) = weak.upgrade() {
                         shared.is_heard.store(true, Relaxed);
                     }
-                    tracing::info!("the event bus of the master is heard");
+                    tracing::info!("connected to the event bus of the master");
                     while let Ok(Some(event)) = bus.next().await {
                         let Some(shared) = weak.upgrade() else { return };
                         // Some are large; a stream begins with what comes after it.
@@ -106,7 +106,7 @@ impl Events {
                     if let Some(shared) = weak.upgrade() {
                         shared.is_heard.store(false, Relaxed);
                     }
-                    tracing::warn!("the event bus of the master is gone; trying to reach it again");
+                    tracing::warn!("lost the event bus of the master, connecting again");
                 }
                 if weak.strong_count() == 0 {
                     return;
@@ -142,7 +142,7 @@ impl Events {
         self.0.push(text);
     }
 
-    /// Tells all streams that so many events were lost before they came here.
+    /// Reports to all streams that this many events were lost before they arrived here.
     pub(crate) fn lose(&self, count: u64) {
         self.0.lost.fetch_add(count, Relaxed);
         self.0.next.send_modify(|_| {});
@@ -167,7 +167,7 @@ impl Events {
 impl Shared {
     fn take(&self, event: &Event) {
         let Some(text) = Text::new(event) else {
-            tracing::warn!(tag = %event.tag, "an event cannot be told as JSON");
+            tracing::warn!(tag = %event.tag, "an event cannot be represented as JSON");
             return;
         };
         self.push(text);
@@ -195,8 +195,8 @@ impl Shared {
 }
 
 impl Stream {
-    /// What comes next; waits for it. `None` when there are no events any more.
-    /// Nothing is lost when the future is dropped.
+    /// Waits for the next item; `None` when the events have ended. Cancel-safe: nothing
+    /// is lost when the future is dropped.
     pub(crate) async fn next(&mut self) -> Option<Next> {
         loop {
             if let Some(next) = self.poll() {
@@ -206,8 +206,8 @@ impl Stream {
         }
     }
 
-    /// A part of the record that [`next`](Self::next) has given last, from this byte on;
-    /// `None` when it is kept no longer.
+    /// A part of the record that [`next`](Self::next) returned last, from this byte on;
+    /// `None` when it is no longer kept.
     ///
     /// It is a copy: who is slow to take it holds no more of the event than that.
     pub(crate) fn piece(&self, from: usize) -> Option<Bytes> {

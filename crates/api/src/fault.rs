@@ -40,17 +40,17 @@ impl Fault {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// Nobody has logged in, or may not do this.
+    /// The client has not logged in, or has no right to do this.
     pub fn denied(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, message)
     }
 
-    /// There is no session.
+    /// The request has no session.
     pub fn no_session() -> Self {
         Self::denied("No permission -- see authorization schemes")
     }
 
-    /// There is no such page.
+    /// The page does not exist.
     pub fn no_page(path: &str) -> Self {
         let message = format!("The path '{path}' was not found.");
         Self::new(StatusCode::NOT_FOUND, message)

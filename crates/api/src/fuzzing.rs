@@ -12,8 +12,8 @@ const TYPES: [&str; 5] = [
     "text/yaml",
 ];
 
-/// The body of a request: the first byte says of which type. What is low data is
-/// read again, as another API does.
+/// The body of a request: the first byte selects its type. Low data is read again, as
+/// another API does.
 pub fn request(bytes: &[u8]) {
     let Some((first, body)) = bytes.split_first() else {
         return;

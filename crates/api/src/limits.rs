@@ -234,8 +234,9 @@ pub const OTHER_ACCEPTS_FOR: Duration = Duration::from_secs(60);
 /// The same for a refusal, after several in a row.
 pub const OTHER_REFUSES_FOR: Duration = Duration::from_secs(30);
 
-/// The same after the first refusal; the time doubles with each. It is short because a
-/// token may be used as soon as it is made, before the masters have told each other.
+/// The pause after the first refusal; it doubles with each further one. It is short
+/// because a token may be used as soon as it is made, before the masters have exchanged
+/// it.
 pub const OTHER_REFUSES_AT_FIRST_FOR: Duration = Duration::from_secs(1);
 
 /// Other masters that one API answers for.

@@ -30,16 +30,20 @@ impl Meters {
                 "Requests answered",
                 &["page", "status"],
             ),
-            durations: on.timing("halite.api.requests.duration", "What answers take", "page"),
+            durations: on.timing(
+                "halite.api.requests.duration",
+                "Time to answer a request",
+                "page",
+            ),
             commands: on.count("halite.api.commands", "Commands", &["client", "result"]),
             logins: on.count(
                 "halite.api.logins",
-                "Logins, and proofs in low data that were wrong",
+                "Logins, and failed authentications in low data",
                 &["result"],
             ),
             events_dropped: on.count(
                 "halite.api.events.dropped",
-                "Events that streams have not been sent, since they were too slow",
+                "Events dropped because a stream was too slow",
                 &["page"],
             ),
         };
@@ -63,7 +67,7 @@ impl Meters {
         self.events_dropped.add_many(&[page], count);
     }
 
-    /// Somebody has logged in, or has not proven who they are.
+    /// A login, or a failed authentication.
     pub(crate) fn login(&self, is_ok: bool) {
         self.logins
             .add(&[if is_ok { "success" } else { "failure" }]);

@@ -111,7 +111,7 @@ impl Server {
             let from = address.ip();
             let is_proxy = self.app.settings().is_proxy(from);
             let Some(held) = slot.and_then(|slot| connections.admit(slot, from, is_proxy)) else {
-                tracing::debug!(%from, "closed a connection: it is one too many");
+                tracing::debug!(%from, "closed a new connection: there are too many");
                 continue;
             };
             let connection = Connection {
@@ -137,7 +137,7 @@ impl Server {
             .await
             .is_err()
         {
-            tracing::warn!("requests under way are given up");
+            tracing::warn!("stopping although requests are still being answered");
         }
     }
 }

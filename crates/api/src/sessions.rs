@@ -1,4 +1,4 @@
-//! Sessions: each stands for a token of the master.
+//! Sessions: each belongs to a token of the master.
 //!
 //! Invariant: a session ends no later than its token, and holds no rights of its
 //! user.
@@ -27,7 +27,7 @@ struct Session {
 }
 
 impl Sessions {
-    /// Begins a session; its id, or nothing while there is no place. Somebody who
+    /// Begins a session and returns its id, or `None` if there is no place. A user who
     /// begins many ends only their own.
     pub(crate) fn begin(
         &self,

@@ -16,7 +16,7 @@ use halite_proto::{Map, Value};
 use crate::address::Address;
 use section::Section;
 
-/// What can be asked for.
+/// The clients that can be enabled.
 pub(crate) const CLIENTS: [&str; 8] = [
     "local",
     "local_async",
@@ -47,7 +47,7 @@ const WITHOUT_EFFECT: [(&str, &str); 5] = [
     ("collect_stats", "/stats always counts"),
     (
         "debug",
-        "the log level says how much is told; answers tell no more",
+        "set the log level instead; answers contain no debugging output",
     ),
     ("log_access_file", "requests are in the log, at level info"),
     ("log_error_file", "errors are in the log"),
@@ -148,8 +148,8 @@ pub struct ApiSettings {
     pub other_masters: Vec<Address>,
     /// `other_masters_ca`: who has signed their certificates; not an option of Salt's.
     pub other_masters_ca: Option<PathBuf>,
-    /// `trusted_proxies`: who may say for whom it asks; not an option of Salt's. Without
-    /// it the programs of this machine.
+    /// `trusted_proxies`: the addresses whose `X-Forwarded-For` is believed; not an
+    /// option of Salt's. Without it, those of this machine.
     pub trusted_proxies: Option<Vec<IpAddr>>,
     /// `metrics`, as masters have it; not an option of Salt's here.
     pub metrics: Option<MetricsSettings>,
@@ -170,7 +170,7 @@ pub struct ApiSettings {
 pub struct Mistake {
     /// The option, or nothing for all of the section.
     pub option: &'static str,
-    /// What is wrong, and the cure.
+    /// What is wrong, and what to do.
     pub why: String,
 }
 
@@ -184,7 +184,7 @@ pub fn faults(config: &MasterConfig) -> Vec<ConfigError> {
     let mut faults = Vec::new();
     for other in ["rest_tornado", "rest_wsgi"] {
         if config.opts().get(other).is_some_and(Value::is_true) {
-            let why = "salt-api here speaks rest_cherrypy: write its options under that name";
+            let why = "salt-api supports rest_cherrypy only: write its options under that name";
             faults.push(config.unusable(other, None, "", why.to_owned()));
         }
     }
@@ -211,7 +211,7 @@ pub fn doubts(config: &MasterConfig) -> Vec<Warning> {
         .filter(|(name, _)| section.contains_key(name));
     let mut doubts: Vec<Warning> = given
         .filter_map(|(name, why)| {
-            let text = format!("{name} is without effect: {why}");
+            let text = format!("{name} has no effect: {why}");
             config.odd_within(SECTION, &[name], &text)
         })
         .collect();
@@ -224,7 +224,7 @@ pub fn doubts(config: &MasterConfig) -> Vec<Warning> {
         doubts.extend(config.odd_within(SECTION, &["disable_ssl"], text));
     }
     if config.netapi_enable_clients.0.is_empty() {
-        let text = "no client may be used: name those that may in netapi_enable_clients";
+        let text = "all clients are disabled: list the allowed ones in netapi_enable_clients";
         doubts.extend(config.odd_within(SECTION, &[], text));
     }
     doubts
@@ -280,7 +280,10 @@ impl ApiSettings {
                     .as_i64()
                     .and_then(|number| u32::try_from(number).ok())
                     .ok_or_else(|| {
-                        mistake(LOGIN_FAILURES_OPTION, "it is a number; 0 for no bound")
+                        mistake(
+                            LOGIN_FAILURES_OPTION,
+                            "it must be a number; 0 means no limit",
+                        )
                     })?,
             },
             other_masters: section.other_masters()?,
@@ -331,11 +334,14 @@ fn enabled(config: &MasterConfig) -> Result<BTreeSet<String>, Mistake> {
     let clients = &config.netapi_enable_clients.0;
     for client in clients {
         if client == "ssh" {
-            let why = "there is no salt-ssh here: remove ssh";
+            let why = "ssh is not supported, as Halite has no salt-ssh: remove it";
             return Err(mistake("netapi_enable_clients", why));
         }
         if !CLIENTS.contains(&client.as_str()) {
-            let why = format!("{client} is no client; there are {}", CLIENTS.join(", "));
+            let why = format!(
+                "unknown client {client}; known ones are {}",
+                CLIENTS.join(", ")
+            );
             return Err(mistake("netapi_enable_clients", why));
         }
     }

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use crate::fault::Fault;
 use crate::limits::{COMMANDS_PER_HOLDER_PART, WAITING_PER_PLACE};
 
-/// Who a command is reckoned to.
+/// Whose share a command counts towards.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Holder {
     /// A user with a token.
@@ -95,7 +95,7 @@ impl Slots {
         })
     }
 
-    /// What a holder may run. There are no more holders than commands.
+    /// The commands that a holder may run. There are no more holders than commands.
     fn running_of(&self, holder: &Holder) -> Arc<Semaphore> {
         let mut all = self
             .running_of
@@ -145,7 +145,7 @@ impl<H: Eq + Hash + Clone> Shares<H> {
         }
     }
 
-    /// One more place; nothing when there is none.
+    /// Takes one more place; `None` when none is free.
     pub(crate) fn take(&self, holder: H) -> Option<Share<H>> {
         let mut taken = lock(&self.taken);
         let own = taken.by.get(&holder).copied().unwrap_or_default();

@@ -43,7 +43,7 @@ const TYPES: [(&str, &str); 19] = [
     ("woff2", "font/woff2"),
 ];
 
-/// The file below `root` that a path of a request means.
+/// The file below `root` for the path of a request.
 ///
 /// # Errors
 /// With 403 for a path that leads out, and 404 where there is no file.
@@ -73,7 +73,7 @@ fn found_below(root: &Path, path: &str, shown: &str) -> Result<PathBuf, Fault> {
     }
 }
 
-/// A file as an answer; `headers` are those of the request.
+/// The answer with a file; `headers` are those of the request.
 ///
 /// # Errors
 /// With 404 where there is no file that can be read.

@@ -32,7 +32,7 @@ struct Entry {
     gives_way: Arc<Notify>,
 }
 
-/// One of them, until dropped.
+/// An unauthenticated connection, until dropped.
 pub(crate) struct Stranger {
     table: Arc<Mutex<Table>>,
     origin: Origin,
@@ -44,14 +44,14 @@ pub(crate) struct Stranger {
 struct Answering<'a>(&'a Stranger);
 
 impl Strangers {
-    /// None yet, and so many at most.
+    /// None yet, and at most this many.
     pub(crate) fn new(max: usize) -> Self {
         let table = Arc::default();
         Self { table, max }
     }
 
-    /// One more. If there are too many, another one gives way; nothing if all of them
-    /// are being answered.
+    /// Adds a connection. If there are too many, another one is closed; `None` if all of
+    /// them are being answered.
     pub(crate) fn admit(&self, origin: Origin) -> Option<Stranger> {
         let mut table = lock(&self.table);
         if table.count >= self.max && !table.make_room() {
@@ -93,7 +93,10 @@ impl Table {
             return false;
         };
         if let Some(entry) = self.remove(origin, number) {
-            tracing::debug!(from = %origin, "a connection gives way: nothing was proven on it");
+            tracing::debug!(
+                from = %origin,
+                "closing a connection that has not authenticated to make room"
+            );
             entry.gives_way.notify_one();
         }
         true
@@ -117,7 +120,7 @@ impl Table {
 }
 
 impl Stranger {
-    /// Takes that it is none any more.
+    /// Removes the connection from the unauthenticated ones.
     pub(crate) fn prove(&self) {
         lock(&self.table).remove(self.origin, self.number);
     }

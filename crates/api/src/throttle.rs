@@ -13,7 +13,7 @@ use halite_transport::fleet::Origin;
 
 use crate::limits::{FAILURES_REMEMBERED_MAX, FAILURES_WITHIN};
 
-/// An address may fail so many times as often with several names as with one.
+/// How many times as many failures an address may have with several names as with one.
 const NAMES_FACTOR: u32 = 5;
 
 /// Longer names are cut; they are nobody's.
@@ -22,7 +22,7 @@ const NAME_BYTES_MAX: usize = 256;
 /// Counts failed logins.
 #[derive(Debug)]
 pub(crate) struct Throttle {
-    /// With one name, within the time; 0 for no bound.
+    /// With one name, within the time; 0 for no limit.
     failures_max: u32,
     counts: Mutex<HashMap<Key, Count>>,
 }
@@ -36,7 +36,7 @@ struct Count {
 }
 
 impl Throttle {
-    /// Lets a name fail so often within a minute from one address.
+    /// Lets a name fail this often within a minute from one address.
     pub(crate) fn new(failures_max: u32) -> Self {
         Self {
             failures_max,
@@ -62,7 +62,7 @@ impl Throttle {
         waits.max().filter(|wait| !wait.is_zero())
     }
 
-    /// Takes that a login has failed.
+    /// Records a failed login.
     pub(crate) fn failed(&self, from: Origin, name: &str, now: Instant) {
         if self.failures_max == 0 {
             return;

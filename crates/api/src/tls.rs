@@ -45,7 +45,7 @@ pub(crate) enum TlsError {
     Handshake(#[from] openssl::ssl::Error),
 }
 
-/// What a server shows to its clients.
+/// The certificate and key that a server presents.
 #[derive(Clone)]
 pub(crate) struct Tls(SslAcceptor);
 
@@ -188,7 +188,7 @@ mod tests {
         Signed { certificate, key }
     }
 
-    /// What a client says that believes one authority and looks for a name.
+    /// The result of a client that trusts one authority and expects a name.
     async fn dialed(files: &TlsFiles, authority: &Path, name: &str) -> Result<(), TlsError> {
         let tls = Tls::read(files).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

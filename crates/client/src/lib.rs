@@ -227,7 +227,7 @@ impl LocalClient {
     /// life.
     ///
     /// # Errors
-    /// When no master answers, or it refuses. `Ok(None)`: no minion is meant.
+    /// When no master answers, or it refuses. `Ok(None)`: the target matches no minion.
     pub async fn start(
         &self,
         job: &Job,

@@ -16,7 +16,7 @@ impl LocalClient {
     /// the master has to answer.
     ///
     /// # Errors
-    /// When no master answers, or it refuses. `Ok(None)`: no minion is meant.
+    /// When no master answers, or it refuses. `Ok(None)`: the target matches no minion.
     pub async fn publish(
         &self,
         job: &Job,
@@ -47,7 +47,7 @@ impl LocalClient {
     ///
     /// # Errors
     /// When no master answers, it refuses, or it does not know how.
-    /// `Ok(None)`: no minion is meant.
+    /// `Ok(None)`: the target matches no minion.
     pub async fn publish_batch(
         &self,
         job: &Job,

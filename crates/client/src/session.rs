@@ -182,14 +182,17 @@ impl<'a> Session<'a> {
                 }
                 Ok(None) => tokio::time::sleep(RECONNECT_PAUSE).await,
                 Err(error) => {
-                    tracing::warn!("a large return is shown in part: {}", chain(&error));
+                    tracing::warn!(
+                        "could not read a large return from the job cache, it is shown in part: {}",
+                        chain(&error)
+                    );
                     return value;
                 }
             }
         }
         tracing::warn!(
             id = value.id,
-            "a large return is shown in part: it is not in the job cache"
+            "a large return is shown in part: the job cache does not have it"
         );
         value
     }

@@ -1,4 +1,5 @@
-//! Who is expected to return, who has, and until when the others have time.
+//! The minions that are expected to return, those that have, and the deadlines of the
+//! others.
 //!
 //! Invariant: no step looks at all minions for each one that returns, so that a
 //! job of ten thousand costs ten thousand times that of one.
@@ -10,11 +11,11 @@ use std::time::Instant;
 pub(crate) struct Awaited {
     expected: BTreeSet<String>,
     found: BTreeSet<String>,
-    /// Who is known to have no connection: not worth waiting for.
+    /// Minions that are known to have no connection and are not waited for.
     away: BTreeSet<String>,
-    /// Who is expected and not found, and until when each has time.
+    /// Expected minions that have not returned, and their deadlines.
     pending: BTreeMap<String, Instant>,
-    /// Those of them that are not away, by the end of their time.
+    /// Those of them that are connected, by their deadlines.
     ends: BTreeSet<(Instant, String)>,
 }
 
@@ -76,7 +77,7 @@ impl Awaited {
         self.expected.len()
     }
 
-    /// Everyone who is or was expected, in order.
+    /// All minions that are or were expected, in order.
     pub(crate) fn expected(&self) -> impl Iterator<Item = &String> {
         self.expected.iter()
     }
@@ -89,7 +90,7 @@ impl Awaited {
         self.pending.contains_key(id)
     }
 
-    /// Who is expected and has not returned, in order.
+    /// Expected minions that have not returned, in order.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &str> {
         self.pending.keys().map(String::as_str)
     }
@@ -104,7 +105,7 @@ impl Awaited {
         self.ends.is_empty()
     }
 
-    /// When the last of them has no more time.
+    /// The last deadline.
     pub(crate) fn last_end(&self) -> Option<Instant> {
         self.ends.last().map(|(until, _)| *until)
     }

@@ -105,12 +105,12 @@ impl Batch {
         }
     }
 
-    /// Who is still to get the job or works on it, in number.
+    /// The number of minions that have not got the job yet or run it.
     pub fn left(&self) -> usize {
         self.pending.len() + self.active.len()
     }
 
-    /// Who has not got the job yet, in the order in which they would.
+    /// Minions that have not got the job yet, in their order.
     pub fn unsent(&self) -> impl Iterator<Item = &str> {
         self.pending.iter().map(String::as_str)
     }
@@ -131,7 +131,7 @@ impl Batch {
         self.halted |= failed && self.failhard;
     }
 
-    /// One more place is free in a large batch: all of them are given on together.
+    /// A place is free in a large batch: free places are filled together.
     fn gather(&mut self, now: Instant) {
         const SHARE: usize = 10;
         let is_first = self.waits.is_empty();
@@ -144,7 +144,7 @@ impl Batch {
         self.waits.fill(until);
     }
 
-    /// Who gets the job now.
+    /// The minions that get the job now.
     pub fn dispatch(&mut self, now: Instant) -> Vec<String> {
         self.waits.retain(|until| *until > now);
         if self.halted {

@@ -22,15 +22,15 @@ use halite_proto::{Jid, Map, Value};
 use self::awaited::Awaited;
 use self::tags::{Said, is_syndic_tag, return_of_any_job, said};
 
-/// Most returns of one minion that are kept while it is not known yet which
-/// job asks who is working; the oldest go. It returns other jobs meanwhile.
+/// Most returns of one minion that are kept while it is not known yet which job asks who
+/// still works; the oldest are dropped. The minion returns other jobs meanwhile.
 const EARLY_ANSWERS_MAX: usize = 8;
 
 /// Most minions below other masters, which nobody has named yet, whose returns
 /// are kept meanwhile. Those of further ones are dropped.
 const EARLY_STRANGERS_MAX: usize = 4096;
 
-/// How long to wait for whom.
+/// How long to wait for which minions.
 #[derive(Clone, Debug)]
 pub struct CollectOptions {
     /// The job.
@@ -41,16 +41,16 @@ pub struct CollectOptions {
     pub missing: Vec<String>,
     /// How long to wait for a sign of life of each minion.
     pub timeout: Duration,
-    /// How long to wait for answers about who is still working.
+    /// How long to wait for answers about who still works.
     pub gather_job_timeout: Duration,
     /// Masters below this one may name more minions, within this time.
     pub syndic_wait: Option<Duration>,
 }
 
-/// What a minion returned.
+/// The return of a minion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Return {
-    /// Who returned: a minion, or a resource as the master knows it.
+    /// The minion that returned, or a resource as the master knows it.
     pub id: String,
     /// What.
     pub value: Value,
@@ -62,7 +62,7 @@ pub struct Return {
     pub notes: Vec<String>,
 }
 
-/// What is to be done.
+/// The next action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Show this.
@@ -145,8 +145,8 @@ impl Collector {
             || (self.asking && return_of_any_job(tag).is_some())
     }
 
-    /// Takes no returns of minions that are not expected, and expects no others than
-    /// now: they are for another collector of the same job.
+    /// Ignores returns of minions that are not expected, and expects no others than now:
+    /// they belong to another collector of the same job.
     pub fn ignore_others(&mut self) {
         self.ignores_others = true;
     }
@@ -160,7 +160,7 @@ impl Collector {
             }
     }
 
-    /// Takes an event from the bus; others than this job's are ignored.
+    /// Handles an event from the bus; those of other jobs are ignored.
     pub fn event(&mut self, now: Instant, tag: &str, data: &Map) {
         if self.finished {
             return;
@@ -197,9 +197,9 @@ impl Collector {
         }
     }
 
-    /// These minions are known to have no connection now, all others may have
-    /// one: they are neither waited for nor asked. What they return is taken
-    /// all the same, as long as others are waited for.
+    /// These minions are known to have no connection, all others may have one: they are
+    /// neither waited for nor asked. Their returns are accepted as long as others are
+    /// waited for.
     pub fn away(&mut self, ids: impl IntoIterator<Item = String>) {
         self.minions.set_away(ids);
     }
@@ -209,12 +209,12 @@ impl Collector {
         self.minions.expected_count()
     }
 
-    /// Who was meant and has not returned yet.
+    /// Targeted minions that have not returned yet.
     pub fn pending(&self) -> impl Iterator<Item = &str> {
         self.minions.pending()
     }
 
-    /// Who was named and has not returned, known to the master or not.
+    /// Minions named by the user that have not returned, known to the master or not.
     pub fn missing(&self) -> impl Iterator<Item = &str> {
         let missing: BTreeSet<&String> = self.minions.expected().chain(&self.unknown).collect();
         missing
@@ -223,7 +223,7 @@ impl Collector {
             .map(String::as_str)
     }
 
-    /// What to do now.
+    /// The next action now.
     pub fn poll(&mut self, now: Instant) -> Option<Output> {
         if let Some(output) = self.outputs.pop_front() {
             return Some(output);
@@ -275,7 +275,7 @@ impl Collector {
             return;
         };
         if !self.minions.find(id) {
-            tracing::debug!(id, jid = %self.jid, "this return was here before");
+            tracing::debug!(id, jid = %self.jid, "ignored a return that had already arrived");
             return;
         }
         self.outputs.push_back(Output::Return(Return {
@@ -287,9 +287,9 @@ impl Collector {
         }));
     }
 
-    /// Who was not asked whether it works on the job has nothing to say to it:
-    /// else it could have others waited for. Minions below other masters may be
-    /// asked before they are named here.
+    /// Whether a minion was asked if it works on the job. An answer of another one is
+    /// ignored: it could otherwise make others be waited for. Minions below other masters
+    /// may be asked before they are named here.
     fn may_answer(&self, id: &str) -> bool {
         self.syndic_wait.is_some() || self.minions.is_pending(id)
     }
@@ -323,7 +323,10 @@ impl Collector {
             .and_then(Value::as_int)
             .is_some_and(|code| code > 0)
         {
-            tracing::error!(id, "this minion cannot say whether it works on the job");
+            tracing::error!(
+                id,
+                "the minion could not tell whether it still runs the job"
+            );
             self.minions.give_up(id);
             return;
         }

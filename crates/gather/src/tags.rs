@@ -1,4 +1,4 @@
-//! What the tags of events say about a job.
+//! The meaning of an event's tag for a job.
 //!
 //! Invariant: only whole tags count. Tags that only begin like the master's, and
 //! those of jobs whose id only begins alike, are ignored.
@@ -10,7 +10,7 @@ const JOBS: &str = "salt/job/";
 /// What an event says about a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said<'t> {
-    /// The master has announced the job, with the minions that are meant.
+    /// The master has announced the job with its minions.
     Announced,
     /// The master has refused it after all.
     Refused,
@@ -28,7 +28,7 @@ pub(crate) fn is_of(tag: &str, jid: &Jid) -> bool {
     behind(tag, jid).is_some()
 }
 
-/// What an event says about a job, if it says something.
+/// The meaning of an event for a job, if it has any.
 pub(crate) fn said<'t>(tag: &'t str, jid: &Jid) -> Option<Said<'t>> {
     match behind(tag, jid)? {
         "new" => Some(Said::Announced),
@@ -37,7 +37,7 @@ pub(crate) fn said<'t>(tag: &'t str, jid: &Jid) -> Option<Said<'t>> {
     }
 }
 
-/// Who returns a job, whichever it is.
+/// The minion that returns a job, whichever job it is.
 pub(crate) fn return_of_any_job(tag: &str) -> Option<&str> {
     let (_, rest) = tag.strip_prefix(JOBS)?.split_once('/')?;
     returned(rest)

@@ -65,7 +65,7 @@ impl Simulation {
         self
     }
 
-    /// What is to be done now, in short.
+    /// The present actions in short.
     fn done(&mut self) -> Vec<String> {
         let mut done = Vec::new();
         while let Some(output) = self.collector.poll(self.now) {

@@ -5,10 +5,10 @@ use halite_proto::Jid;
 /// How all of them begin.
 pub const DID_NOT_RETURN: &str = "Minion did not return.";
 
-/// Of a minion without a connection to the master.
+/// For a minion without a connection to the master.
 pub const NOT_CONNECTED: &str = "Minion did not return. [Not connected]";
 
-/// Of any other minion.
+/// For any other minion.
 pub fn no_response(jid: &Jid) -> String {
     format!(
         "Minion did not return. [No response]\nThe minions may not have all finished running and \

@@ -21,8 +21,8 @@ const TIME_MAX: Duration = Duration::from_secs(15);
 /// How long one that has to end may take for that.
 const END_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// What is behind an address. An address that names no profile is what is
-/// behind it, as with `sdb.get`.
+/// The value behind an sdb address. An address without a profile is its own value, as
+/// with `sdb.get`.
 ///
 /// # Errors
 /// When the driver fails, or does not answer.

@@ -18,7 +18,7 @@ use halite_proto::{Map, Value};
 
 pub use directory::Directory;
 
-/// What a daemon's configuration says about the process it runs in.
+/// The options about the process of a daemon.
 pub struct Process {
     /// `user`.
     pub user: Option<String>,
@@ -87,16 +87,16 @@ pub trait Daemon {
     /// What options mean together that does not fit, without touching anything.
     fn check(config: &Self::Config) -> Vec<anyhow::Error>;
 
-    /// What stands in the files that can be used and is hardly meant.
+    /// Warnings about valid but probably unintended options.
     fn doubts(config: &Self::Config) -> Vec<Warning>;
 
     /// All options with their values.
     fn opts(config: &Self::Config) -> &Map;
 
-    /// Where an option stands in the files.
+    /// The location of an option in the files.
     fn place_of(config: &Self::Config, option: &str) -> Option<SourceLocation>;
 
-    /// What the configuration says about the process.
+    /// The options about the process.
     fn process(config: &Self::Config) -> Process;
 
     /// Runs until `stop` resolves; `ready` is called when it listens.
@@ -167,23 +167,32 @@ pub fn run<D: Daemon>() -> u8 {
         screen.text(&loaded.check_report());
         return Exit::Ok.code();
     }
-    let readiness = if options.daemon {
-        match daemonize() {
-            Ok(Forked::Parent(StartReport::Ready)) => return Exit::Ok.code(),
-            Ok(Forked::Parent(StartReport::Failed { exit_code, message })) => {
-                screen.error_line(&message);
-                return exit_code;
-            }
-            Ok(Forked::Daemon(readiness)) => readiness,
-            Err(error) => {
-                screen.error_line(&halite_cli::chain(&error));
-                return Exit::Failure.code();
-            }
+    match detach(options.daemon, &mut screen) {
+        Ok(readiness) => running::start::<D>(options, loaded, readiness, &mut screen),
+        Err(code) => code,
+    }
+}
+
+/// Goes to the background if that is wanted.
+///
+/// # Errors
+/// The exit code of the process in the foreground, which has nothing more to do.
+fn detach(is_daemon: bool, screen: &mut Screen) -> Result<Readiness, u8> {
+    if !is_daemon {
+        return Ok(Readiness::foreground());
+    }
+    match daemonize() {
+        Ok(Forked::Parent(StartReport::Ready)) => Err(Exit::Ok.code()),
+        Ok(Forked::Parent(StartReport::Failed { exit_code, message })) => {
+            screen.error_line(&message);
+            Err(exit_code)
         }
-    } else {
-        Readiness::foreground()
-    };
-    running::start::<D>(options, loaded, readiness, &mut screen)
+        Ok(Forked::Daemon(readiness)) => Ok(readiness),
+        Err(error) => {
+            screen.error_line(&halite_cli::chain(&error));
+            Err(Exit::Failure.code())
+        }
+    }
 }
 
 /// An error about an option, with the line that sets it.
@@ -209,7 +218,7 @@ fn may_hold_login(line: &str) -> bool {
         .is_some_and(|(_, rest)| rest.contains('@'))
 }
 
-/// What is wrong with options of the right types.
+/// The errors in options of the right types.
 fn check<D: Daemon>(options: &DaemonOptions, config: &D::Config) -> Vec<anyhow::Error> {
     let process = D::process(config);
     let checks = [
@@ -274,7 +283,7 @@ fn log_options(process: &Process, options: &DaemonOptions, file_owner: Option<Us
     }
 }
 
-/// What is wrong with the jobs of a schedule; `odd` finds where.
+/// The warnings about the jobs of a schedule; `odd` finds their locations.
 pub fn schedule_doubts(
     schedule: &Map,
     odd: impl Fn(&[&str], &str) -> Option<Warning>,

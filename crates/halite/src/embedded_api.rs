@@ -43,7 +43,7 @@ pub struct EmbeddedApi {
     end: watch::Sender<bool>,
 }
 
-/// One life of the API, with threads of its own: whatever it has begun ends with them.
+/// One run of the API, with threads of its own: all its tasks end with them.
 struct Life {
     run: JoinHandle<()>,
     _threads: Threads,
@@ -73,8 +73,8 @@ pub fn doubts(config: &MasterConfig) -> Vec<Warning> {
     let mut doubts = halite_api::doubts(config);
     if config.max_open_files < OPEN_FILES_MIN {
         let text = format!(
-            "max_open_files: with less than {OPEN_FILES_MIN} connections to the API (`api: embedded`) \
-             can leave none to minions"
+            "max_open_files: below {OPEN_FILES_MIN}, connections to the API (`api: embedded`) can \
+             leave none for minions"
         );
         doubts.extend(config.odd_within("max_open_files", &[], &text));
     }
@@ -120,7 +120,7 @@ impl EmbeddedApi {
     pub async fn stop(self) {
         self.end.send_replace(true);
         if let Err(error) = self.serving.await {
-            tracing::error!(%error, "the API has failed");
+            tracing::error!(%error, "the API panicked");
         }
     }
 }
@@ -150,14 +150,14 @@ impl Life {
         })
     }
 
-    /// Waits for its end; why it has ended, if that is known. Its connections, streams
-    /// and pages are gone then.
+    /// Waits for its end; returns the reason, if it is known. Its connections, streams
+    /// and pages have ended then.
     async fn why_it_ends(self) -> Option<String> {
         self.run.await.err().map(|error| error.to_string())
     }
 }
 
-/// Runs what `begin` begins until it is told to end, again if it ends before.
+/// Runs `begin` until it is told to stop, and again if it ends before.
 async fn keep<R: Future<Output = Option<String>>>(
     mut begin: impl FnMut() -> Result<R>,
     again: Pause,
@@ -173,11 +173,11 @@ async fn keep<R: Future<Output = Option<String>>>(
         if *told.borrow() || told.has_changed().is_err() {
             return;
         }
-        let why = why.unwrap_or_else(|| "nobody has told it to".to_owned());
+        let why = why.unwrap_or_else(|| "it was not asked to stop".to_owned());
         if begun.elapsed() > again.most {
             pause = again.first;
         }
-        tracing::error!(why, again_in = ?pause, "the API has ended and starts again");
+        tracing::error!(why, again_in = ?pause, "the API ended unexpectedly; restarting it");
         // The wait ends by itself when the master ends, with or without a word.
         if timeout(pause, told.wait_for(|told| *told)).await.is_ok() {
             return;

@@ -1,5 +1,5 @@
-//! What the programs have in common: how a daemon starts and ends, and how a
-//! minion's configuration becomes a minion.
+//! What the programs share: how a daemon starts and stops, and how a minion's
+//! configuration becomes a minion.
 
 pub mod addresses;
 pub mod daemon;

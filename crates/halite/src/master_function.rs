@@ -41,7 +41,7 @@ spec.loader.exec_module(module)
 json.dump(getattr(module, function)(), out)
 "#;
 
-/// The masters that the function of `master` names.
+/// The masters that the function named by `master` returns.
 ///
 /// # Errors
 /// When there is no such function, it fails, or what it gives are no masters.
@@ -57,18 +57,18 @@ pub(crate) fn masters(config: &MinionConfig) -> Result<Vec<MasterAddress>> {
             .iter()
             .map(|entry| entry.as_str().map(str::to_owned))
             .collect::<Option<_>>()
-            .with_context(|| format!("{name} returns a list that has values other than texts"))?,
-        _ => bail!("{name} returns neither a text nor a list of texts"),
+            .with_context(|| format!("{name} returns a list with values that are not strings"))?,
+        _ => bail!("{name} returns neither a string nor a list of strings"),
     };
-    ensure!(!entries.is_empty(), "{name} names no master");
+    ensure!(!entries.is_empty(), "{name} returns no master");
     let mut masters: Vec<MasterAddress> = Vec::new();
     for entry in entries {
         match config.address(&entry) {
             Ok(address) if masters.contains(&address) => {
-                tracing::warn!(master = entry, "{name} names this master twice");
+                tracing::warn!(master = entry, "{name} returns this master twice");
             }
             Ok(address) => masters.push(address),
-            Err(why) => bail!("{name} names {entry:?}, which is not a master: {why}"),
+            Err(why) => bail!("{name} returns {entry:?}, which is not a master: {why}"),
         }
     }
     Ok(masters)
@@ -129,7 +129,7 @@ fn run(file: &Path, function: &str, opts: &Map) -> Result<Value> {
     });
     wait(&mut child)?;
     let text = reading.join().ok().context("could not be read")??;
-    let node = halite_yaml::load(&text, "its answer").context("gives no JSON")?;
+    let node = halite_yaml::load(&text, "its answer").context("did not print JSON")?;
     Ok(node.into_value())
 }
 

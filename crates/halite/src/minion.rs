@@ -1,25 +1,25 @@
 //! From a minion's configuration to the settings of the minion crate.
 
-use std::net::IpAddr;
+mod sockets;
+
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use halite_call::extensions;
-use halite_config::{BusFraming, IpcMode, MasterAddress, MasterType, MinionConfig, PortSetting};
+use halite_config::{BusFraming, MasterAddress, MasterType, MinionConfig};
 use halite_crypto::{EncAlgo, HashType, SigAlgo};
 use halite_fileserver::{FileServer, FileServerOptions, GitfsOptions, RootsOptions};
-use halite_grains::{GrainsOptions, Kept};
+use halite_grains::{GrainsOptions, Kept, Want};
 use halite_minion::core::conductor::{Mode, distributed_order};
 use halite_minion::core::link::{LinkTiming, RETRY_FIRST};
-use halite_minion::core::ports::{self, BusPorts};
 use halite_minion::link::channel::Patience;
-use halite_minion::start::{BusPlace, Setup, Source, TrustSettings};
-use halite_proto::MasterUri;
-use halite_transport::Endpoint;
-use halite_transport::fleet::KeepAlive;
+use halite_minion::start::{BusPlace, Setup, TrustSettings};
+use halite_proto::{Map, MasterUri};
 use halite_transport::ipc::Framing;
 
+pub use self::sockets::bus_endpoints;
+use self::sockets::{bus, keep_alive, source};
 use crate::master_function;
 
 /// How often a lost first master is asked for when no option says.
@@ -31,11 +31,11 @@ const RETRY_MAX: Duration = Duration::from_secs(4);
 /// And the shortest that it may be.
 const RETRY_MAX_MIN: Duration = Duration::from_secs(1);
 
-/// How often `salt-call` asks the masters that it is signed in to for a sign of
-/// life: without a subscription it does not hear of their end.
+/// How often `salt-call` pings the masters that it is signed in to: without a
+/// subscription it does not notice their end.
 const CALL_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What a minion starts with. The local bus has sockets only for a daemon.
+/// The setup of a minion. The local bus has sockets only for a daemon.
 ///
 /// # Errors
 /// When options do not fit each other.
@@ -81,9 +81,6 @@ fn setup_with(
 ) -> Result<Setup> {
     let seconds = |seconds: halite_config::Seconds| seconds.duration();
     let opts = config.opts().clone();
-    let grains = GrainsOptions::from_opts(&opts);
-    let grains_opts = opts.clone();
-    let kept_grains = Kept::from_opts(&opts);
     Ok(Setup {
         id: config.minion_id()?,
         bus: if is_daemon {
@@ -130,23 +127,29 @@ fn setup_with(
         ),
         autosign_grains: config.autosign_grains.0.clone(),
         jids_remembered: usize::try_from(config.minion_jid_queue_hwm).unwrap_or(usize::MAX),
-        collect_grains: Box::new(move |want| {
-            let collect = || {
-                let users = |others: &halite_proto::Map| {
-                    extensions::grains(&grains_opts, halite_state_run::registry(), others)
-                };
-                halite_grains::collect_with(&grains, users)
-            };
-            match &kept_grains {
-                Some(kept) => kept.grains(want, SystemTime::now(), collect),
-                None => collect(),
-            }
-        }),
+        collect_grains: collect_grains(&opts),
         mode: mode(config, masters.len())?,
         masters,
         opts,
         functions: halite_state_run::registry(),
         pace: None,
+    })
+}
+
+/// Collects the grains, users' own among them, or takes those of the cache.
+fn collect_grains(opts: &Map) -> Box<dyn Fn(Want) -> Map + Send + Sync> {
+    let (options, kept) = (GrainsOptions::from_opts(opts), Kept::from_opts(opts));
+    let opts = opts.clone();
+    Box::new(move |want| {
+        let collect = || {
+            let users =
+                |others: &Map| extensions::grains(&opts, halite_state_run::registry(), others);
+            halite_grains::collect_with(&options, users)
+        };
+        match &kept {
+            Some(kept) => kept.grains(want, SystemTime::now(), collect),
+            None => collect(),
+        }
     })
 }
 
@@ -194,45 +197,8 @@ fn sign_in_tries(config: &MinionConfig, is_daemon: bool) -> u32 {
     }
 }
 
-/// Where connections to masters come from. The address of an interface is that
-/// of now: a daemon that starts before it is up would not find it.
-fn source(config: &MinionConfig) -> Result<Source> {
-    let port =
-        |name, port: u64| u16::try_from(port).with_context(|| format!("bad option `{name}`"));
-    let address = match config.source_interface_name.as_str() {
-        "" => Some(config.source_address.as_str())
-            .filter(|address| !address.is_empty())
-            .map(str::parse)
-            .transpose()
-            .context("bad option `source_address`")?,
-        name => Some(interface_address(name, config.ipv6 == Some(true))?),
-    };
-    Ok(Source {
-        address,
-        publish_port: port("source_publish_port", config.source_publish_port)?,
-        request_port: port("source_ret_port", config.source_ret_port)?,
-    })
-}
-
-fn interface_address(name: &str, ipv6: bool) -> Result<IpAddr> {
-    let addresses = nix::ifaddrs::getifaddrs().context("could not list the interfaces")?;
-    let address_of = |interface: nix::ifaddrs::InterfaceAddress| {
-        let address = interface.address?;
-        match ipv6 {
-            true => address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())),
-            false => address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip())),
-        }
-    };
-    addresses
-        .filter(|interface| interface.interface_name == name)
-        .find_map(address_of)
-        .with_context(|| {
-            format!("bad option `source_interface_name`: interface {name:?} has no address here")
-        })
-}
-
-/// How long `salt-call` may try to sign in: no longer than `patience`, and no
-/// more often than `auth_tries` and `master_tries` say.
+/// How long `salt-call` may try to sign in: no longer than `patience`, and no more often
+/// than `auth_tries` and `master_tries` allow.
 pub fn sign_in_patience(config: &MinionConfig, patience: Duration) -> Duration {
     let tries = u32::try_from(config.auth_tries).unwrap_or(u32::MAX);
     let rounds = u32::try_from(config.master_tries).unwrap_or(0);
@@ -294,54 +260,6 @@ fn masters(config: &MinionConfig) -> Result<Vec<(String, MasterUri)>> {
     addresses.into_iter().map(uri).collect()
 }
 
-/// There is one bus, and each master has a pair of ports of it: what listens at
-/// any of them hears all.
-fn bus(config: &MinionConfig, masters: &[(String, MasterUri)]) -> Result<BusPlace> {
-    if config.ipc_mode == IpcMode::Ipc {
-        return Ok(BusPlace::SockDir(config.sock_dir.clone()));
-    }
-    let names: Vec<String> = masters.iter().map(|(name, _)| name.clone()).collect();
-    let setting = |setting: &PortSetting| match setting {
-        PortSetting::Base(port) => ports::PortSetting::Base(*port),
-        PortSetting::List(list) => ports::PortSetting::List(list.clone()),
-    };
-    let mut all = ports::allocate(
-        &names,
-        &setting(&config.tcp_pub_port),
-        &setting(&config.tcp_pull_port),
-    )?;
-    if all.is_empty() {
-        all.push(BusPorts {
-            publish: ports::TCP_PUB_PORT,
-            pull: ports::TCP_PULL_PORT,
-        });
-    }
-    Ok(BusPlace::Ports(all))
-}
-
-/// Where the bus of the minion that has this configuration is, when it runs:
-/// to subscribe at, and to send events to.
-///
-/// # Errors
-/// When options do not fit each other.
-pub fn bus_endpoints(config: &MinionConfig) -> Result<(Endpoint, Endpoint)> {
-    let masters = match config.master_type {
-        MasterType::Func => Vec::new(),
-        _ => masters(config)?,
-    };
-    let hash_type = HashType::parse(&config.hash_type.0).context("bad option `hash_type`")?;
-    Ok(match bus(config, &masters)? {
-        BusPlace::SockDir(dir) => {
-            halite_minion::start::bus_endpoints(&dir, &config.minion_id()?, hash_type)
-        }
-        BusPlace::Ports(all) => match all.first() {
-            Some(first) => first.endpoints(config.ipv6),
-            None => anyhow::bail!("this minion's bus has no ports"),
-        },
-        BusPlace::Process => anyhow::bail!("this minion has no bus"),
-    })
-}
-
 fn trust(config: &MinionConfig) -> Result<TrustSettings> {
     let signing_key = config.verify_master_pubkey_sign;
     Ok(TrustSettings {
@@ -355,21 +273,6 @@ fn trust(config: &MinionConfig) -> Result<TrustSettings> {
         sig_algo: SigAlgo::parse(&config.signing_algorithm)
             .context("bad option `signing_algorithm`")?,
     })
-}
-
-fn keep_alive(config: &MinionConfig) -> KeepAlive {
-    let number = |number: i64| i32::try_from(number).unwrap_or(-1);
-    let idle = config.tcp_keepalive_idle.0;
-    KeepAlive {
-        on: config.tcp_keepalive,
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a cast of a float saturates"
-        )]
-        idle_s: idle as i32,
-        count: number(config.tcp_keepalive_cnt),
-        interval_s: number(config.tcp_keepalive_intvl),
-    }
 }
 
 /// The files of this machine, for a minion without a master.

@@ -34,7 +34,7 @@ pub struct AutosignOptions {
     pub autoreject_file: Option<PathBuf>,
     /// A directory with a file per grain: the values to take in.
     pub autosign_grains_dir: Option<PathBuf>,
-    /// How long a stub approves (`autosign_timeout`); none is for ever.
+    /// How long a stub approves (`autosign_timeout`); `None` means for ever.
     pub stub_lifetime: Option<Duration>,
     /// Whether a file that its group may write is believed.
     pub permissive_pki_access: bool,
@@ -219,7 +219,10 @@ impl Autosign {
         if !meta.is_file() {
             Ok(None)
         } else if by_others || by_group {
-            tracing::warn!(path = %path.display(), "wrong permissions, the content is ignored");
+            tracing::warn!(
+                path = %path.display(),
+                "ignored the file: its permissions are not safe"
+            );
             Ok(None)
         } else {
             Ok(Some(file))
@@ -228,7 +231,7 @@ impl Autosign {
 }
 
 fn warn_ignored(path: &Path, error: &io::Error) {
-    tracing::warn!(path = %path.display(), %error, "ignored, it could not be used");
+    tracing::warn!(path = %path.display(), %error, "ignored a file that could not be read");
 }
 
 fn read_list(file: File) -> io::Result<String> {

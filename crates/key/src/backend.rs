@@ -1,5 +1,4 @@
-//! What is behind a [`KeyStore`](crate::KeyStore). Each variant has the same
-//! operations.
+//! The backends of a [`KeyStore`](crate::KeyStore). Each variant has the same operations.
 
 #[cfg(feature = "test-backends")]
 use std::sync::Arc;
@@ -52,8 +51,8 @@ impl Backend {
         }
     }
 
-    /// Puts a key into a state and takes it out of every other one; a server has
-    /// one entry of an id, so there is nothing to take out.
+    /// Puts a key into a state and removes it from every other one; a server has one
+    /// entry for an id, so there is nothing to remove.
     pub(crate) fn put(
         &self,
         state: KeyState,
@@ -94,9 +93,8 @@ impl Backend {
         }
     }
 
-    /// Moves a key that was read into another state; false, and nothing is
-    /// changed, if somebody else has changed it meanwhile, where that can be
-    /// told.
+    /// Moves a key that was read into another state; false, without a change, if it was
+    /// changed meanwhile, as far as the backend can tell.
     pub(crate) fn replace(
         &self,
         id: &MinionId,
@@ -138,7 +136,7 @@ impl Backend {
         }
     }
 
-    /// Removes a key; false if there is none.
+    /// Removes a key; false if it does not exist.
     pub(crate) fn remove(&self, state: KeyState, id: &MinionId) -> Result<bool, KeyStoreError> {
         match self {
             Self::LocalFs(files) => files.remove(state, id),
@@ -172,7 +170,7 @@ impl Backend {
         Ok(self.list(state)?.into_iter().map(|id| (id, None)).collect())
     }
 
-    /// The version of a key; `None` if there is none.
+    /// The version of a key; `None` if it does not exist.
     pub(crate) fn version(
         &self,
         state: KeyState,
@@ -187,7 +185,7 @@ impl Backend {
         Ok(version.map(KeyVersion))
     }
 
-    /// The version of the list of a state; `None` where none can be told yet.
+    /// The version of the list of a state; `None` if it cannot be determined yet.
     pub(crate) fn listing_version(&self, state: KeyState) -> Option<KeyVersion> {
         let version = match self {
             Self::LocalFs(files) => files.listing_version(state).map(Version::File),
@@ -198,7 +196,7 @@ impl Backend {
         version.map(KeyVersion)
     }
 
-    /// Where a key lies, for messages.
+    /// The location of a key, for messages.
     pub(crate) fn place(&self, state: KeyState, id: &MinionId) -> PathBuf {
         match self {
             Self::LocalFs(files) => files.place(state, id),

@@ -118,8 +118,8 @@ impl CachedKeys {
         Ok(())
     }
 
-    /// Moves a key into another state if it is still what was read; false, and
-    /// nothing is changed, if somebody was faster.
+    /// Moves a key into another state if it is unchanged since it was read; otherwise
+    /// returns false and changes nothing.
     pub(crate) fn replace(
         &self,
         id: &MinionId,
@@ -129,8 +129,8 @@ impl CachedKeys {
         self.put_over(id, Some(read), to, read.1)
     }
 
-    /// Writes a key over what was read (`None`: nothing, or what is no key); false, and
-    /// nothing is changed, if somebody was faster.
+    /// Writes a key over the one that was read (`None`: there was none, or it was
+    /// invalid); false, without a change, if it was changed meanwhile.
     pub(crate) fn put_over(
         &self,
         id: &MinionId,

@@ -34,7 +34,7 @@ const PEERS: &str = "peers";
 /// How often it is looked whether another master has made a key.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// What the configuration says about the keys of a cluster.
+/// The options about the keys of a cluster.
 pub struct ClusterKeyOptions<'a> {
     /// The passphrase of `cluster.pem` (`cluster_key_pass`).
     pub passphrase: Option<&'a Secret<String>>,
@@ -64,8 +64,8 @@ impl ClusterDir {
         self.dir.join(PEERS)
     }
 
-    /// The keys that minions see, made if need be. What signs them for minions is
-    /// looked for in `own`, the directory of the master's own keys.
+    /// The keys that minions see, generated if missing. The key that signs them for
+    /// minions is in `own`, the directory of the master's own keys.
     ///
     /// # Errors
     /// When a key cannot be read or made, or is not the one that was meant.
@@ -85,8 +85,8 @@ impl ClusterDir {
         MasterKeys::of_cluster(private, clean_key(&text), own, own_options)
     }
 
-    /// Makes the key pair that minions see, unless there is one; its file. This may take a
-    /// second.
+    /// Generates the key pair that minions see, unless it exists; returns its file. This
+    /// may take a second.
     ///
     /// # Errors
     /// When it cannot be made, or would not be the one that is meant.
@@ -131,8 +131,8 @@ impl ClusterDir {
         self.dir.join(format!("{CLUSTER}.pem")).exists()
     }
 
-    /// Keeps the key that minions see, as another master has given it, unless there
-    /// is one.
+    /// Stores the key that minions see, received from another master, unless there is
+    /// one.
     ///
     /// # Errors
     /// When it is no key, or cannot be written.
@@ -156,7 +156,7 @@ impl ClusterDir {
         Ok(())
     }
 
-    /// Keeps the public key of another master (PEM).
+    /// Stores the public key of another master (PEM).
     ///
     /// # Errors
     /// When it cannot be written.
@@ -215,7 +215,7 @@ impl ClusterDir {
         Ok(write_atomic(&path, options, key.expose().as_bytes())?)
     }
 
-    /// Says which key the master of this name has (the option `id`).
+    /// Records the key of the master with this name (the option `id`).
     ///
     /// # Errors
     /// When another key is there under its name.

@@ -56,7 +56,7 @@ pub fn take_rotation_request(cachedir: &Path, master_id: &str) -> Result<bool, K
     if !meta.is_file() || mode != MODE_KEY {
         tracing::error!(
             path = %path.display(),
-            "the drop file has mode {mode:04o} instead of 0400 and is ignored"
+            "ignored the drop file: its mode is {mode:04o} instead of 0400"
         );
         return Ok(false);
     }

@@ -1,4 +1,4 @@
-//! What can go wrong in a pki directory.
+//! Errors of a pki directory.
 
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ pub enum KeyStoreError {
         #[source]
         source: KeyError,
     },
-    /// Two private keys lie where the master's is looked for.
+    /// There are two private keys where the master's is looked for.
     #[error(
         "{} and {} are different keys (public keys {first_finger} and {second_finger}): \
          remove the wrong pair, or replace the first by a link to the second",
@@ -77,7 +77,7 @@ pub enum KeyStoreError {
         path: PathBuf,
     },
     /// A key file that should be there is not.
-    #[error("there is no key {}", path.display())]
+    #[error("the key {} does not exist", path.display())]
     NoKey {
         /// The file.
         path: PathBuf,
@@ -88,10 +88,10 @@ pub enum KeyStoreError {
         /// The file with the public key.
         path: PathBuf,
     },
-    /// The key of the cluster is not the one that was meant.
+    /// The cluster's key is not the one that the option names.
     #[error(
-        "the public key of the cluster in {} has the fingerprint {found}, not that of the option \
-         cluster_pub_fingerprint",
+        "the public key of the cluster in {} has the fingerprint {found}, which differs from the \
+         option cluster_pub_fingerprint",
         path.display()
     )]
     OtherCluster {
@@ -100,9 +100,9 @@ pub enum KeyStoreError {
         /// The fingerprint of its public half.
         found: String,
     },
-    /// There is no key that could have the fingerprint of the option.
+    /// There is no key, and a new one could not have the fingerprint of the option.
     #[error(
-        "there is no {}, and a new key would not have the fingerprint of the option \
+        "{} does not exist, and a new key would not have the fingerprint in the option \
          cluster_pub_fingerprint",
         path.display()
     )]
@@ -134,7 +134,7 @@ pub enum KeyStoreError {
         /// The name.
         name: String,
     },
-    /// The master is told to send a stored signature that is not there.
+    /// The option for a stored signature is set, but the signature does not exist.
     #[error(
         "master_use_pubkey_signature is set and {} does not exist; make it with `salt-key --gen-signature`",
         path.display()

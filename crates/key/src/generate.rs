@@ -60,7 +60,7 @@ pub(crate) fn key_path(dir: &Path, name: &str, extension: &str) -> Result<PathBu
     Ok(dir.join(format!("{name}.{extension}")))
 }
 
-/// Writes the public half first, so that a private key never lies there alone.
+/// Writes the public half first, so that a private key never exists alone.
 pub(crate) fn write_pair(
     private: &PrivateKey,
     private_path: &Path,
@@ -99,7 +99,7 @@ pub(crate) fn read_private(
     })
 }
 
-/// Takes away what group and others may do with a private key.
+/// Removes the permissions of group and others from a private key.
 pub(crate) fn close_private(path: &Path) -> Result<(), KeyStoreError> {
     let meta = fs::metadata(path).map_err(|source| FileError::Read {
         path: path.to_owned(),
@@ -111,7 +111,7 @@ pub(crate) fn close_private(path: &Path) -> Result<(), KeyStoreError> {
     }
     tracing::warn!(
         path = %path.display(),
-        "the private key had mode {mode:04o}, it is set to 0400"
+        "the private key had mode {mode:04o}; changed it to 0400"
     );
     fs::set_permissions(path, Permissions::from_mode(MODE_KEY)).map_err(|source| {
         FileError::Mode {

@@ -10,14 +10,14 @@ use halite_crypto::files::{FileError, read_limited};
 use crate::error::KeyStoreError;
 use crate::limits::KEY_FILE_BYTES_MAX;
 
-/// Whether a symbolic link may stand for a key file.
+/// Whether a key file may be a symbolic link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Links {
     Ignored,
     Followed,
 }
 
-/// The text of a key file, none if there is no such file.
+/// The text of a key file, or `None` if it does not exist.
 pub(crate) fn read_key_text(path: &Path, links: Links) -> Result<Option<String>, KeyStoreError> {
     if links == Links::Ignored && fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file()) {
         return Ok(None);
@@ -45,7 +45,7 @@ pub(crate) fn is_absence(error: &io::Error) -> bool {
     )
 }
 
-/// Removes a file; false if there is none.
+/// Removes a file; false if it does not exist.
 pub(crate) fn remove_if_there(path: &Path) -> Result<bool, KeyStoreError> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),

@@ -151,7 +151,7 @@ impl LocalFs {
         is_settled(&meta).then(|| FileVersion::of(&meta))
     }
 
-    /// Where a key lies, for messages.
+    /// The location of a key, for messages.
     pub(crate) fn place(&self, state: KeyState, id: &MinionId) -> PathBuf {
         self.state_dir(state).join(id.as_str())
     }

@@ -25,7 +25,7 @@ use crate::signing::{MasterSigning, Signer};
 /// Name of the pair in the layout of 3006 and 3007.
 const OLD_NAME: &str = "master";
 
-/// What the configuration says about the master's keys.
+/// The options about the master's keys.
 pub struct MasterKeyOptions<'a> {
     /// The option `id`, with the `_master` that a default id ends in.
     pub id: &'a str,
@@ -138,7 +138,7 @@ impl Pair {
     }
 }
 
-/// Where the pair lies under either name.
+/// The locations of the pair under either name.
 struct PairFiles<'a> {
     pki: &'a PkiDir,
     new: Pair,
@@ -171,7 +171,11 @@ impl<'a> PairFiles<'a> {
             if !is_link(&self.old.private)
                 && let Err(error) = self.adopt()
             {
-                tracing::warn!(%error, "the master key stays in {}", self.old.private.display());
+                tracing::warn!(
+                    %error,
+                    "could not move the master key, it stays in {}",
+                    self.old.private.display()
+                );
             }
             return Ok(private);
         }

@@ -18,7 +18,7 @@ struct Kept {
     /// Counts the changes of each state.
     listings: BTreeMap<KeyState, u64>,
     changes: u64,
-    /// Operations that still work; none is the limit that is never reached.
+    /// How many more operations succeed; `None` means all.
     works: Option<u32>,
 }
 

@@ -20,8 +20,8 @@ pub struct MinionKeys {
 }
 
 impl MinionKeys {
-    /// Loads `minion.pem`, or makes the pair if there is none. A missing
-    /// `minion.pub` is written anew from the private key.
+    /// Loads `minion.pem`, or generates the pair if it is missing. A missing `minion.pub`
+    /// is written again from the private key.
     ///
     /// # Errors
     /// When the directory cannot be made, or the key cannot be read or made.

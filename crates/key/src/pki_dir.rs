@@ -32,7 +32,7 @@ impl PkiDir {
         Ok(Self { dir, owner })
     }
 
-    /// Looks at a directory that must exist and is not changed by this.
+    /// Opens a directory that must exist, without changing it.
     ///
     /// # Errors
     /// When it is not there, or whether it is cannot be seen.

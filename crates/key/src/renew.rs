@@ -24,10 +24,10 @@ pub const CHANGES_FILE: &str = "master_key_changes";
 /// Its mode: there is nothing secret in it.
 const MODE_PUBLIC: u32 = 0o644;
 
-/// In front of a signature in the file.
+/// The prefix of a signature in the file.
 const SIGNATURE: &str = "signature: ";
 
-/// What a change has done.
+/// The result of a change.
 #[derive(Debug)]
 pub struct Renewed {
     /// The public key before it.
@@ -110,7 +110,7 @@ pub(crate) fn read_changes(dir: &Path, current: &str) -> Result<Vec<KeyChange>, 
     });
     if !leads_here {
         tracing::warn!(
-            "{} does not lead to the key of this master, it is ignored",
+            "ignored {}: its signatures do not lead to the key of this master",
             path.display()
         );
         changes.clear();

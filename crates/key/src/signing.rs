@@ -127,14 +127,13 @@ fn stored_signature(
 
 /// What `salt-key --gen-signature` is asked for.
 pub struct SignatureRequest<'a> {
-    /// The signing key (`--priv`); none is the pair of this name in the pki
-    /// directory.
+    /// The signing key (`--priv`); `None` is the pair of this name in the pki directory.
     pub private_path: Option<&'a Path>,
     /// The name of the signing pair (`master_sign_key_name`).
     pub key_name: &'a str,
-    /// The key to sign (`--pub`); none is the master's.
+    /// The key to sign (`--pub`); `None` is the master's.
     pub public_path: Option<&'a Path>,
-    /// The file to write; none is the default in the pki directory.
+    /// The file to write; `None` is the default in the pki directory.
     pub signature_path: Option<&'a Path>,
     /// The option `id`, for the default names.
     pub id: &'a str,

@@ -23,8 +23,8 @@ impl KeyState {
     /// All states in the order in which screens list them.
     pub const ALL: [Self; 4] = [Self::Accepted, Self::Denied, Self::Pending, Self::Rejected];
 
-    /// The states that an id can be in, the deciding one first: where a key
-    /// lies in several directories, this is who wins.
+    /// The states that an id can be in, by precedence: if a key is in several
+    /// directories, the first one here decides.
     pub const LOOKUP: [Self; 3] = [Self::Rejected, Self::Pending, Self::Accepted];
 
     /// The directory below the pki directory, which is also the name in
@@ -60,7 +60,7 @@ impl fmt::Display for KeyState {
     }
 }
 
-/// A minion's key as it lies in the store.
+/// A minion's key in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredKey {
     /// The state it is in.
@@ -79,13 +79,13 @@ impl StoredKey {
 /// Ids by state, each list sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Who may sign in.
+    /// Minions that may sign in.
     pub accepted: Vec<MinionId>,
     /// Whose id was claimed with another key.
     pub denied: Vec<MinionId>,
-    /// Who waits.
+    /// Minions that wait for a decision.
     pub pending: Vec<MinionId>,
-    /// Who may not.
+    /// Minions that may not sign in.
     pub rejected: Vec<MinionId>,
 }
 
@@ -147,7 +147,7 @@ impl Listing {
     }
 }
 
-/// What was changed about one id, for the event and the message about it.
+/// The change of one id's key, for the event and the message about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// Whose key it is.
@@ -160,13 +160,13 @@ pub struct Change {
     pub pem: String,
 }
 
-/// Which of Salt's two fingerprints of a key is meant.
+/// The form of a key's fingerprint; Salt has two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FingerForm {
-    /// Of the lines between the armour: `master_finger`, `key.finger`, and
-    /// `salt-key -f` of 3006 and 3007.
+    /// The fingerprint of the lines between the armour: `master_finger`, `key.finger`,
+    /// and `salt-key -f` of 3006 and 3007.
     Body,
-    /// Of the whole text: `salt-key -f` and `-F` of 3008.
+    /// The fingerprint of the whole text: `salt-key -f` and `-F` of 3008.
     WholeText,
 }
 

@@ -17,7 +17,7 @@ use crate::state::{Change, FingerForm, KeyState, Listing, StoredKey};
 /// Where a master keeps the mirror of keys on a server, below its cache directory.
 pub const MIRROR_DIR: &str = "mirrored_keys";
 
-/// The keys of minions that a master has, and the directory of its own.
+/// A master's keys of minions, and the directory of its own keys.
 #[derive(Debug, Clone)]
 pub struct KeyStore {
     pki: PkiDir,
@@ -40,7 +40,7 @@ impl KeyStore {
         Ok(Self { pki, backend })
     }
 
-    /// Looks at a pki directory that must exist and is not changed by this.
+    /// Opens a pki directory that must exist, without changing it.
     ///
     /// # Errors
     /// When it is not there, or whether it is cannot be seen.
@@ -129,9 +129,9 @@ impl KeyStore {
         self.backend.put(state, id, pem.trim())
     }
 
-    /// Puts a key into a state as [`Self::put`] does, if what decides about the id is still
-    /// what [`Self::lookup`] has said; false, and nothing is changed, if somebody else was
-    /// faster. Files that several masters share are looked at right before.
+    /// Puts a key into a state as [`Self::put`] does, if the key that decides about the
+    /// id is still the one that [`Self::lookup`] returned; otherwise returns false and
+    /// changes nothing. Files that several masters share are checked right before.
     ///
     /// # Errors
     /// As [`Self::put`], and when it cannot be seen what is there.
@@ -145,8 +145,8 @@ impl KeyStore {
         self.backend.put_over(id, seen, state, pem.trim())
     }
 
-    /// Moves an id's key to `to` if it is in one of the states `from`; a
-    /// denied key is taken only when no other is meant.
+    /// Moves an id's key to `to` if it is in one of the states `from`; a denied key is
+    /// used only if there is no other.
     ///
     /// # Errors
     /// When a file cannot be read, written or removed, or others change it again
@@ -238,8 +238,8 @@ impl KeyStore {
         self.among(id, &KeyState::LOOKUP)
     }
 
-    /// The text of an id's key in one state. A symbolic link is no key, and an
-    /// empty file (left by a power cut) is none either.
+    /// The text of an id's key in one state. A symbolic link or an empty file (left by a
+    /// power failure) does not count as a key.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -304,7 +304,7 @@ impl KeyStore {
         Ok(known)
     }
 
-    /// The version of an id's key in one state; `None` if there is none.
+    /// The version of an id's key in one state; `None` if there is no key.
     ///
     /// # Errors
     /// When it cannot be told whether there is one.
@@ -316,8 +316,8 @@ impl KeyStore {
         self.backend.version(state, id)
     }
 
-    /// The version of what [`Self::list`] says; `None` where none can be told
-    /// for now, and what was read must not be kept.
+    /// The version of the result of [`Self::list`]; `None` if it cannot be determined for
+    /// now, so that the result must not be cached.
     pub fn listing_version(&self, state: KeyState) -> Option<KeyVersion> {
         self.backend.listing_version(state)
     }

@@ -158,7 +158,7 @@ impl<'o> Given<'o> {
             Some(Value::Int(number)) => Ok(Some(number.to_string())),
             Some(_) => Err(OptionError::Wrong {
                 option: name,
-                why: "it is to be a text".to_owned(),
+                why: "it must be a string".to_owned(),
             }),
         }
     }
@@ -243,7 +243,7 @@ fn uris(given: &Given<'_>) -> Result<Vec<String>, OptionError> {
             let server = given.text_or("server", "localhost")?;
             let port = given.text_or("port", "389")?;
             if port.parse::<u16>().is_err() {
-                return Err(wrong("port", "it is no port"));
+                return Err(wrong("port", "it is not a port"));
             }
             vec![format!("{scheme}://{server}:{port}")]
         }
@@ -262,7 +262,7 @@ fn uris(given: &Given<'_>) -> Result<Vec<String>, OptionError> {
         true => Ok(uris),
         false if tls => Err(wrong("uri", "with tls it is to be ldaps://<server>")),
         false if starttls => Err(wrong("uri", "with starttls it is to be ldap://<server>")),
-        false => Err(wrong("uri", "it is no address of a directory")),
+        false => Err(wrong("uri", "it is not the address of a directory server")),
     }
 }
 

@@ -11,21 +11,21 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The memory of jobs for minions that come back cannot be opened.
-    #[error("could not open the memory of recent jobs")]
+    #[error("could not open the record of recent jobs")]
     Replay(#[source] halite_spool::SpoolError),
-    /// What waits for a store that is away cannot be opened.
-    #[error("could not open what waits for the store")]
+    /// The spool of writes that wait for an unreachable store cannot be opened.
+    #[error("could not open the spool of the store")]
     Waiting(#[source] halite_spool::SpoolError),
-    /// A port or a socket cannot be had.
+    /// A port or a socket cannot be opened.
     #[error("could not listen for {what}")]
     Listen {
-        /// What was to come in there.
+        /// What connects there.
         what: &'static str,
         /// Why not.
         #[source]
         source: BindError,
     },
-    /// The address to listen on is none.
+    /// `interface` is not an address.
     #[error("`interface` cannot be listened on: {why}")]
     Interface {
         /// What is wrong with it.
@@ -34,8 +34,8 @@ pub enum StartError {
     /// The master's keys, or those of minions, cannot be used.
     #[error("could not open the key directory")]
     Keys(#[from] KeyStoreError),
-    /// The master was told to stop before it had joined its cluster.
-    #[error("stopped before it had joined the cluster")]
+    /// The master was stopped before it had joined its cluster.
+    #[error("stopped before joining the cluster")]
     Stopped,
     /// The registers of the cluster cannot be used.
     #[error("could not open the registers of the cluster")]
@@ -46,7 +46,7 @@ pub enum StartError {
     /// A directory or file of the master cannot be made.
     #[error("could not prepare {what}")]
     File {
-        /// What it is for.
+        /// What the thing is for.
         what: &'static str,
         /// Why not.
         #[source]
@@ -60,8 +60,8 @@ pub enum StartError {
         /// What is wrong with its value.
         why: String,
     },
-    /// `cluster_bus` says nothing of a bus. It is not shown: there may be a password
-    /// in it.
+    /// `cluster_bus` is not the address of a bus. Its value is not shown, because it may
+    /// contain a password.
     #[error("option `cluster_bus`: {why}")]
     Bus {
         /// What is wrong with it.

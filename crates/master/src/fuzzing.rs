@@ -3,7 +3,7 @@
 
 use crate::cluster::message::Message;
 
-/// What a master that has proven itself tells another one of its cluster.
+/// A message from a master of the cluster, which has authenticated.
 ///
 /// # Panics
 /// When what was read is not what is written of it.

@@ -1,5 +1,5 @@
-//! The master daemon: takes requests of minions and of programs on its host,
-//! publishes jobs, keeps what comes back.
+//! The master daemon: takes requests of minions and of programs on its host, publishes
+//! jobs, and stores their returns.
 //!
 //! [`core`] decides, without doing anything. The other modules act. Each holds
 //! one part of the master, a struct with the settings that it reads, and each

@@ -47,7 +47,7 @@ pub const HIGHSTATES_KEPT_MAX: usize = ROSTER_SEATS_MAX;
 /// the newest.
 pub const HIGHSTATES_SHOWN_MAX: usize = halite_metrics::SERIES_MAX;
 
-/// Up to so many minions, `minions.status` reads the return of each minion by itself,
+/// Up to this many minions, `minions.status` reads the return of each minion by itself,
 /// instead of all returns of a job.
 pub const SINGLE_RETURNS_MAX: usize = 16;
 
@@ -182,8 +182,9 @@ pub const MEANT_IDS_MAX: usize = 500_000;
 /// Bytes beyond it count towards `own_jobs_max_size`.
 pub const MEANT_RETURN_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Minions whose presence is tracked. Beyond it those that are away are forgotten; if
-/// none is, new ones are not tracked, and their presence is only estimated.
+/// Minions whose presence is tracked. Beyond it, minions that are not connected are
+/// forgotten; if all are connected, new ones are not tracked and their presence is only
+/// estimated.
 pub const ROSTER_SEATS_MAX: usize = 200_000;
 
 /// Bytes of the history of minions' connections (`minions.history`) that minions have

@@ -47,8 +47,8 @@ struct Kept {
 }
 
 impl PillarCache {
-    /// As the options of a master say: none unless `pillar_cache` is on. What an
-    /// earlier run has left on disk goes where nothing is kept there any more.
+    /// Reads the options of a master: `None` unless `pillar_cache` is on. Pillars that an
+    /// earlier run has left on disk are removed if the disk is no longer used.
     ///
     /// # Errors
     /// When `pillar_cache_backend` is neither `disk` nor `memory`; the error is its
@@ -95,7 +95,7 @@ impl PillarCache {
         Some(found)
     }
 
-    /// Keeps a pillar that was compiled now, for a minion with this key.
+    /// Caches a newly compiled pillar, for a minion with this key.
     pub(crate) fn put(&self, id: &str, env: Option<&str>, key: &str, pillar: &Map) {
         let of = (id.to_owned(), env.map(str::to_owned));
         let kept = Kept {
@@ -189,7 +189,8 @@ impl PillarCache {
         Some(self.minion_dir(id)?.join(name))
     }
 
-    /// What is damaged or too large is compiled anew.
+    /// Reads a cached pillar; `None` if it is damaged or too large, so that it is
+    /// compiled again.
     fn read(&self, key: &Key) -> Option<Kept> {
         let bytes = read_limited(&self.path(key)?, PILLAR_FILE_BYTES_MAX).ok()?;
         let Ok(Value::Map(mut stored)) = unpack_modern(&bytes) else {
@@ -237,12 +238,12 @@ impl PillarCache {
     }
 }
 
-/// What the directory of a minion is called.
+/// The directory name of a minion.
 fn dir_name(id: &str) -> String {
     hash_hex(HashType::Sha256, id.as_bytes())
 }
 
-/// What is in a directory; nothing if there is none.
+/// The entries of a directory, or nothing if it does not exist.
 fn entries(dir: &Path) -> impl Iterator<Item = DirEntry> {
     fs::read_dir(dir).into_iter().flatten().flatten()
 }

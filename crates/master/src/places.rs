@@ -4,7 +4,7 @@ use halite_config::{ConfigError, MasterConfig};
 use halite_crypto::HashType;
 use halite_store::Places;
 
-/// The option that names no place to keep things, with where it stands.
+/// The option whose store cannot be used, with its location in the files.
 pub fn unusable_places(config: &MasterConfig) -> Option<ConfigError> {
     // Another check finds a hash that is none.
     let hash_type = HashType::parse(&config.hash_type.0).ok()?;

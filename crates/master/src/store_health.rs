@@ -8,7 +8,7 @@ use halite_store::{BackendOptions, Events, Jobs, PlaceStatus, Places, Waits};
 
 use crate::core::unkept_data::Unkept;
 
-/// What is known of the places.
+/// The state of the stores.
 pub(crate) struct StoreHealth {
     /// Each role with its place.
     roles: Vec<(&'static str, BackendOptions)>,
@@ -19,7 +19,7 @@ pub(crate) struct StoreHealth {
 }
 
 impl StoreHealth {
-    /// Of these places, and what waits for the place of the jobs.
+    /// Watches these stores and the writes that wait for the job store.
     pub(crate) fn new(places: &Places, jobs: Jobs) -> Self {
         let store = &places.store;
         let mut roles = vec![
@@ -53,9 +53,9 @@ impl StoreHealth {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of each role, with what waits in memory of minions' data, and how many
-    /// results and bytes of them do. A server that nobody has asked anything of late is
-    /// asked.
+    /// The state of the store of each role, and how much minion data and how many results
+    /// (and bytes of them) wait in memory. A server that has not been used lately is
+    /// pinged.
     pub(crate) fn report(&self, unkept: Option<&Unkept>, results: (usize, usize)) -> Map {
         let mut report = Map::new();
         for (role, place) in &self.roles {
@@ -106,7 +106,7 @@ impl StoreHealth {
             .collect()
     }
 
-    /// What waits for the place of the jobs, and for the databases that get events.
+    /// The writes that wait for the job store and for the databases that receive events.
     pub(crate) fn waits(&self) -> Vec<(&'static str, Waits)> {
         let jobs = self.jobs.waits().map(|waits| ("jobs", waits));
         let events = self.events();
@@ -125,8 +125,8 @@ impl StoreHealth {
             }
             let status = place.status();
             let (what, since) = match (status.away_since, &status.refuses) {
-                (Some(since), _) => ("has been away since", since),
-                (None, Some(refuses)) => ("has refused what is to be kept since", refuses.since),
+                (Some(since), _) => ("has been unreachable since", since),
+                (None, Some(refuses)) => ("has refused writes since", refuses.since),
                 (None, None) => continue,
             };
             let of = self.roles.iter().filter(|(_, other)| other == place);
@@ -148,7 +148,8 @@ impl StoreHealth {
         }
         if results > 0 {
             troubles.push(format!(
-                "the job cache does not take {results} results, which wait in this master's memory"
+                "the job cache refuses {results} results, which are kept in this master's memory \
+                 until it accepts them"
             ));
         }
         (!troubles.is_empty()).then(|| troubles.join("; "))

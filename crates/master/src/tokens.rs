@@ -9,7 +9,7 @@ use halite_store::{StoreError, TokenId};
 
 use crate::error::chain;
 
-/// Who has logged in.
+/// A user who has logged in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoggedIn<'a> {
     /// The name.
@@ -20,13 +20,13 @@ pub(crate) struct LoggedIn<'a> {
     pub(crate) groups: &'a [String],
 }
 
-/// Hears of tokens that are made or taken back, and finds those that are not here.
+/// Is notified of tokens that are made or deleted, and finds those of other masters.
 pub(crate) trait TokenListener: Send + Sync {
     /// Waits, for a bounded time, until a token that another master has made is in the
     /// store; it is not if nobody has it.
     fn seek(&self, token: &TokenId);
 
-    /// What a token stands for now; nothing if it was taken back.
+    /// The data of a token now, or `None` if it was deleted.
     fn changed(&self, token: &TokenId, data: Option<&Map>);
 }
 
@@ -36,8 +36,7 @@ pub(crate) struct Tokens {
     store: halite_store::Tokens,
     hash_type: HashType,
     per_user_max: usize,
-    /// Those of each user, once one was made: what lies in the store is read
-    /// then.
+    /// The tokens of each user. The store is read when the first token is made.
     held: Mutex<Option<TokensByUser>>,
 }
 
@@ -60,12 +59,12 @@ impl Tokens {
         }
     }
 
-    /// Has somebody hear of every token from now on; only once.
+    /// Registers the listener for all later changes; called once.
     pub(crate) fn listen(&self, listener: Arc<dyn TokenListener>) {
         let _ = self.listener.set(listener);
     }
 
-    /// The store. What is changed in it directly, nobody hears of.
+    /// The store. Direct changes to it are not announced.
     pub(crate) fn store(&self) -> &halite_store::Tokens {
         &self.store
     }
@@ -76,8 +75,7 @@ impl Tokens {
         }
     }
 
-    /// Makes a token for somebody who has logged in; gives all that it stands
-    /// for.
+    /// Makes a token for a user who has logged in and returns its data.
     ///
     /// # Errors
     /// When it cannot be stored.
@@ -161,8 +159,8 @@ impl Tokens {
         Ok(held)
     }
 
-    /// What a token stands for; `None` if it is none, or not any more. Waits for the
-    /// other masters if they may have it.
+    /// The data of a token, or `None` if it does not exist or has expired. Waits for the
+    /// other masters if one of them may have it.
     pub(crate) fn get(&self, token: &str, now_s: i64) -> Option<Map> {
         let token = TokenId::parse(token)?;
         self.stored(&token, now_s).or_else(|| {

@@ -29,8 +29,8 @@ pub(crate) struct LaneLimits {
     /// Threads that one sender may keep busy; its further requests wait, and
     /// those of others go before.
     pub(crate) busy_per_origin_max: usize,
-    /// Requests that may wait. Beyond it one of whom the most waits from is
-    /// given up; where that is the new one's sender, the new one is refused.
+    /// Requests that may wait. Beyond it, one request of the sender with the most waiting
+    /// requests is dropped; if that is the sender of the new one, the new one is refused.
     pub(crate) waiting_max: usize,
     /// Bytes of the requests that may wait; same behaviour.
     pub(crate) bytes_max: usize,
@@ -38,7 +38,7 @@ pub(crate) struct LaneLimits {
     pub(crate) wait_max: Duration,
 }
 
-/// What can wait in a lane.
+/// Work that can wait in a lane.
 pub(crate) trait Work: Send + 'static {
     /// How much memory it holds.
     fn bytes(&self) -> usize;
@@ -49,8 +49,8 @@ pub(crate) trait Work: Send + 'static {
     }
 }
 
-/// What a request counts for beside its bytes, where the one is looked for of
-/// whom the most waits.
+/// Weight of a request beside its bytes, used to find the sender with the most waiting
+/// work.
 const WEIGHT: usize = 1024;
 
 /// A job could not be taken: the lane is full or closed.
@@ -73,8 +73,8 @@ struct State<W> {
     /// How many threads each sender keeps busy, none of those without any.
     busy: HashMap<Origin, usize>,
     bytes: usize,
-    /// Threads that have not ended. An idle one counts: it holds what `work`
-    /// and `late` hold until it is gone.
+    /// Threads that have not ended. An idle one counts, because it keeps what `work` and
+    /// `late` hold.
     threads: usize,
     closed: bool,
 }
@@ -120,7 +120,7 @@ impl<W: Work> Workers<W> {
         Ok(Self { queue })
     }
 
-    /// Queues work; how much of others' was given up for it.
+    /// Queues work; returns how many requests of other senders were dropped for it.
     ///
     /// # Errors
     /// When there is no room for it.
@@ -167,9 +167,8 @@ impl<W: Work> Workers<W> {
         self.queue.lock().waiting.len()
     }
 
-    /// Takes no more work and waits until what is queued is done and all
-    /// threads have let go of what they hold; false if that is not so by
-    /// `deadline`.
+    /// Accepts no more work, and waits until the queued work is done and all threads have
+    /// ended; false if they have not by `deadline`.
     pub(crate) fn drain(&self, deadline: Instant) -> bool {
         let mut state = self.queue.lock();
         state.closed = true;

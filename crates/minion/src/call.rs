@@ -28,7 +28,7 @@ use crate::minion::Minion;
 use crate::records::proc_files::ProcDir;
 use crate::returners::ChosenReturners;
 
-/// What to run.
+/// The call.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The job id it runs under.
@@ -43,7 +43,7 @@ pub struct Request {
     pub words: Vec<String>,
     /// The returners that get the result besides.
     pub returners: ChosenReturners,
-    /// Whether the master is told of the result.
+    /// Whether the result is sent to the master.
     pub send_return: bool,
     /// How long to try to sign in.
     pub sign_in_timeout: Duration,
@@ -61,7 +61,7 @@ pub enum CallError {
     #[error("{0}")]
     NoMaster(String),
     /// The thread of the function died.
-    #[error("the function's thread died")]
+    #[error("the function's thread panicked")]
     ThreadDied,
 }
 
@@ -240,7 +240,8 @@ fn reason(minion: &Minion, stuck: &[Option<Notice>]) -> CallError {
     CallError::NoMaster(each.join("; "))
 }
 
-/// Tells the master, which makes a job of it; another one, if that is gone.
+/// Sends the return to the master, which makes a job of it, or to another one if that
+/// cannot be reached.
 async fn send_return(minion: &Minion, master: usize, request: &Request, outcome: &Outcome) {
     let mut result = JobReturn::new(
         ReturnJid::Req,

@@ -30,16 +30,16 @@ use crate::minion::{Answer, Master, Minion};
 /// Which masters the requests of a job go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// The one that published the job; while that is gone, any live one for
+    /// The master that published the job; if it cannot be reached, any connected one for
     /// files and pillar.
     Bound(usize),
     /// This one while it answers, else any live one (`salt-call`).
     Prefer(usize),
-    /// Any live one in turn (what the minion does of its own accord).
+    /// Any connected one in turn (for the minion's own tasks).
     Any,
 }
 
-/// What is told to every master, and who has it.
+/// A request for every master, with the masters that have had it.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     answered: Mutex<BTreeSet<usize>>,
@@ -65,9 +65,9 @@ impl Round {
 pub(crate) struct JobContext {
     minion: Arc<Minion>,
     route: Route,
-    /// What was found out about the master that comes first.
+    /// What was learnt about the first master.
     first: Arc<FirstMaster>,
-    /// What every master is told goes to those that have not had it yet.
+    /// A request for every master goes to those that have not had it yet.
     round: Option<Arc<Round>>,
 }
 
@@ -82,7 +82,7 @@ impl JobContext {
         }
     }
 
-    /// Every master that has not had it yet is told, and who has it is noted.
+    /// Sends requests to every master that has not had them yet, and records which have.
     pub(crate) fn within(mut self, round: &Arc<Round>) -> Self {
         self.round = Some(Arc::clone(round));
         self
@@ -97,8 +97,8 @@ impl JobContext {
         master.map(|master| master.name.as_str())
     }
 
-    /// The masters a request of this job may go to, best first. What is only
-    /// read any master may answer.
+    /// The masters to which a request of this job may go, best first. A request that only
+    /// reads may go to any master.
     fn order(&self, reads: bool) -> Vec<usize> {
         let first = match self.route {
             Route::Bound(master) if !reads => return vec![master],
@@ -138,7 +138,7 @@ impl JobContext {
         self.minion.wait(asked).ok_or_else(stopping)?
     }
 
-    /// Who is asked, and in which order.
+    /// The masters to ask, in their order.
     fn line(&self, reads: bool) -> Line {
         Line::new(
             Arc::clone(&self.minion),
@@ -148,22 +148,22 @@ impl JobContext {
         )
     }
 
-    /// What the schedule or the beacons have answered a job. Who listens on the
-    /// bus hears of it, as if it had been asked there.
+    /// Fires the answer of the schedule or the beacons to a job on the local bus, as if
+    /// the request had come from there, and returns it.
     fn fire_and_return(&self, answer: Answer) -> Result<Map, ContextError> {
         let (tag, answer) = answer.map_err(ContextError::Other)?;
         if let Err(error) = self.minion.fire_local(tag, answer.clone()) {
-            debug!(tag, error, "no local event");
+            debug!(tag, error, "could not fire an event on the local bus");
         }
         Ok(answer)
     }
 
-    /// Tells the minion that runs here, if one does.
+    /// Notifies the minion daemon on this machine, if there is one.
     fn ask_daemon_to(&self, tag: &'static str) {
         if let Some(bus) = self.minion.daemon_bus.clone() {
             let told = async move { daemon_bus::tell(&bus, tag, Map::new()).await };
             if let Some(Err(error)) = self.minion.wait(told) {
-                debug!(tag, %error, "the minion was not told");
+                debug!(tag, %error, "could not notify the minion daemon");
             }
         }
     }
@@ -223,7 +223,7 @@ impl MinionContext for JobContext {
         match reply {
             Value::Map(pillar) => Ok(pillar),
             _ => Err(ContextError::Refused {
-                why: "the pillar is no map".to_owned(),
+                why: "the pillar is not a map".to_owned(),
             }),
         }
     }
@@ -319,12 +319,12 @@ fn event(minion: &Minion, tag: &str, data: Value) -> Map {
     ])
 }
 
-/// What a job thread is told that outlives the async thread.
+/// The error for a job thread that outlives the async runtime.
 pub(crate) fn stopping() -> ContextError {
-    ContextError::Other("the minion stops".to_owned())
+    ContextError::Other("the minion is stopping".to_owned())
 }
 
-/// What a function is told of a failed request.
+/// The error that a function gets for a failed request.
 pub(crate) fn context_error(error: ChannelError) -> ContextError {
     match error {
         ChannelError::NotSignedIn => ContextError::NoMaster,

@@ -135,12 +135,12 @@ impl Courier {
         if fitting::fit(&mut spooled.load) {
             let jid = spooled_return::jid_of(&spooled.load);
             let jid = jid.as_ref().map(tracing::field::display);
-            warn!(jid, "a return was cut: it is too large to be sent");
+            warn!(jid, "cut a return that is too large to send");
         }
         let sequence = match spooled.pack() {
             Ok(packed) => self.spool.append(packed),
             Err(error) => {
-                error!(%error, "a return cannot be kept");
+                error!(%error, "could not write a return to the spool");
                 0
             }
         };
@@ -164,7 +164,7 @@ impl Courier {
         debug!(
             sequence = parcel.sequence,
             master = parcel.master,
-            "the return waits for its master"
+            "kept the return until its master can be reached"
         );
         self.spool.put_back(parcel.sequence);
         false
@@ -179,7 +179,7 @@ impl Courier {
         self.send_whereabouts(master);
     }
 
-    /// Tells a master which of its results others have, in a task of its own.
+    /// Sends a master the list of its results that others have, in a task of its own.
     fn send_whereabouts(self: &Arc<Self>, master: usize) {
         let this = Arc::clone(self);
         tokio::spawn(async move {
@@ -210,7 +210,7 @@ impl Courier {
         self.spool.len()
     }
 
-    /// What is known of them. It may wait for the disk.
+    /// The state of the waiting returns. May wait for the disk.
     pub fn waiting_state(&self) -> WaitingState {
         self.spool.state()
     }
@@ -226,7 +226,7 @@ impl Courier {
         if returns > 0 {
             error!(
                 returns,
-                "they could not be written to disk, and no master has them: they are lost"
+                "returns are lost: they could not be written to disk, and no master has stored them"
             );
         }
     }
@@ -291,12 +291,12 @@ impl Courier {
         }
     }
 
-    /// Tries to deliver a spooled return. Whether it may leave the spool.
+    /// Tries to deliver a spooled return; returns whether it may leave the spool.
     async fn carry_again(self: &Arc<Self>, kept: Pending) -> bool {
         let Some(mut spooled) = SpooledReturn::unpack_or_name(&kept.payload) else {
             error!(
                 sequence = kept.sequence,
-                "an entry of the spool is not a return, and is dropped"
+                "dropped an entry of the spool that is not a return"
             );
             self.spool.give_up();
             return true;
@@ -330,7 +330,7 @@ impl Courier {
             match self.hand_over(master, &load).await {
                 Delivery::Done => {
                     let (asked, master) = (&spooled.master, self.name(master));
-                    warn!(asked, master, "return given to another master");
+                    warn!(asked, master, "delivered the return to another master");
                     self.record_whereabouts(asked, &spooled.load, master);
                     return true;
                 }
@@ -341,16 +341,16 @@ impl Courier {
         if is_given_up(is_refused) {
             error!(
                 asked = spooled.master,
-                "no master can store a return: it is dropped"
+                "dropped a return: no master can store it"
             );
             self.spool.give_up();
         }
         is_given_up(is_refused)
     }
 
-    /// What a master is given that has not asked, if it may have the return. It
-    /// may have a job of its own of the same id: a Halite master knows both
-    /// apart by who has drawn the id, a Salt master takes one for the other.
+    /// The form of a return for a master that has not published the job, if it may have
+    /// the return. That master may have a job of its own with the same id: a Halite
+    /// master tells both apart by the master that allocated the id, a Salt master cannot.
     fn for_another<'a>(&self, master: usize, spooled: &'a SpooledReturn) -> Option<Cow<'a, Map>> {
         let Some(key) = &spooled.key else {
             return Some(Cow::Borrowed(&spooled.load));

@@ -1,4 +1,5 @@
-//! The minion as a daemon: links up, jobs in, returns out, until told to stop.
+//! The minion as a daemon: connects to its masters, runs jobs and sends returns until it
+//! is stopped.
 
 mod bus_requests;
 mod greeting;
@@ -43,7 +44,7 @@ use crate::start::Started;
 /// Why the minion ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was told to.
+    /// It was stopped.
     Stopped,
     /// Every master has rejected its key.
     Rejected,
@@ -81,9 +82,9 @@ pub async fn run(
     ended
 }
 
-/// What a minion does by itself while it runs.
+/// The minion's own tasks while it runs.
 struct Tasks {
-    /// Ended before its jobs have come to their end.
+    /// Stopped before the jobs have ended.
     at_once: Vec<JoinHandle<()>>,
     /// Ended when the returns have left.
     last: Vec<JoinHandle<()>>,
@@ -120,7 +121,7 @@ impl Tasks {
         }
     }
 
-    /// Lets jobs and returns come to their end, within limits.
+    /// Waits for the end of jobs and for returns to be sent, within limits.
     async fn end(self, minion: &Minion) {
         let Self {
             at_once,
@@ -147,7 +148,7 @@ struct Links {
     conductor: Conductor,
     courier: Arc<Courier>,
     executor: Arc<Executor>,
-    /// What is applied with the first master that is there.
+    /// The states to apply with the first master that connects.
     start_states: Option<(&'static str, Vec<Value>)>,
     /// The masters that have rejected the minion's key.
     rejected_by: HashSet<usize>,
@@ -261,8 +262,8 @@ fn apply_at_start(executor: &Arc<Executor>, master: usize, fun: &str, args: Vec<
     spawn(Arc::clone(executor).run_own_job(own));
 }
 
-/// Takes up what earlier runs have left: jobs that were cut off are reported,
-/// and none that began is run again.
+/// Handles what earlier runs have left: interrupted jobs are reported, and none that had
+/// started is run again.
 fn recall(minion: &Minion, courier: &Courier) {
     let earlier = minion.claims.earlier();
     let was_ours = |jid: &str| earlier.iter().any(|claim| claim.jid.as_str() == jid);
@@ -299,14 +300,14 @@ async fn conduct(minion: &Minion, fleet: &Fleet, output: Output) {
     }
 }
 
-/// Tells the local bus about a master.
+/// Fires an event about a master on the local bus.
 fn fire(minion: &Minion, tag: &str, master: usize) {
     let name = minion
         .masters
         .get(master)
         .map(|master| master.name.as_str());
     if let Err(error) = minion.fire_local(tag, Map::from([("master", Value::from(name))])) {
-        debug!(error, "no local event");
+        debug!(error, "could not fire an event on the local bus");
     }
 }
 
@@ -326,7 +327,7 @@ fn now() -> std::time::Instant {
     std::time::Instant::now()
 }
 
-/// Lets running jobs come to their end and their returns go out.
+/// Waits for the end of running jobs and for their returns to be sent.
 async fn drain(minion: &Minion) {
     let running = || minion.jobs().all_running().count();
     let jobs_end = until_none(minion, "waiting for jobs", running);
@@ -338,7 +339,7 @@ async fn drain(minion: &Minion) {
     } else {
         let jobs = minion.jobs();
         for (jid, job) in jobs.all_running() {
-            warn!(%jid, "ended with the minion");
+            warn!(%jid, "stopped with the minion");
             job.cancel.signal(nix::libc::SIGTERM);
         }
     }

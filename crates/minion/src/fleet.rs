@@ -144,8 +144,8 @@ impl Fleet {
         });
     }
 
-    /// Asks a master that has just become ready for the jobs that this minion
-    /// may have missed, and again and again while it stays ready; they come as
+    /// Asks a master that has just become ready for the jobs that this minion may have
+    /// missed, and repeatedly while it stays ready; they arrive as
     /// [`LinkOutput::Missed`].
     pub fn replay(&self, link: usize, minion: &Arc<Minion>) {
         if let Some(replay) = self.missed(link, minion) {
@@ -181,7 +181,7 @@ impl Fleet {
         })
     }
 
-    /// What the next link has to say, and which one it is.
+    /// The next output of a link, and the number of the link.
     pub async fn next(&mut self) -> Option<(usize, LinkOutput)> {
         self.outputs.recv().await
     }

@@ -139,8 +139,8 @@ pub const RETURN_PIECE_QUICK: Duration = Duration::from_millis(250);
 /// A piece that is acknowledged later is followed by a smaller one.
 pub const RETURN_PIECE_SLOW: Duration = Duration::from_secs(1);
 
-/// How often a master may lose pieces that it had before, until the delivery is given
-/// up and tried again later.
+/// How often a master may lose pieces that it had before, until the delivery is stopped
+/// and tried again later.
 pub const RETURN_PIECES_LOST_MAX: usize = 3;
 
 /// How long a return is sent again to a Salt master that fails to store it. Halite
@@ -171,7 +171,7 @@ pub const SPOOL_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// oldest are dropped, which is logged.
 pub const UNSPOOLED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Results delivered to other masters that a returning master is told of. The oldest
+/// Results delivered to other masters that are reported to a returning master. The oldest
 /// are forgotten.
 pub const WHEREABOUTS_MAX: usize = 1000;
 

@@ -55,9 +55,8 @@ async fn until_one(mut waits: JoinSet<bool>) {
     pending::<()>().await;
 }
 
-/// Hears the requests of a tag on the event bus, of other programs, Salt's own
-/// included, for as long as the minion runs. They are answered on a thread that
-/// may wait.
+/// Handles the requests under a tag on the event bus, also those of Salt's programs, for
+/// as long as the minion runs. They are answered on a thread that may wait.
 pub(crate) async fn hear(
     minion: &Minion,
     tag: &str,
@@ -72,17 +71,17 @@ pub(crate) async fn hear(
         match spawn_blocking(move || answer(&event.data)).await {
             Ok(Ok((answer, data))) => {
                 if let Err(error) = minion.fire_local(answer, data) {
-                    debug!(tag, error, "a request over the event bus is not answered");
+                    debug!(tag, error, "could not answer a request from the event bus");
                 }
             }
-            Ok(Err(error)) => debug!(tag, error, "a request over the event bus"),
-            Err(cause) => error!(tag, %cause, "a request over the event bus died"),
+            Ok(Err(error)) => debug!(tag, error, "a request from the event bus failed"),
+            Err(cause) => error!(tag, %cause, "a request from the event bus panicked"),
         }
     }
 }
 
-/// Tells of the pillar whenever that is compiled anew: the same master's for as
-/// long as there is one, whoever is first.
+/// Passes on the pillar whenever it is compiled anew: that of the same master for as long
+/// as it is connected, whichever is first.
 pub(crate) async fn follow_pillar(minion: &Minion, heed: impl Fn(Arc<Map>)) {
     let mut changes = JoinSet::new();
     for master in &minion.masters {
@@ -111,7 +110,7 @@ mod tests {
     use super::*;
 
     const SOON: Duration = Duration::from_secs(60);
-    /// What has not come by then is not on its way: nothing here takes time.
+    /// A request that has not arrived by then was not sent: nothing here takes time.
     const NEVER: Duration = Duration::from_millis(50);
 
     #[tokio::test]

@@ -94,9 +94,9 @@ pub struct Minion {
     pub startup_delay: Duration,
     /// The minion's own event bus.
     pub bus: EventBus,
-    /// The schedule, once it runs; `salt-call` has none.
+    /// The schedule, once it runs; missing in `salt-call`.
     pub scheduler: OnceLock<Weak<dyn Managed>>,
-    /// The beacons, once they are looked at; `salt-call` has none.
+    /// The beacons, once they run; missing in `salt-call`.
     pub beacons: OnceLock<Weak<dyn ManagedBeacons>>,
     /// What monitoring reads, where the option is on.
     pub(crate) meters: OnceLock<Meters>,
@@ -233,7 +233,7 @@ impl Minion {
         ready
     }
 
-    /// What a proc file of a job holds: the publication and who runs it.
+    /// The content of a job's proc file: the publication and the process that runs it.
     pub fn proc_load(load: &Map) -> Map {
         let mut proc = Map::with_capacity(load.len() + 1);
         proc.insert("pid", std::process::id());
@@ -241,7 +241,7 @@ impl Minion {
         proc
     }
 
-    /// Puts an event on the minion's own bus.
+    /// Fires an event on the minion's own bus.
     ///
     /// # Errors
     /// When the tag is none or the data cannot be packed; the text says why.

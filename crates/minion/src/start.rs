@@ -60,7 +60,7 @@ pub struct Setup {
     pub keysize: u32,
     /// The user that owns the minion's files, if not the one that runs it.
     pub owner: Option<u32>,
-    /// What is trusted beside the known master key.
+    /// The keys that are trusted beside the known master key.
     pub trust: TrustSettings,
     /// How several masters are used.
     pub mode: Mode,
@@ -115,7 +115,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// What sockets to `to` are bound to; nothing where no option says so.
+    /// The address that sockets to `to` are bound to; `None` if no option names one.
     fn socket_address(self, port: u16, ipv6: bool) -> Option<SocketAddr> {
         let any: IpAddr = match ipv6 {
             true => Ipv6Addr::UNSPECIFIED.into(),

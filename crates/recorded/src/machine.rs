@@ -29,6 +29,79 @@ pub struct Machine {
     since: u64,
 }
 
+/// The list of a scenario under `key`; empty if it has none.
+fn texts(scenario: &Json, key: &str) -> Vec<String> {
+    let items = scenario[key].as_array().cloned().unwrap_or_default();
+    items
+        .iter()
+        .map(|item| item.as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Installs the stand-ins of programs that a scenario names.
+fn install_programs(root: &Path, shims: &str, scenario: &Json) {
+    let mut only = texts(scenario, "shims");
+    only.extend(texts(scenario, "ours_shims"));
+    let is_all = scenario["shims"].is_null() && only.is_empty();
+    fs::create_dir_all(root.join("bin")).unwrap();
+    let wanted = if is_all { names_in(shims) } else { only };
+    for name in wanted {
+        let text = fs::read_to_string(Path::new(shims).join(&name)).unwrap();
+        stand_in(root, &name, &text);
+    }
+    stand_in(root, "_log", include_str!("log"));
+    stand_in(root, "_tape", include_str!("tape"));
+    for name in texts(scenario, "answered") {
+        stand_in(root, &name, include_str!("answer"));
+    }
+    for name in texts(scenario, "taped") {
+        stand_in(root, &name, "#!/bin/sh\n. \"${0%/*}/_tape\"\n");
+    }
+}
+
+/// Writes the files of a scenario, and the directories that every machine has.
+fn write_files(root: &Path, scenario: &Json) {
+    for (name, text) in scenario["data"].as_object().into_iter().flatten() {
+        let text = text.as_str().unwrap();
+        let text = text.replace("@TMP@", &root.display().to_string());
+        fs::write(root.join(name), text).unwrap();
+    }
+    // "made" is for what the kernel has on a real machine.
+    let files = ["files", "made"].map(|key| scenario[key].as_object());
+    for (name, text) in files.into_iter().flatten().flatten() {
+        write(
+            &root.join("root").join(name.trim_start_matches('/')),
+            text.as_str().unwrap(),
+        );
+    }
+    for name in ["cache", "srv", "root/etc"] {
+        fs::create_dir_all(root.join(name)).unwrap();
+    }
+}
+
+/// The options of the minion on the machine.
+fn options(root: &Path, scenario: &Json) -> Map {
+    let text = |path: PathBuf| Value::from(path.display().to_string());
+    let mut opts = Map::from([
+        ("id", Value::from("m1")),
+        ("file_client", "local".into()),
+        ("hash_type", "sha256".into()),
+        ("cachedir", text(root.join("cache"))),
+        ("config_dir", text(root.to_owned())),
+        ("conf_file", text(root.join("minion"))),
+        ("__host_root__", text(root.join("root"))),
+        (
+            "__host_path__",
+            format!("{}/bin:/usr/bin:/bin", root.display()).into(),
+        ),
+        ("cmd_safe", true.into()),
+    ]);
+    if let Value::Map(more) = from_json(&scenario["opts"]) {
+        opts.extend(more);
+    }
+    opts
+}
+
 /// Days since 1970, as passwords are dated with.
 fn today() -> u64 {
     let since = UNIX_EPOCH.elapsed().unwrap();
@@ -75,71 +148,16 @@ impl Machine {
     pub fn new(shims: &str, scenario: &Json, registry: &'static Registry) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
-        let texts = |key: &str| -> Vec<String> {
-            let items = scenario[key].as_array().cloned().unwrap_or_default();
-            items
-                .iter()
-                .map(|item| item.as_str().unwrap().to_owned())
-                .collect()
-        };
-        let mut only = texts("shims");
-        only.extend(texts("ours_shims"));
-        let is_all = scenario["shims"].is_null() && only.is_empty();
-        fs::create_dir_all(root.join("bin")).unwrap();
-        let wanted = if is_all { names_in(shims) } else { only };
-        for name in wanted {
-            let text = fs::read_to_string(Path::new(shims).join(&name)).unwrap();
-            stand_in(root, &name, &text);
-        }
-        stand_in(root, "_log", include_str!("log"));
-        stand_in(root, "_tape", include_str!("tape"));
-        for name in texts("answered") {
-            stand_in(root, &name, include_str!("answer"));
-        }
-        for name in texts("taped") {
-            stand_in(root, &name, "#!/bin/sh\n. \"${0%/*}/_tape\"\n");
-        }
-        for (name, text) in scenario["data"].as_object().into_iter().flatten() {
-            let text = text.as_str().unwrap();
-            let text = text.replace("@TMP@", &root.display().to_string());
-            fs::write(root.join(name), text).unwrap();
-        }
-        // "made" is for what the kernel has on a real machine.
-        let files = ["files", "made"].map(|key| scenario[key].as_object());
-        for (name, text) in files.into_iter().flatten().flatten() {
-            write(
-                &root.join("root").join(name.trim_start_matches('/')),
-                text.as_str().unwrap(),
-            );
-        }
-        for name in ["cache", "srv", "root/etc"] {
-            fs::create_dir_all(root.join(name)).unwrap();
-        }
-        let text = |path: PathBuf| Value::from(path.display().to_string());
-        let mut opts = Map::from([
-            ("id", Value::from("m1")),
-            ("file_client", "local".into()),
-            ("hash_type", "sha256".into()),
-            ("cachedir", text(root.join("cache"))),
-            ("config_dir", text(root.to_owned())),
-            ("conf_file", text(root.join("minion"))),
-            ("__host_root__", text(root.join("root"))),
-            (
-                "__host_path__",
-                format!("{}/bin:/usr/bin:/bin", root.display()).into(),
-            ),
-            ("cmd_safe", true.into()),
-        ]);
-        if let Value::Map(more) = from_json(&scenario["opts"]) {
-            opts.extend(more);
-        }
+        install_programs(root, shims, scenario);
+        write_files(root, scenario);
         let Value::Map(grains) = from_json(&scenario["grains"]) else {
             panic!("no grains");
         };
         let minion = FakeMinion::new()
-            .with_opts(opts)
+            .with_opts(options(root, scenario))
             .with_grains(grains)
             .with_registry(registry);
+        let texts = |key| texts(scenario, key);
         Self {
             quiet: texts("quiet"),
             show: texts("show"),

@@ -139,6 +139,22 @@ fn as_recorded(ret: &Json) -> Json {
     }
 }
 
+/// Installs the tools that replay their answers, and the programs of a transcript.
+fn install_programs(directory: &Path, transcript: &Json) {
+    let executable = |path: &Path, text: &str| {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    for tool in transcript["tools"].as_array().unwrap() {
+        executable(&directory.join("bin").join(tool.as_str().unwrap()), REPLAY);
+    }
+    for (path, text) in transcript["programs"].as_object().into_iter().flatten() {
+        let path = directory.join("root").join(path.trim_start_matches('/'));
+        executable(&path, text.as_str().unwrap());
+    }
+}
+
 fn play(name: &str, transcript: &Json, registry: &'static Registry) -> (usize, Vec<String>) {
     let empty = tempfile::tempdir().unwrap();
     let mut machine = Machine::new(empty.path().to_str().unwrap(), transcript, registry);
@@ -153,17 +169,7 @@ fn play(name: &str, transcript: &Json, registry: &'static Registry) -> (usize, V
     let machine = machine;
     let directory = machine.dir.path();
     let tmp = directory.to_str().unwrap().to_owned();
-    for tool in transcript["tools"].as_array().unwrap() {
-        let path = directory.join("bin").join(tool.as_str().unwrap());
-        fs::write(&path, REPLAY).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    for (path, text) in transcript["programs"].as_object().into_iter().flatten() {
-        let path = directory.join("root").join(path.trim_start_matches('/'));
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text.as_str().unwrap()).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
+    install_programs(directory, transcript);
     let (mut same, mut wrong, mut returns) = (0, Vec::new(), Vec::new());
     for (at, call) in transcript["calls"].as_array().unwrap().iter().enumerate() {
         if call["sh"].is_string() {

@@ -221,85 +221,97 @@ impl<'w> Renderer<'w> {
         let mut matter = Matter::Text(Cow::Borrowed(job.text));
         let mut rendered = Rendered::from_value(Value::Nil);
         for (stage, argline) in &pipe.stages {
-            matter = match (stage, matter) {
-                (Stage::Text, matter) => matter,
-                (Stage::Jinja, Matter::Text(text)) => {
-                    if !argline.is_empty() && argline != "-s" {
-                        let message = format!("Unknown renderer option: {argline}");
-                        return Err(RenderError::new(ErrorKind::Renderer, message));
-                    }
-                    let job = Job {
-                        text: &text,
-                        ..*job
-                    };
-                    let (text, from) = self.jinja(&job)?;
-                    rendered.origin = Some(Arc::new(from));
-                    Matter::Text(text.into())
-                }
-                (Stage::Yaml, Matter::Text(text)) => {
-                    let data = data::yaml(&text, job.name)
-                        .map_err(|error| led_back(error, &text, rendered.origin.as_deref()))?;
-                    rendered.has_aliases = data.has_aliases;
-                    rendered.text = Some(text.into_owned());
-                    Matter::Data(data.value)
-                }
-                (Stage::Json, Matter::Text(text)) => Matter::Data(
-                    data::json(&text, job.name)
-                        .map_err(|error| led_back(error, &text, rendered.origin.as_deref()))?,
-                ),
-                (Stage::Gpg, Matter::Data(value)) => {
-                    // Places of values that were decrypted stay true.
-                    Matter::Data(Gpg::new(self.ctx, false)?.data(value)?)
-                }
-                (Stage::Gpg, Matter::Text(text)) => {
-                    match Gpg::new(self.ctx, false)?.text(text.into_owned())? {
-                        Value::Str(text) => Matter::Text(text.into()),
-                        other => Matter::Data(other),
-                    }
-                }
-                (Stage::Module { name, of_salt }, matter) => {
-                    let data = match matter {
-                        Matter::Text(text) => text.into_owned().into(),
-                        Matter::Data(data) => data,
-                    };
-                    // From here on nobody knows where anything came from.
-                    rendered = Rendered::from_value(Value::Nil);
-                    let call = plugin::Call {
-                        name,
-                        of_salt: *of_salt,
-                        data: &data,
-                        argline,
-                    };
-                    match call.run(job, self.ctx)? {
-                        Value::Str(text) => Matter::Text(text.into()),
-                        data => Matter::Data(data),
-                    }
-                }
-                // Python reads the file, whatever came before.
-                (Stage::Py, _) => match py::run(job, self.ctx)? {
-                    Value::Str(text) => Matter::Text(text.into()),
-                    data => Matter::Data(data),
-                },
-                (Stage::PyObjects, Matter::Text(text)) => {
-                    rendered = Rendered::from_value(Value::Nil);
-                    Matter::Data(py::objects(job, &text, self.ctx)?)
-                }
-                (
-                    Stage::Jinja | Stage::Yaml | Stage::Json | Stage::PyObjects,
-                    Matter::Data(value),
-                ) => {
-                    let message = format!("'{}' object has no attribute 'read'", value.type_name());
-                    return Err(
-                        RenderError::new(ErrorKind::Data, message).foreign("AttributeError")
-                    );
-                }
-            };
+            matter = self.stage(stage, argline, matter, job, &mut rendered)?;
         }
         rendered.value = match matter {
             Matter::Data(value) => value,
             Matter::Text(text) => Value::Str(with_newlines_of(job.text, text.into_owned())),
         };
         Ok(rendered)
+    }
+
+    /// Takes matter through one stage; `rendered` learns where it came from.
+    fn stage<'t>(
+        &self,
+        stage: &Stage,
+        argline: &str,
+        matter: Matter<'t>,
+        job: &Job<'_>,
+        rendered: &mut Rendered,
+    ) -> Result<Matter<'t>, RenderError> {
+        Ok(match (stage, matter) {
+            (Stage::Text, matter) => matter,
+            (Stage::Jinja, Matter::Text(text)) => {
+                let (text, from) = self.jinja_stage(argline, &text, job)?;
+                rendered.origin = Some(Arc::new(from));
+                Matter::Text(text.into())
+            }
+            (Stage::Yaml, Matter::Text(text)) => {
+                let data = data::yaml(&text, job.name)
+                    .map_err(|error| led_back(error, &text, rendered.origin.as_deref()))?;
+                rendered.has_aliases = data.has_aliases;
+                rendered.text = Some(text.into_owned());
+                Matter::Data(data.value)
+            }
+            (Stage::Json, Matter::Text(text)) => Matter::Data(
+                data::json(&text, job.name)
+                    .map_err(|error| led_back(error, &text, rendered.origin.as_deref()))?,
+            ),
+            (Stage::Gpg, Matter::Data(value)) => {
+                // Places of values that were decrypted stay true.
+                Matter::Data(Gpg::new(self.ctx, false)?.data(value)?)
+            }
+            (Stage::Gpg, Matter::Text(text)) => {
+                match Gpg::new(self.ctx, false)?.text(text.into_owned())? {
+                    Value::Str(text) => Matter::Text(text.into()),
+                    other => Matter::Data(other),
+                }
+            }
+            (Stage::Module { name, of_salt }, matter) => {
+                let data = match matter {
+                    Matter::Text(text) => text.into_owned().into(),
+                    Matter::Data(data) => data,
+                };
+                // From here on nobody knows where anything came from.
+                *rendered = Rendered::from_value(Value::Nil);
+                let call = plugin::Call {
+                    name,
+                    of_salt: *of_salt,
+                    data: &data,
+                    argline,
+                };
+                match call.run(job, self.ctx)? {
+                    Value::Str(text) => Matter::Text(text.into()),
+                    data => Matter::Data(data),
+                }
+            }
+            // Python reads the file, whatever came before.
+            (Stage::Py, _) => match py::run(job, self.ctx)? {
+                Value::Str(text) => Matter::Text(text.into()),
+                data => Matter::Data(data),
+            },
+            (Stage::PyObjects, Matter::Text(text)) => {
+                *rendered = Rendered::from_value(Value::Nil);
+                Matter::Data(py::objects(job, &text, self.ctx)?)
+            }
+            (Stage::Jinja | Stage::Yaml | Stage::Json | Stage::PyObjects, Matter::Data(value)) => {
+                let message = format!("'{}' object has no attribute 'read'", value.type_name());
+                return Err(RenderError::new(ErrorKind::Data, message).foreign("AttributeError"));
+            }
+        })
+    }
+
+    fn jinja_stage(
+        &self,
+        argline: &str,
+        text: &str,
+        job: &Job<'_>,
+    ) -> Result<(String, Origin), RenderError> {
+        if !argline.is_empty() && argline != "-s" {
+            let message = format!("Unknown renderer option: {argline}");
+            return Err(RenderError::new(ErrorKind::Renderer, message));
+        }
+        self.jinja(&Job { text, ..*job })
     }
 
     fn jinja(&self, job: &Job<'_>) -> Result<(String, Origin), RenderError> {

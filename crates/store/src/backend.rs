@@ -67,7 +67,7 @@ pub enum BackendOptions {
         /// Names the directories of jobs. Jobs that were stored under another
         /// one are not found.
         hash_type: HashType,
-        /// Whether minions' data lies in the layout of Salt 3006 and 3007 as well.
+        /// Whether minion data is stored in the layout of Salt 3006 and 3007 as well.
         copies_for_3006: bool,
     },
     /// An etcd, which keeps everything but jobs.
@@ -112,7 +112,7 @@ impl BackendOptions {
     }
 }
 
-/// What is known of the place of a role.
+/// The state of the store of a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceStatus {
     /// The place, without a password.
@@ -154,7 +154,7 @@ impl BackendOptions {
         self.server().is_some()
     }
 
-    /// What is known of it. Nothing is asked.
+    /// Its state. No request is sent.
     pub fn status(&self) -> PlaceStatus {
         match self.server() {
             Some((place, status)) => PlaceStatus {
@@ -172,7 +172,7 @@ impl BackendOptions {
         }
     }
 
-    /// As `status`, after a connection was asked for, if there is none at rest.
+    /// As `status`, after opening a connection if none is idle.
     pub fn look(&self) -> PlaceStatus {
         // What comes of it is in the status.
         match self {
@@ -224,7 +224,7 @@ impl BackendOptions {
     }
 }
 
-/// What is behind the roles. Each variant has the same operations, by role.
+/// The backends of the roles. Each variant has the same operations, by role.
 #[derive(Debug)]
 pub(crate) enum Backend {
     LocalFs(LocalFs),

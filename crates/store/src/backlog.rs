@@ -1,6 +1,6 @@
-//! Writes that a server has not taken yet: they wait on disk, across the death of
-//! the process, and a thread of its own sends them to the server in order, until
-//! all are stored.
+//! Writes that a server has not accepted yet: they wait on disk, across restarts of the
+//! process, and a thread of their own sends them to the server in order until all are
+//! stored.
 //!
 //! Invariants: a pushed write is stored, pending, or counted as dropped by the
 //! spool; while something is pending, later writes wait behind it. A write that the
@@ -29,7 +29,7 @@ use crate::limits::{
 /// Nothing grows too old: somebody waits for it.
 const AGE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Who stores what has waited.
+/// The destination of writes that have waited.
 pub(crate) trait Destination: Send + Sync + 'static {
     /// Where that is, for the log.
     fn place(&self) -> String;
@@ -48,7 +48,7 @@ pub(crate) trait Destination: Send + Sync + 'static {
     }
 }
 
-/// What is known of something that waits for a server.
+/// The state of the writes that wait for a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waits {
     /// How much waits, that which was refused included.
@@ -69,11 +69,11 @@ pub struct Waits {
     pub dropped: u64,
 }
 
-/// What waits for one server.
+/// The writes that wait for one server.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     shared: Arc<Shared>,
-    /// Is told when the thread has ended.
+    /// Receives a message when the thread has ended.
     ended: Mutex<Receiver<()>>,
 }
 
@@ -134,8 +134,8 @@ impl Backlog {
         !self.shared.lock().has_next()
     }
 
-    /// Lets something wait, and gives its number; `None` if there is no room or
-    /// the disk does not take it.
+    /// Queues a write and returns its number; `None` if there is no room or the disk does
+    /// not accept it.
     pub(crate) fn push(&self, payload: &[u8], why: &str) -> Option<u64> {
         let mut state = self.shared.lock();
         if !state.has_room(payload.len()) {
@@ -145,7 +145,7 @@ impl Backlog {
         let sequence = match state.spool.append(Moment::now(), payload) {
             Ok(sequence) => sequence,
             Err(error) => {
-                tracing::error!(%error, "nothing can wait for the store");
+                tracing::error!(%error, "could not write to the spool of the store");
                 state.turned_away += 1;
                 return None;
             }
@@ -153,7 +153,10 @@ impl Backlog {
         if state.since.is_none() {
             state.since = Some((SystemTime::now(), Instant::now()));
             state.stored = 0;
-            tracing::warn!(store = %self.shared.place, why, "what is to be stored waits on disk");
+            tracing::warn!(
+                store = %self.shared.place, why,
+                "the store is unavailable: writes are kept on disk until it accepts them"
+            );
         }
         self.shared.changed.notify_all();
         Some(sequence)
@@ -169,7 +172,7 @@ impl Backlog {
         Some(found.payload)
     }
 
-    /// What waits.
+    /// The state of the waiting writes.
     pub(crate) fn waits(&self) -> Waits {
         let state = self.shared.lock();
         Waits {
@@ -288,13 +291,16 @@ impl Shared {
     /// Tidies up, and gives what the disk may not have yet.
     fn tidy(&self, state: &mut State) -> Option<Unsynced> {
         if let Err(error) = state.spool.tidy_some() {
-            tracing::warn!(%error, "the spool of the store cannot be tidied");
+            tracing::warn!(%error, "could not tidy the spool of the store");
         }
         if state.spool.is_empty() {
             state.reason = None;
             if let Some((_, begun)) = state.since.take() {
                 let (count, seconds) = (state.stored, begun.elapsed().as_secs());
-                tracing::warn!(store = %self.place, count, seconds, "all that waited is stored");
+                tracing::warn!(
+                    store = %self.place, count, seconds,
+                    "the store has accepted all writes that were kept on disk"
+                );
             }
         }
         state.spool.to_sync()
@@ -325,7 +331,7 @@ impl Shared {
         tracing::error!(
             store = %self.place,
             sequence,
-            "it takes others and refuses this, which is set aside: {}",
+            "the store refuses this write but accepts others: set the write aside: {}",
             chain(error)
         );
     }
@@ -333,12 +339,12 @@ impl Shared {
 
 fn sync(unsynced: Option<Unsynced>) {
     if let Err(error) = unsynced.map_or(Ok(()), Unsynced::sync) {
-        tracing::warn!(%error, "what waits for the store may not survive a power cut");
+        tracing::warn!(%error, "writes in the spool of the store may not survive a power failure");
     }
 }
 
 fn acknowledge(state: &mut State, sequence: u64) {
     if let Err(error) = state.spool.acknowledge_untidily(sequence) {
-        tracing::warn!(%error, "something may be stored twice after a restart");
+        tracing::warn!(%error, "a write may be stored twice after a restart");
     }
 }

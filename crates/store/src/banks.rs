@@ -23,7 +23,7 @@ impl Banks {
         Self { backend }
     }
 
-    /// What is kept under a key, none if nothing is.
+    /// The value under a key, or `None`.
     ///
     /// # Errors
     /// When a name is not allowed, or the value cannot be read.
@@ -32,7 +32,7 @@ impl Banks {
         Ok(on!(self.backend, banks.fetch(bank, key))?)
     }
 
-    /// Keeps a value.
+    /// Stores a value.
     ///
     /// # Errors
     /// When a name is not allowed, or the value cannot be written.

@@ -187,7 +187,7 @@ impl Cache {
         Self(Driver::Redis(RedisCache::new(address, names)))
     }
 
-    /// What is kept under a key.
+    /// The value under a key.
     ///
     /// # Errors
     /// When the server cannot be asked, or the value is too large.
@@ -198,8 +198,8 @@ impl Cache {
             .transpose()
     }
 
-    /// Gives what is kept under each of several keys, with the number of the key. What is
-    /// too long to be read together is read and given in parts.
+    /// Calls `take` with the value under each of several keys and the number of the key.
+    /// Values that are too long to be read together are read in parts.
     ///
     /// # Errors
     /// When the server cannot be asked: then some may have been given.
@@ -227,8 +227,8 @@ impl Cache {
         Ok(())
     }
 
-    /// What is kept under each of several keys. One that is too large is left
-    /// out with a warning.
+    /// The values under several keys. A value that is too large is left out with a
+    /// warning.
     ///
     /// # Errors
     /// When the server cannot be asked, or they are too long together.
@@ -241,13 +241,15 @@ impl Cache {
         let checked = |(key, found): (&String, Option<Found>)| {
             let checked = self.checked(bank, key, found?);
             checked
-                .inspect_err(|error| tracing::warn!(%error, "it is left out"))
+                .inspect_err(
+                    |error| tracing::warn!(%error, "skipping an entry that cannot be read"),
+                )
                 .ok()
         };
         Ok(keys.iter().zip(found).map(checked).collect())
     }
 
-    /// Keeps a value.
+    /// Stores a value.
     ///
     /// # Errors
     /// When the server cannot be asked, or refuses.
@@ -257,8 +259,8 @@ impl Cache {
         done
     }
 
-    /// Keeps a value if there is what is expected (`None`: nothing); false, and
-    /// nothing is changed, if there is something else.
+    /// Stores a value if the present one is as expected (`None`: there is none);
+    /// otherwise returns false and changes nothing.
     ///
     /// # Errors
     /// When the server cannot be asked, or refuses.
@@ -274,8 +276,8 @@ impl Cache {
         done
     }
 
-    /// Takes note of whether the server keeps what it is given. That a value was removed
-    /// says nothing of that: a full server does it.
+    /// Records whether the server accepts writes. A removal does not count, because a
+    /// full server does that too.
     fn note_write(&self, done: Result<bool, &StoreError>) {
         match done {
             Ok(true) => drive!(self, note_write(None)),
@@ -286,7 +288,7 @@ impl Cache {
         }
     }
 
-    /// Removes a key; false if there is none.
+    /// Removes a key; false if it does not exist.
     ///
     /// # Errors
     /// When the server cannot be asked, or refuses.
@@ -323,8 +325,8 @@ impl Cache {
         Ok(banks)
     }
 
-    /// When each key of a bank was stored last, in seconds since 1970. A key
-    /// without a time of use has none here.
+    /// When each key of a bank was stored last, in seconds since 1970. A key without a
+    /// usable time is left out.
     ///
     /// # Errors
     /// When the server cannot be asked.

@@ -1,4 +1,4 @@
-//! What can go wrong with a store.
+//! The errors of a store.
 
 use std::fmt::Display;
 use std::io;
@@ -41,17 +41,17 @@ pub enum StoreError {
         source: UnpackError,
     },
     /// A file holds another kind of value than it should.
-    #[error("{place} holds a {found} instead of a {wanted}")]
+    #[error("{place} contains a {found} instead of a {wanted}")]
     Kind {
         /// Where it is kept.
         place: String,
-        /// What it holds.
+        /// The kind of value it contains.
         found: &'static str,
-        /// What it should hold.
+        /// The kind of value expected.
         wanted: &'static str,
     },
     /// A minion tells more than is kept of it.
-    #[error("{place} would have {bytes} bytes, at most {max} are kept")]
+    #[error("{place} would have {bytes} bytes; at most {max} are stored")]
     TooLarge {
         /// Where it is kept.
         place: String,
@@ -66,7 +66,7 @@ pub enum StoreError {
     /// A server lists more than is read of it.
     #[error("{place} has more than {max} entries")]
     TooMany {
-        /// What is listed.
+        /// The list.
         place: String,
         /// How many there may be.
         max: usize,
@@ -80,8 +80,8 @@ pub enum StoreError {
         #[source]
         source: Unwritable,
     },
-    /// Others have changed it again and again meanwhile.
-    #[error("could not change {place} in {tries} tries: others change it too")]
+    /// Others kept changing it at the same time.
+    #[error("could not change {place} in {tries} tries: others keep changing it at the same time")]
     Contested {
         /// Where it is kept.
         place: String,
@@ -89,7 +89,7 @@ pub enum StoreError {
         tries: usize,
     },
     /// Jobs are asked of a place that keeps none.
-    #[error("{place} keeps no jobs")]
+    #[error("{place} cannot store jobs")]
     NoJobs {
         /// The place.
         place: String,
@@ -110,13 +110,13 @@ impl StoreError {
         matches!(self, Self::Server(_))
     }
 
-    /// Whether the value is to blame: this place never takes it.
+    /// Whether the value is the cause: this place can never store it.
     pub fn is_of_value(&self) -> bool {
         matches!(self, Self::Pack { .. } | Self::Json { .. })
     }
 
-    /// Whether a server has what nobody can read: that is no reason to believe what was
-    /// known before.
+    /// Whether a server has a value that nobody can read: then what was known before must
+    /// not be used either.
     pub fn is_of_content(&self) -> bool {
         match self {
             Self::Server(error) => {

@@ -9,7 +9,7 @@ use halite_store_servers::{Address, EtcdServer, etcd_server, etcd_v2_server};
 use crate::cache::{Banks, Cache, MinionData, Tokens};
 use crate::error::StoreError;
 
-/// What ends the key of a time in Salt's layout.
+/// The suffix of a time's key in Salt's layout.
 const STAMP_SUFFIX: &str = ".tstamp";
 
 /// An etcd, and how it is spoken to.
@@ -21,16 +21,15 @@ pub struct EtcdOptions {
     pub version: EtcdVersion,
 }
 
-/// The versions of the interface of etcd: what is kept in one is invisible to the
-/// other.
+/// The versions of etcd's interface: data stored through one is invisible to the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EtcdVersion {
-    /// That of Salt's cache `etcd`, which etcd 3.6 has no more.
+    /// The version of Salt's cache `etcd`, which etcd 3.6 no longer has.
     V2 {
-        /// What ends the key of a time (Salt's `etcd.timestamp_suffix`).
+        /// The suffix of a time's key (Salt's `etcd.timestamp_suffix`).
         stamp_suffix: String,
     },
-    /// That of today.
+    /// The present version.
     V3,
 }
 
@@ -89,7 +88,7 @@ impl Etcd {
         }
     }
 
-    /// What whoever asks it for jobs is told.
+    /// The error for requests for jobs.
     pub(crate) fn no_jobs(&self) -> StoreError {
         StoreError::NoJobs {
             place: self.place.clone(),

@@ -6,7 +6,7 @@ use halite_proto::{Map, Value};
 /// Events as a table has them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Batch {
-    /// Tells it apart from others, however often it comes.
+    /// Identifies the batch, however often it is stored.
     pub(crate) id: String,
     pub(crate) tags: Vec<String>,
     /// As JSON.
@@ -64,7 +64,7 @@ impl Batch {
         ])
     }
 
-    /// Reads it back; `None` if it is none.
+    /// Reads it back; `None` if it is invalid.
     pub(crate) fn from_map(map: &Map) -> Option<Self> {
         let list = |name: &str| map.get(name)?.as_list();
         let texts = |name: &str| -> Option<Vec<String>> {

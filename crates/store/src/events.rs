@@ -60,8 +60,8 @@ enum EventTables {
 }
 
 impl Events {
-    /// The events of a master at a place; `None` if it is no database. What the
-    /// database does not take waits in `dir`.
+    /// The events of a master in a database; `None` if the place is not one. Events that
+    /// the database does not accept wait in `dir`.
     ///
     /// # Errors
     /// When the directory cannot be used.
@@ -119,14 +119,14 @@ impl Events {
         {
             Some(_) => Ok(()),
             None => Err(why.unwrap_or_else(|| StoreError::TooLarge {
-                place: format!("what waits for {}", self.database.place),
+                place: format!("the spool of {}", self.database.place),
                 bytes: packed.len(),
                 max: packed.len().saturating_sub(1),
             })),
         }
     }
 
-    /// What waits.
+    /// The state of the waiting events.
     pub fn waits(&self) -> Waits {
         self.backlog.waits()
     }
@@ -198,7 +198,7 @@ impl Destination for Database {
                 None => {
                     tracing::error!(
                         sequence = pending.sequence,
-                        "what waited for the store are no events of this program, it is left out"
+                        "skipping an entry in the spool of the store that is not a batch of events"
                     );
                     Ok(())
                 }

@@ -3,8 +3,8 @@
 use halite_proto::{Jid, Map, Value, python};
 use halite_target::glob::fnmatch;
 
-/// What a job must be to be found. What is empty is not asked for. A backend
-/// answers it by itself where it can, and sifts where it cannot.
+/// The conditions of a search for jobs; empty ones match all. A backend evaluates them
+/// itself where it can, and otherwise filters the jobs it reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFilter {
     /// Globs, of which one fits a function of the job.
@@ -13,7 +13,7 @@ pub struct JobFilter {
     pub not_function: Option<String>,
     /// Globs, of which one fits what the job was targeted at.
     pub targets: Vec<String>,
-    /// Who published it.
+    /// The user who published it.
     pub user: Option<String>,
     /// The first digits of the first id that fits.
     pub since: Option<String>,

@@ -36,21 +36,21 @@ impl Jobs {
         }
     }
 
-    /// Lets what the server does not take wait in a directory.
+    /// Keeps writes that the server does not accept in a directory until it does.
     pub(crate) fn with_spool(mut self, dir: &Path, place: String) -> Result<Self, SpoolError> {
         let waiting = Waiting::open(dir, place, Arc::clone(&self.backend))?;
         self.waiting = Some(Arc::new(waiting));
         Ok(self)
     }
 
-    /// What waits until the server takes it; `None` if nothing ever waits.
+    /// The writes that wait until the server accepts them; `None` if writes never wait.
     pub fn waits(&self) -> Option<Waits> {
         self.waiting.as_ref().map(|waiting| waiting.waits())
     }
 
-    /// Takes a new job id that nobody else has, other masters on the same
-    /// store included. `next` gives one id after the other. While the server is
-    /// away the next one is taken, and the server hears of it later.
+    /// Takes a new job id that nobody else has, other masters on the same store included.
+    /// `next` returns one id after the other. If the server cannot be reached, the next
+    /// one is taken and the server is told later.
     ///
     /// # Errors
     /// When the store cannot be written, or too many ids are taken.
@@ -74,8 +74,8 @@ impl Jobs {
         }
     }
 
-    /// Takes a new job id for a job that somebody brings again until it is kept: while
-    /// the server is away nothing of it waits.
+    /// Takes a new job id for a job that is sent again until it is stored: nothing is
+    /// queued if the server cannot be reached.
     ///
     /// # Errors
     /// When the store cannot be written, or too many ids are taken.
@@ -87,9 +87,8 @@ impl Jobs {
         on!(self.backend, jobs.allocate(nocache, &mut next))
     }
 
-    /// Takes the id that a minion has given to a job of its own, or the next
-    /// one that nobody has. Who comes again with the same `mark` gets the same
-    /// id again, whatever has happened meanwhile.
+    /// Allocates the id that a minion has given to a job of its own, or the next free
+    /// one. A repeated call with the same `mark` returns the same id.
     ///
     /// # Errors
     /// When the store cannot be written, or too many ids are taken.
@@ -201,8 +200,8 @@ impl Jobs {
         })
     }
 
-    /// What was published as a job, with the minions that were targeted under
-    /// `Minions`; none for an unknown job.
+    /// The load of a job, with the targeted minions under `Minions`; `None` for an
+    /// unknown job.
     ///
     /// # Errors
     /// When it is damaged or cannot be read.
@@ -240,7 +239,7 @@ impl Jobs {
         Ok(all)
     }
 
-    /// One minion's return, none if there is none.
+    /// The return of one minion, or `None`.
     ///
     /// # Errors
     /// When it is damaged or cannot be read.
@@ -270,9 +269,8 @@ impl Jobs {
         self.newest_picked(max, &JobFilter::default(), |jid, load| Some((jid, load)))
     }
 
-    /// What `pick` makes of the newest jobs that the filter finds, of `max` at most.
-    /// Nothing else of them is kept in memory, and no more of what the filter finds is
-    /// read than it takes to pick `max`.
+    /// Applies `pick` to the newest jobs that the filter finds, until it has picked
+    /// `max`. Nothing else of them is kept in memory, and no more is read than needed.
     ///
     /// # Errors
     /// When the jobs cannot be listed.
@@ -318,8 +316,9 @@ impl Jobs {
         on!(self.backend, jobs.publisher(jid))
     }
 
-    /// Removes the jobs that were prepared more than `keep` before `now`, and
-    /// broken ones, and which minions had published them. With a `keep` of zero nothing is ever removed.
+    /// Removes the jobs that were prepared more than `keep` before `now`, broken ones,
+    /// and the records of the minions that had published them. With a `keep` of zero
+    /// nothing is removed.
     ///
     /// # Errors
     /// When the jobs cannot be listed. A job that cannot be removed is logged
@@ -331,8 +330,8 @@ impl Jobs {
         on!(self.backend, jobs.clean(keep, now))
     }
 
-    /// The state of a job in batches that a program of Salt's has begun and
-    /// leaves to the master, none if the job has none.
+    /// The state of a job in batches that one of Salt's programs has begun and left to
+    /// the master, or `None`.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -364,7 +363,7 @@ impl Jobs {
         on!(self.backend, jobs.begin_batch(jid))
     }
 
-    /// Takes a job off the list of those that are not over.
+    /// Removes a job from the list of active batches.
     ///
     /// # Errors
     /// When the list cannot be read or written.

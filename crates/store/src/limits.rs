@@ -29,7 +29,7 @@ pub const JOBS_LISTED_MAX: usize = halite_store_servers::limits::LISTED_MAX;
 /// which shows that there are too many. Databases take a signed number for `limit`.
 pub const LISTED_ROWS_MAX: i64 = JOBS_LISTED_MAX as i64 + 1;
 
-/// Batches that are listed as active. There are so many only if batches never end.
+/// Batches that are listed as active. The number is reached only if batches never end.
 pub const ACTIVE_BATCHES_MAX: i64 = JOBS_LISTED_MAX as i64;
 
 /// Most jobs of a database that one search looks at. More is an error.

@@ -8,7 +8,7 @@ mod tokens;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is stored. Who opens the same one again sees the same.
+/// A store in memory. Opening the same one again gives the same data.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     pub(crate) jobs: jobs::Jobs,

@@ -22,9 +22,9 @@ pub const STEP: usize = 200;
 /// The hashes over all entries so far, where they come from and where they go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hashes {
-    /// Of what is copied.
+    /// The hash at the source.
     pub here: String,
-    /// Of the same where it is copied to.
+    /// The hash at the destination.
     pub there: String,
 }
 
@@ -47,8 +47,8 @@ impl Hashes {
     }
 }
 
-/// What a value says, where some places know JSON alone and others have the keys of maps in
-/// another order.
+/// The hash of a value's content: some stores only know JSON, and others reorder the keys
+/// of maps.
 ///
 /// # Errors
 /// When it is nothing that JSON has.
@@ -71,11 +71,11 @@ pub fn hash_of(place: &str, value: &Value) -> Result<String, StoreError> {
 pub struct Copied {
     /// Entries of the source.
     pub seen: usize,
-    /// Those that were copied.
+    /// The number of copied entries.
     pub copied: usize,
-    /// Those that were there already.
+    /// The number of entries that were there already.
     pub known: usize,
-    /// Those that are there and say something else, at most `DIFFERENT_MAX`.
+    /// Entries that differ at the destination, at most `DIFFERENT_MAX`.
     pub different: Vec<String>,
     /// The hashes over all of them.
     pub hashes: Hashes,
@@ -84,15 +84,15 @@ pub struct Copied {
 /// An entry on both sides.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// What it is called in a report.
+    /// Its name in a report.
     pub name: &'a str,
-    /// What it says where it comes from.
+    /// Its value at the source.
     pub here: &'a Value,
-    /// What it says where it was copied to.
+    /// Its value at the destination.
     pub there: Option<&'a Value>,
 }
 
-/// Names of different entries that are told.
+/// Names of differing entries that are reported.
 pub const DIFFERENT_MAX: usize = 100;
 
 impl Copied {
@@ -124,6 +124,6 @@ pub enum Outcome {
     Copied,
     /// It was there already.
     Known,
-    /// It is there, and says something else.
+    /// The destination has a different value.
     Different,
 }

@@ -21,9 +21,9 @@ impl MinionData {
         Self { backend }
     }
 
-    /// The entries with these keys of what is known about these minions; of
-    /// who is not in it nothing is known. `None` for too many keys, and for
-    /// the mine: these are asked for one by one.
+    /// The entries with these keys in the data of these minions; minions without data are
+    /// left out. `None` for too many keys, and for the mine, whose entries are read one
+    /// by one.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -39,8 +39,8 @@ impl MinionData {
         on!(self.backend, data.parts(bank, ids, keys)).map(Some)
     }
 
-    /// What is known about a minion, none if nothing is. What is damaged counts
-    /// as none, with a warning: the minion's next message replaces it.
+    /// The data of a minion, or `None`. Damaged data counts as missing, with a warning:
+    /// the minion's next message replaces it.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -57,8 +57,8 @@ impl MinionData {
         on!(self.backend, data.put(bank, id, data))
     }
 
-    /// Stores the pillar that was compiled for one environment; false if it is
-    /// one that no pillar is kept for, since the minion has named so many.
+    /// Stores the pillar that was compiled for one environment; false if it is not stored
+    /// because the minion has named too many environments.
     ///
     /// # Errors
     /// When it cannot be packed or the store cannot be written.
@@ -108,8 +108,8 @@ impl MinionData {
         on!(self.backend, data.forget(bank, id))
     }
 
-    /// Removes grains and pillars of minions that are no longer known; a mine
-    /// stays, as with Salt. Gives how many entries went.
+    /// Removes grains and pillars of minions that are no longer known; a mine stays, as
+    /// with Salt. Returns the number of removed entries.
     ///
     /// # Errors
     /// When the store cannot be listed or written.

@@ -66,7 +66,7 @@ impl Mysql {
     }
 }
 
-/// `(?, ?), (?, ?)`: so many rows of so many columns.
+/// `(?, ?), (?, ?)`: this many rows of this many columns.
 fn marks(rows: usize, columns: usize) -> String {
     let row = format!("({})", vec!["?"; columns].join(", "));
     vec![row; rows].join(", ")

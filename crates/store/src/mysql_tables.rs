@@ -7,8 +7,7 @@ use halite_store_servers::{Failure, MysqlConnection, MysqlServer, ServerError};
 
 use crate::error::StoreError;
 
-/// Names must be told apart by every letter, as files are; Salt leaves that to
-/// the database.
+/// Names must be compared exactly, as file names are; Salt leaves that to the database.
 const EXACT: &str = "default charset utf8mb4 collate utf8mb4_bin";
 
 /// The tables of jobs: Salt's three, with the columns that
@@ -111,8 +110,8 @@ impl Tables {
         Err(error.into())
     }
 
-    /// Makes the tables. What the server says if it refuses that: they may be there all
-    /// the same, on one that is read-only, or to an account that may not make any.
+    /// Creates the tables. Returns the server's error if it refuses: the tables may exist
+    /// anyway, on a read-only server or for an account without the right to create them.
     fn make(&self) -> Result<Option<ServerError>, ServerError> {
         let statements = self.statements.clone();
         let are_of_jobs = self.are_of_jobs;
@@ -143,7 +142,7 @@ async fn bring_up_to_date(mysql: &mut MysqlConnection) -> Result<(), Failure> {
         match mysql.run(WIDEN_OWNER).await {
             // All but an owner that is too long for it can be stored.
             Err(failure) if failure.is_answer() => {
-                tracing::warn!(%failure, "a table of jobs is not brought up to date: {WIDEN_OWNER}");
+                tracing::warn!(%failure, "could not update a table of jobs; run: {WIDEN_OWNER}");
             }
             done => done?,
         }

@@ -72,7 +72,7 @@ fn files(cachedir: &Path, hash_type: HashType, copies_for_3006: bool) -> Backend
     }
 }
 
-/// The option that says where else copies of minions' data lie.
+/// The option that asks for copies of minion data in another layout.
 const LAYOUT: &str = "minion_data_layout";
 
 /// The release before 3008 whose layout there is; 3007 has the same.
@@ -88,7 +88,7 @@ impl Places {
         }
     }
 
-    /// The cache of the place that masters share; `None` if there is none.
+    /// The cache that masters share, if there is one.
     pub fn shared_cache(&self) -> Option<Cache> {
         self.shared.as_ref().and_then(BackendOptions::cache)
     }
@@ -140,7 +140,7 @@ impl Reader<'_> {
         };
         let address = Address::parse(&url).map_err(|source| PlaceError {
             option: STORE,
-            why: format!("it names no place: {}", with_causes(&source)),
+            why: format!("not a valid store URL: {}", with_causes(&source)),
         })?;
         self.at(STORE, address).map(Some)
     }
@@ -153,8 +153,8 @@ impl Reader<'_> {
             Some(place) if is_wanted => Err(wrong(
                 LAYOUT,
                 format!(
-                    "programs of Salt 3006 and 3007 find grains, pillar and mine in files, and \
-                     this master keeps them at {}: take the option out, or keep them in files",
+                    "programs of Salt 3006 and 3007 look for grains, pillar and mine in files, but \
+                     this master keeps them at {}: remove the option, or keep them in files",
                     place.status().place
                 ),
             )),
@@ -198,13 +198,13 @@ impl Reader<'_> {
             "mysql" | "mysql_cache" | "etcd" | "etcd_cache" => Err(not_built(option, name)),
             "consul" => Err(wrong(
                 option,
-                "there is no cache consul here: it takes no value above 512 KiB, which a pillar \
-                 exceeds; there are localfs, redis, mysql and etcd, and store: postgres://..."
+                "the cache consul is not supported, as it stores no value above 512 KiB and \
+                 pillars can be larger; use localfs, redis, mysql or etcd, or store: postgres://..."
                     .to_owned(),
             )),
             other => Err(wrong(
                 option,
-                format!("there is no cache {other} here; there are localfs, redis, mysql and etcd"),
+                format!("unknown cache {other}; use localfs, redis, mysql or etcd"),
             )),
         }
     }
@@ -235,14 +235,15 @@ impl Reader<'_> {
         }
     }
 
-    /// Tokens of 3006 on a Redis cluster, which 3008 gives up too.
+    /// Refuses tokens of 3006 on a Redis cluster, which Salt 3008 no longer supports
+    /// either.
     fn refuse_old_tokens(&self) -> Result<(), PlaceError> {
         const OPTION: &str = "eauth_tokens";
         match self.text(OPTION).as_deref() {
             None | Some("localfs") => Ok(()),
             Some(_) => Err(wrong(
                 OPTION,
-                "tokens are in files or in a cache: set eauth_tokens.cache_driver".to_owned(),
+                "tokens are kept in files or in a cache: set eauth_tokens.cache_driver".to_owned(),
             )),
         }
     }
@@ -280,14 +281,14 @@ impl Reader<'_> {
 }
 
 fn not_built(option: &'static str, kind: &str) -> PlaceError {
-    wrong(option, format!("this build keeps nothing on {kind}"))
+    wrong(option, format!("this build does not support {kind}"))
 }
 
 fn wrong(option: &'static str, why: String) -> PlaceError {
     PlaceError { option, why }
 }
 
-/// Who reports a wrong option has room for one text.
+/// The error with its causes in one text.
 fn with_causes(error: &AddressError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -26,12 +26,12 @@ use crate::cache::{Banks, Cache, MinionData, Tokens};
 pub struct PostgresOptions {
     /// Where it is.
     pub address: Address,
-    /// Which tables are made for jobs if there are none.
+    /// Which tables for jobs are created if they are missing.
     pub tables: JobTables,
 }
 
 impl PostgresOptions {
-    /// What is kept under a bank and a key there.
+    /// The cache with banks and keys there.
     pub(crate) fn cache(&self) -> Cache {
         Cache::postgres(&self.address)
     }
@@ -40,10 +40,10 @@ impl PostgresOptions {
 /// The schemas of Salt's two returners. Rows are written alike into either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JobTables {
-    /// Those of `pgjsonb`.
+    /// The tables of `pgjsonb`.
     #[default]
     Jsonb,
-    /// Those of `postgres`.
+    /// The tables of `postgres`.
     Text,
 }
 

@@ -30,7 +30,7 @@ pub struct RedisOptions {
     pub address: Address,
     /// Names of what the cache keeps.
     pub names: CacheNames,
-    /// How long jobs are kept; zero: for ever.
+    /// How long jobs are kept; zero means without a limit.
     pub keep_jobs: Duration,
 }
 

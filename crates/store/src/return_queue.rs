@@ -42,7 +42,7 @@ pub(crate) struct Entry {
     pub(crate) salts_load: String,
 }
 
-/// What has become of a return.
+/// The outcome for a return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     NoCache,
@@ -68,8 +68,8 @@ struct State {
 }
 
 impl State {
-    /// Takes what goes together; of two returns of one minion to one job the
-    /// second has to wait for the first.
+    /// Takes the returns that can be stored together; of two returns of one minion for
+    /// one job the second has to wait for the first.
     fn take(&mut self) -> Vec<Entry> {
         let mut seen = HashSet::new();
         let mut taken = Vec::new();
@@ -157,7 +157,7 @@ impl Queue {
 }
 
 impl Entry {
-    /// A return as it is stored.
+    /// A return in its stored form.
     pub(crate) fn new(jid: &Jid, id: &MinionId, ret: &JobReturn) -> Result<Self, StoreError> {
         let load = load_of_return(jid, id, ret);
         let mut full_ret = ret.to_map();

@@ -30,7 +30,7 @@ pub(crate) fn write(place: impl Display, value: &Value) -> Result<String, StoreE
     if is_fit { Ok(text) } else { write(&fit(value)) }
 }
 
-/// A value without NUL and without numbers that are none.
+/// The value without NUL and without numbers that are not finite.
 fn fit(value: &Value) -> Value {
     match value {
         Value::Str(text) => text.replace('\0', REPLACEMENT).into(),

@@ -1,7 +1,7 @@
 //! What statements say to PostgreSQL and to MySQL alike.
 
-/// The condition that a column has at most `FILE_BYTES_MAX` bytes. What is longer stays
-/// on the server.
+/// The condition that a column has at most `FILE_BYTES_MAX` bytes. Larger values are not
+/// fetched from the server.
 macro_rules! is_short {
     ($column:literal) => {
         concat!("octet_length(", $column, ") <= 104857600")

@@ -134,8 +134,8 @@ fn refuse_unread(family: &str, names: &[&str], option: Lookup<'_>) -> Result<(),
         let name = format!("{family}.{name}");
         if option(&name).is_some() {
             return Err(format!(
-                "{name}: it is not read, the connection would be plain; leave it out, or name the \
-                 place with store"
+                "{name}: not supported, and without it the connection would not be encrypted; \
+                 remove it, or configure the server with the option store"
             ));
         }
     }
@@ -148,7 +148,7 @@ fn ssl(family: &str, option: Lookup<'_>) -> Result<Option<Tls>, String> {
     let text = |name: &str| option(&format!("{family}.{name}"));
     if text("sslcrl").is_some() {
         return Err(format!(
-            "{family}.sslcrl: lists of revoked certificates are not read"
+            "{family}.sslcrl: certificate revocation lists are not supported"
         ));
     }
     let ca = text("sslrootcert").map(Into::into);
@@ -157,8 +157,8 @@ fn ssl(family: &str, option: Lookup<'_>) -> Result<Option<Tls>, String> {
             let files = ["sslrootcert", "sslcert", "sslkey"];
             return match files.into_iter().find(|name| text(name).is_some()) {
                 Some(name) => Err(format!(
-                    "{family}.{name}: no connection is protected without {family}.sslmode; set it \
-                     to verify-full"
+                    "{family}.{name}: connections are not encrypted without {family}.sslmode; set \
+                     it to verify-full"
                 )),
                 None => Ok(None),
             };
@@ -170,7 +170,7 @@ fn ssl(family: &str, option: Lookup<'_>) -> Result<Option<Tls>, String> {
         Some("verify-full") => false,
         Some(other) => {
             return Err(format!(
-                "{family}.sslmode: {other} leaves open how the connection is protected; set \
+                "{family}.sslmode: {other} does not say whether the connection is encrypted; set \
                  verify-full, require or disable"
             ));
         }
@@ -210,14 +210,14 @@ fn returner_address(
 
 fn port(option: &str, text: &str) -> Result<u16, String> {
     text.parse()
-        .map_err(|_| format!("{option}: {text} is no port"))
+        .map_err(|_| format!("{option}: {text} is not a port"))
 }
 
 fn seconds_of(option: &str, text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
     seconds
         .map(Duration::from_secs)
-        .ok_or_else(|| format!("{option}: {text} is no number of seconds"))
+        .ok_or_else(|| format!("{option}: {text} is not a number of seconds"))
 }
 
 #[cfg(all(test, feature = "mysql", feature = "postgres"))]
@@ -316,6 +316,6 @@ mod tests {
         let error = of_mysql_cache(&cache).unwrap_err();
         assert!(error.starts_with("mysql.ssl_ca: "), "{error}");
         let error = tls(&[("returner.pgjsonb.port", "x")]).unwrap_err();
-        assert_eq!(error, "returner.pgjsonb.port: x is no port");
+        assert_eq!(error, "returner.pgjsonb.port: x is not a port");
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn load_of(jid: &Jid, packed: Option<Vec<u8>>, json: Option<String>) 
         (Some(packed), _) => map_of_packed(jid, &packed),
         (None, Some(json)) => map_of_json(jid, &json),
         (None, None) => {
-            tracing::warn!(%jid, "what was published is too large to be read, it is left out");
+            tracing::warn!(%jid, "skipping the load of a job: it is too large");
             None
         }
     }
@@ -71,10 +71,10 @@ pub(crate) fn returns_of(jid: &Jid, found: Vec<Found>) -> Vec<(MinionId, StoredR
     returns
 }
 
-/// What `pick` makes of the newest jobs that fit. `page` gives so many of those after an
-/// id that the filter may find, the newest first, without the loads that are too long for a
-/// page: `alone` gives each of these. What fits is decided here, so that all databases find
-/// the same.
+/// Applies `pick` to the newest jobs that match. `page` returns a number of jobs after an
+/// id that the filter may match, the newest first, without loads that are too long for a
+/// page: `alone` returns each of these. Whether a job matches is decided here, so that
+/// all databases find the same.
 pub(crate) fn search<T>(
     max: usize,
     filter: &JobFilter,
@@ -180,7 +180,7 @@ pub(crate) fn map_of_packed(jid: &Jid, bytes: &[u8]) -> Option<Map> {
     match unpack_modern(bytes) {
         Ok(Value::Map(map)) if is_small(bytes.len()) => Some(map),
         _ => {
-            tracing::warn!(%jid, "damaged in the store, it is left out");
+            tracing::warn!(%jid, "skipping an entry of a job that is damaged in the store");
             None
         }
     }
@@ -190,7 +190,7 @@ fn map_of_json(jid: &Jid, text: &str) -> Option<Map> {
     match json::read(text) {
         Ok(Value::Map(map)) if is_small(text.len()) => Some(map),
         _ => {
-            tracing::warn!(%jid, "damaged in the store, it is left out");
+            tracing::warn!(%jid, "skipping an entry of a job that is damaged in the store");
             None
         }
     }
@@ -206,7 +206,7 @@ fn stored_return(jid: &Jid, (_, packed, out, json): Found) -> Option<StoredRetur
         return Some(StoredReturn::new(data, out));
     }
     let Some(json) = json else {
-        tracing::warn!(%jid, "a return in the store is too large, it is left out");
+        tracing::warn!(%jid, "skipping a return: it is too large");
         return None;
     };
     Some(StoredReturn::from_all(map_of_json(jid, &json)?))

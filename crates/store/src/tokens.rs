@@ -22,8 +22,8 @@ impl Tokens {
         Self { backend }
     }
 
-    /// Stores what a token stands for. It holds until the second `expires_s`,
-    /// which `data` names too (`expire`).
+    /// Stores the data of a token. It is valid until the second `expires_s`, which `data`
+    /// contains too (`expire`).
     ///
     /// # Errors
     /// When it cannot be packed or the store cannot be written.
@@ -31,8 +31,8 @@ impl Tokens {
         on!(self.backend, tokens.put(token, data, expires_s))
     }
 
-    /// What a token stands for, `None` if there is no such token. One that has
-    /// expired goes. What is damaged counts as none.
+    /// The data of a token, or `None`. An expired token is removed. Damaged data counts
+    /// as missing.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -63,7 +63,7 @@ impl Tokens {
         on!(self.backend, tokens.list())
     }
 
-    /// Removes the tokens that have expired, and gives how many there were.
+    /// Removes the tokens that have expired, and returns how many there were.
     ///
     /// # Errors
     /// When the store cannot be read or written; some may be gone by then.

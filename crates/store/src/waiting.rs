@@ -24,7 +24,7 @@ use crate::kept::{Saved, StoredReturn};
 use crate::limits::{WAITING_OPERATION_TIME, WAITING_THREADS};
 use crate::packing::{load_of_return, pack_return};
 
-/// What waits for the server of the jobs.
+/// The writes that wait for the server of the jobs.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     // Before what it gives it to: its thread ends first.
@@ -42,7 +42,7 @@ struct JobServer {
 
 #[derive(Debug, Default)]
 struct Index {
-    /// What waits of each job.
+    /// The waiting writes of each job.
     jobs: HashMap<Jid, Numbers>,
     /// The number of a return that waits, and what it says, as a hash.
     returns: HashMap<(Jid, MinionId), (u64, u64)>,
@@ -103,7 +103,7 @@ impl Index {
     }
 }
 
-/// What a return says, as far as it is stored.
+/// A hash of the stored part of a return.
 fn hash(ret: &JobReturn) -> u64 {
     let mut hasher = DefaultHasher::new();
     pack_return("a return", ret)
@@ -187,7 +187,7 @@ impl Waiting {
         }
     }
 
-    /// What was published as a job, if that waits.
+    /// The load of a job, if it waits.
     pub(crate) fn load(&self, jid: &Jid) -> Option<Map> {
         let mut loads = self.numbers(jid).loads.into_iter().rev();
         let (mut load, minions) = loads.find_map(|number| match self.get(number)? {
@@ -201,7 +201,7 @@ impl Waiting {
         Some(load)
     }
 
-    /// What is known of a job by a return that waits.
+    /// The load of a job that a waiting return implies.
     pub(crate) fn load_of_return(&self, jid: &Jid) -> Option<Map> {
         let mut returns = self.numbers(jid).returns.into_iter();
         returns.find_map(|number| match self.get(number)? {
@@ -277,7 +277,7 @@ impl Waiting {
     }
 }
 
-/// What has become of something that is to wait.
+/// The outcome of queueing a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pushed {
     /// It waits now.
@@ -301,7 +301,7 @@ impl JobServer {
         let Some(write) = Write::unpack(&pending.payload) else {
             tracing::error!(
                 sequence = pending.sequence,
-                "what waited for the store is no write of this program, it is left out"
+                "skipping an entry in the spool of the store that is not a valid write"
             );
             return Ok(());
         };
@@ -325,7 +325,10 @@ impl JobServer {
                 let saved: Result<Saved, StoreError> =
                     on!(self.backend, jobs.save_return(&jid, &id, &ret));
                 if saved? == (Saved::Duplicate { differs: true }) {
-                    tracing::warn!(minion = %id, %jid, "a second, different return has waited, and is ignored");
+                    tracing::warn!(
+                        minion = %id, %jid,
+                        "ignored a second, different return from the spool of the store"
+                    );
                 }
                 Ok(())
             }

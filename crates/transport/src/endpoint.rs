@@ -32,7 +32,7 @@ pub enum Endpoint {
 pub struct EndpointError {
     /// The text.
     pub text: String,
-    /// What is wrong with it.
+    /// The reason.
     pub why: &'static str,
 }
 
@@ -86,9 +86,9 @@ impl Endpoint {
         if host.is_empty() || host == "[]" {
             Err(error("the host is empty"))
         } else if host.contains(':') && !bracketed {
-            Err(error("an IPv6 address needs brackets"))
+            Err(error("an IPv6 address must be in brackets"))
         } else if host.contains(['\0', ';', '/', ' ']) {
-            Err(error("a host has no such character"))
+            Err(error("the host contains an invalid character"))
         } else {
             Ok(Self::tcp(host, port))
         }
@@ -132,7 +132,9 @@ impl Endpoint {
             .iter()
             .find(|address| address.is_ipv6() == prefer_ipv6)
             .or_else(|| found.first())
-            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address"))?;
+            .ok_or_else(|| {
+                io::Error::new(io::ErrorKind::NotFound, "the name resolves to no address")
+            })?;
         Ok(Self::tcp(&best.ip().to_string(), *port))
     }
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::Endpoint;
 
-/// What the socket library said.
+/// The error of the socket library.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct SocketError(String);
@@ -36,7 +36,7 @@ impl From<tmq::TmqError> for SocketError {
 /// Why a socket could not be bound.
 #[derive(Debug, Error)]
 pub enum BindError {
-    /// There is nothing to bind to.
+    /// No endpoint is given.
     #[error("no endpoint to bind")]
     NoEndpoint,
     /// Another process serves there.

@@ -23,7 +23,7 @@ pub fn zmtp(bytes: &[u8]) {
 
 /// The items, and whether the connection would be ended.
 fn items(bytes: &[u8], piece: usize) -> (Vec<Item>, bool) {
-    /// What is reserved at first for the body of a frame.
+    /// Memory reserved at first for the body of a frame.
     const RESERVED: usize = 4096;
     let mut decoder = Decoder::new(FRAME_BYTES_MAX);
     let mut items = Vec::new();

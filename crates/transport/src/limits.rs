@@ -142,8 +142,8 @@ pub const REQUESTER_CONNECTIONS_MAX: usize = 4;
 /// How long an idle connection stays open, except the first.
 pub const REQUEST_LANE_IDLE_MAX: Duration = Duration::from_secs(10);
 
-/// The slowest wire for which requests have time: for each so many bytes of a
-/// request, its sender waits a second longer for the answer.
+/// The slowest wire for which requests have time: for each so many bytes of a request,
+/// its sender waits a second longer for the answer.
 pub const SLOWEST_WIRE_BYTES_PER_S: usize = 64 * 1024;
 
 /// How much of a sent request may be in buffers on the way. The sender grants a

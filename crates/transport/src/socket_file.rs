@@ -98,8 +98,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// Whether a process listens at `path`. A file that is no socket is an error:
-/// it is not ours to replace.
+/// Whether a process listens at `path`. A file that is not a socket is an error: it is
+/// not ours to replace.
 fn is_live(path: &Path) -> io::Result<bool> {
     match UnixStream::connect(path) {
         Ok(_) => Ok(true),

@@ -6,6 +6,72 @@ use serde_json::json;
 use super::Pair;
 use crate::kind::Kind;
 
+/// Grains that a minion of either kind reports.
+const REPORTED: [&str; 52] = [
+    "id",
+    "role",
+    "kernel",
+    "kernelrelease",
+    "kernelversion",
+    "os",
+    "os_family",
+    "osfullname",
+    "osrelease",
+    "osmajorrelease",
+    "osfinger",
+    "oscodename",
+    "osarch",
+    "cpuarch",
+    "num_cpus",
+    "cpu_model",
+    "cpu_flags",
+    "mem_total",
+    "swap_total",
+    "host",
+    "nodename",
+    "localhost",
+    "fqdn",
+    "domain",
+    "ipv4",
+    "ipv6",
+    "fqdn_ip4",
+    "ip4_interfaces",
+    "ip_interfaces",
+    "hwaddr_interfaces",
+    "virtual",
+    "init",
+    "machine_id",
+    "path",
+    "shell",
+    "username",
+    "uid",
+    "gid",
+    "pid",
+    "master",
+    "saltversion",
+    "saltversioninfo",
+    "saltpath",
+    "pythonversion",
+    "pythonpath",
+    "pythonexecutable",
+    "locale_info",
+    "server_id",
+    "lsb_distrib_id",
+    "disks",
+    "dns",
+    "ps",
+];
+
+/// Those that depend on what is installed or configured on the machine.
+const MAYBE_MISSING: [&str; 6] = [
+    "lsb_distrib_id",
+    "oscodename",
+    "fqdn_ip4",
+    "swap_total",
+    "domain",
+    "machine_id",
+];
+
 /// The facts about the machine that nearly every tree of states relies on.
 pub fn grains_are_reported(master: Kind, minion: Kind) -> Result<()> {
     let pair = Pair::with(
@@ -15,72 +81,9 @@ pub fn grains_are_reported(master: Kind, minion: Kind) -> Result<()> {
         |plan| plan.set("grains", json!({ "role": ["web", "db"] })),
     )?;
     let grains = pair.returned(&["grains.items"])?;
-    let names = [
-        "id",
-        "role",
-        "kernel",
-        "kernelrelease",
-        "kernelversion",
-        "os",
-        "os_family",
-        "osfullname",
-        "osrelease",
-        "osmajorrelease",
-        "osfinger",
-        "oscodename",
-        "osarch",
-        "cpuarch",
-        "num_cpus",
-        "cpu_model",
-        "cpu_flags",
-        "mem_total",
-        "swap_total",
-        "host",
-        "nodename",
-        "localhost",
-        "fqdn",
-        "domain",
-        "ipv4",
-        "ipv6",
-        "fqdn_ip4",
-        "ip4_interfaces",
-        "ip_interfaces",
-        "hwaddr_interfaces",
-        "virtual",
-        "init",
-        "machine_id",
-        "path",
-        "shell",
-        "username",
-        "uid",
-        "gid",
-        "pid",
-        "master",
-        "saltversion",
-        "saltversioninfo",
-        "saltpath",
-        "pythonversion",
-        "pythonpath",
-        "pythonexecutable",
-        "locale_info",
-        "server_id",
-        "lsb_distrib_id",
-        "disks",
-        "dns",
-        "ps",
-    ];
-    // Grains that depend on what is installed or configured on the machine.
-    let maybe = [
-        "lsb_distrib_id",
-        "oscodename",
-        "fqdn_ip4",
-        "swap_total",
-        "domain",
-        "machine_id",
-    ];
-    let missing: Vec<_> = names
+    let missing: Vec<_> = REPORTED
         .iter()
-        .filter(|name| grains.get(**name).is_none() && !maybe.contains(*name))
+        .filter(|name| grains.get(**name).is_none() && !MAYBE_MISSING.contains(*name))
         .collect();
     ensure!(missing.is_empty(), "missing grains: {missing:?}");
     ensure!(

@@ -131,7 +131,7 @@ fn what_is_wrong_with_a_bus_stops_the_start_and_shows_no_password() -> Result<()
         ),
         (
             "cluster_bus_key: /nowhere",
-            "it is of no use without `cluster_bus_cert`",
+            "it requires `cluster_bus_cert`",
         ),
         (
             "cluster_bus_ca: /nowhere",

@@ -62,7 +62,7 @@ fn every_minion_answers_every_master() -> Result<()> {
     // No request was refused for want of a session.
     for master in &balanced.cluster.masters {
         let log = std::fs::read_to_string(master.dir().join("log"))?;
-        for refusal in ["has no session", "not sealed with", "was sent before"] {
+        for refusal in ["has no session", "not encrypted with", "is a replay of"] {
             ensure!(
                 !log.contains(refusal),
                 "{}: {refusal}",

@@ -125,7 +125,7 @@ fn all_members_are_compared_and_held_at_a_commit_where_none_is_named() -> Result
     let refused = served.run(0, &["fileserver.promote", second_id])?;
     ensure!(refused.code != 0, "{refused}");
     let third_name = served.names(&[2]).pop_first().context("no name")?;
-    ensure!(refused.stdout.contains("nothing was moved"), "{refused}");
+    ensure!(refused.stdout.contains("nothing was changed"), "{refused}");
     ensure!(refused.stdout.contains(&third_name), "{refused}");
     ensure!(served.base(2)? == first);
 

@@ -207,7 +207,7 @@ fn check_once(mut leased: Leased, arbiter: &str) -> Result<()> {
         leased.wait_first(n, "", false)?;
     }
     let rests = [leased.ticks(0)?.len(), leased.ticks(1)?.len()];
-    let rests_until = format!("rest until {arbiter} says");
+    let rests_until = format!("are paused until {arbiter} decides");
     for (n, before) in rests.into_iter().enumerate() {
         let log = leased.cluster.masters[n].dir().join("log");
         until("the log to say that it rests", SHORT, || {

@@ -229,7 +229,10 @@ fn what_beacons_see_without_masters_waits_for_the_first() -> Result<()> {
     until("the minion to be alone", SHORT, || {
         number += 1;
         say(format!("bye {number}"))?;
-        let said = is_logged(minion.dir(), &["events of beacons wait for a master"]);
+        let said = is_logged(
+            minion.dir(),
+            &["no master can be reached: keeping the events of beacons"],
+        );
         Ok(said.then_some(()))
     })?;
     say("bye alone".to_owned())?;
@@ -287,7 +290,9 @@ fn until_sent(minion: &Minion, times: usize) -> Result<()> {
     until("the minion to send it again", SHORT, || {
         let text = fs::read(minion.dir().join("log"))?;
         let text = String::from_utf8_lossy(&text);
-        let tries = text.matches("events of beacons wait: no answer").count();
+        let tries = text
+            .matches("could not send events of beacons, trying again: no answer")
+            .count();
         Ok((tries >= times).then_some(()))
     })
 }
@@ -323,6 +328,9 @@ fn a_minion_that_ends_says_which_events_may_be_lost() -> Result<()> {
     let ended = until_sent(minion, 1).and_then(|()| minion.stop());
     master.daemon().signal(Signal::SIGCONT)?;
     ended?;
-    ensure!(is_logged(minion.dir(), &["they may be lost"]), "not said");
+    ensure!(
+        is_logged(minion.dir(), &["events of beacons may be lost"]),
+        "not said"
+    );
     Ok(())
 }

@@ -215,7 +215,7 @@ fn a_scheduled_return_that_comes_twice_is_kept_and_told_of_once() -> Result<()> 
     }
     proxies[0].set(Cable::Cut);
     proxies[0].set(Cable::Whole);
-    wait_log(minion.dir(), &["return not delivered"])?;
+    wait_log(minion.dir(), &["could not deliver a return"])?;
     until("every return to have arrived", SHORT, || {
         let status = minion.status(&["--out=json"])?.json()?;
         Ok((status["returns_waiting"] == 0).then_some(()))

@@ -45,7 +45,7 @@ fn results_outlive_their_masters_without_a_disk() -> Result<()> {
     let returns = FullDisk::at(&minion.dir().join("cache/returns"))?;
     let proc = FullDisk::at(&minion.dir().join("cache/proc"))?;
     minion.start()?;
-    wait_log(minion.dir(), &["returns are kept only in memory"])?;
+    wait_log(minion.dir(), &["could not write returns to disk"])?;
     wait_ping(master, "web1")?;
     let gates = ["gate1", "gate2"].map(|name| several.fleet.path().join(name));
     let first = publish(master, "web1", &held(&gates[0], &tokens, "first"))?;
@@ -68,7 +68,7 @@ fn results_outlive_their_masters_without_a_disk() -> Result<()> {
     tokens.wait("third")?;
     returns.mend()?;
     proc.mend()?;
-    wait_log(minion.dir(), &["returns are kept on disk again"])?;
+    wait_log(minion.dir(), &["returns can be written to disk again"])?;
     minion.kill9()?;
     minion.start()?;
     master.start()?;
@@ -105,9 +105,9 @@ fn a_disk_that_comes_late_brings_its_results() -> Result<()> {
     // What else would tell that it has run is not there either.
     fs::remove_file(cache.join("claims"))?;
     minion.start()?;
-    wait_log(minion.dir(), &["returns are kept only in memory"])?;
+    wait_log(minion.dir(), &["could not write returns to disk"])?;
     returns.mend()?;
-    wait_log(minion.dir(), &["returns of an earlier run wait"])?;
+    wait_log(minion.dir(), &["found returns of an earlier run"])?;
     master.start()?;
     assert_eq!(wait_stored(master, &jid, "web1")?, "late");
     wait_ping(master, "web1")?;

@@ -94,7 +94,7 @@ fn wrong_ports_are_refused_with_a_way_out() -> Result<()> {
         (
             json!([4510, 4510]),
             json!([4511, 4513]),
-            "port 4510 is given twice",
+            "port 4510 is used twice",
         ),
         (
             json!(4510),

@@ -139,7 +139,7 @@ fn a_function_names_the_masters() -> Result<()> {
         wrong
             .daemon()
             .said()
-            .contains("returns neither a text nor a list"),
+            .contains("returns neither a string nor a list"),
         "{}",
         wrong.daemon().said()
     );

@@ -47,7 +47,10 @@ fn a_removed_cache_costs_no_result_and_repeats_no_job() -> Result<()> {
         let is_kept = status["returns_waiting"] == 1 && status["returns_on_disk"] == true;
         Ok(is_kept.then_some(()))
     })?;
-    wait_log(minion.dir(), &["was removed and is written again"])?;
+    wait_log(
+        minion.dir(),
+        &["the record of jobs was removed; writing it again"],
+    )?;
     minion.kill9()?;
     minion.start()?;
     first.start()?;

@@ -28,7 +28,7 @@ fn a_runner_that_dies_with_its_master_has_an_end() -> Result<()> {
         Ok(found.contains("test.sleep").then_some(found))
     })?;
     ensure!(
-        kept.contains("its master was killed while it ran"),
+        kept.contains("its master was killed while the runner ran"),
         "{kept}"
     );
     ensure!(!file.exists(), "it runs on");

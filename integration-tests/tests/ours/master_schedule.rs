@@ -110,7 +110,7 @@ fn each_master_runs_its_own_schedule() -> Result<()> {
     until("the complaint", START, || {
         let log = fs::read_to_string(first.dir().join("log"))?;
         Ok(log
-            .contains("scheduled, and failed: test.nosuch")
+            .contains("the scheduled runner test.nosuch failed")
             .then_some(()))
     })
 }

@@ -349,7 +349,7 @@ fn banks_hold_what_runners_keep_and_nothing_of_the_masters() -> Result<()> {
     pair.run(&["cache.store", "a", "../../x", "1"])?.exit(1)?;
     let same = pair.run(&["cache.migrate"])?.exit(1)?;
     ensure!(
-        same.stdout.contains("both are the same place"),
+        same.stdout.contains("source and destination are the same"),
         "unexpected {same}"
     );
     Ok(())

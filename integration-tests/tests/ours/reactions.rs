@@ -161,7 +161,7 @@ fn a_reaction_that_hangs_holds_up_nobody_but_reactions() -> Result<()> {
     // What does not fit is told of, and everything else goes on.
     until("the complaint", START, || {
         let log = fs::read_to_string(master.dir().join("log"))?;
-        let is_told = log.contains("the reactor has more to do than it can");
+        let is_told = log.contains("the reactor is overloaded");
         Ok(is_told.then_some(()))
     })?;
     master.check_ping(&["web1"])?;

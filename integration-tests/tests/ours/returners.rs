@@ -92,7 +92,7 @@ fn results_reach_returners_and_the_master() -> Result<()> {
         .exit(1)?;
     ensure!(
         refused.stderr.contains(
-            "there is no returner nosuch here; there are: local, local_cache, mysql, \
+            "unknown returner nosuch; known ones are: local, local_cache, mysql, \
              pgjsonb, postgres, rawfile_json, redis, syslog"
         ),
         "{refused:?}"

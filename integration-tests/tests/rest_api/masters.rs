@@ -157,6 +157,6 @@ fn a_token_that_the_other_master_does_not_know_is_refused_with_the_reason() -> R
     let low = json!([{ "client": "local", "tgt": "*", "fun": "test.ping" }]);
     let said = two.post(0, "/", &session, &low)?;
     ensure!(said.starts_with("HTTP/1.1 401"), "{said}");
-    ensure!(said.contains("keep tokens in one store"), "{said}");
+    ensure!(said.contains("must share one token store"), "{said}");
     Ok(())
 }

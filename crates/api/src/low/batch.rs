@@ -12,7 +12,7 @@ use super::fault;
 use super::local::{LocalCommand, seconds, shown, wanted};
 use crate::fault::Fault;
 
-/// As many at a time as Salt takes where nothing is said.
+/// Salt's default size of a batch.
 const SIZE: &str = "10%";
 
 /// Runs a job in batches; a map for each minion, in the order of their returns.
@@ -33,8 +33,9 @@ pub(super) async fn run(client: &LocalClient, fields: Map) -> Result<Vec<Value>,
     let size = rest
         .remove("batch")
         .map_or_else(|| SIZE.to_owned(), |size| python::str(&size));
-    let size = BatchSize::parse(&size)
-        .ok_or_else(|| Fault::bad("`batch` is a number of minions, or a part such as 25%"))?;
+    let size = BatchSize::parse(&size).ok_or_else(|| {
+        Fault::bad("`batch` must be a number of minions or a percentage such as 25%")
+    })?;
     let wait = match rest.remove("batch_wait") {
         None | Some(Value::Nil) => Duration::ZERO,
         Some(wait) => seconds("batch_wait", &wait)?,

@@ -19,7 +19,7 @@ pub(super) struct LocalCommand {
     pub(super) job: Job,
     pub(super) timeout: Duration,
     pub(super) is_full: bool,
-    /// What is left are options of other clients.
+    /// Other fields are options of other clients.
     pub(super) rest: Map,
 }
 
@@ -107,7 +107,7 @@ pub(super) fn seconds(name: &str, value: &Value) -> Result<Duration, Fault> {
         .filter(|seconds| (0.0..=SECONDS_MAX).contains(seconds));
     given
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| Fault::bad(format!("`{name}` is no number of seconds")))
+        .ok_or_else(|| Fault::bad(format!("`{name}` must be a number of seconds")))
 }
 
 /// Sends a command and waits for every minion.
@@ -130,7 +130,7 @@ async fn gathered(client: &LocalClient, wanted: &LocalCommand) -> Result<Value, 
     Ok(returns.into())
 }
 
-/// What is said of one minion.
+/// The return of one minion in the answer.
 pub(super) fn shown(report: Report, jid: &Jid, is_full: bool) -> (String, Value) {
     match report {
         Report::Missing { id, text } if is_full => (id, Map::from([("ret", text)]).into()),
@@ -185,7 +185,7 @@ pub(super) async fn subset(client: &LocalClient, fields: Map) -> Result<Value, F
         None | Some(Value::Nil) => 3,
         Some(count) => python::str(&count)
             .parse::<usize>()
-            .map_err(|_| Fault::bad("`subset` is no number"))?,
+            .map_err(|_| Fault::bad("`subset` must be a number"))?,
     };
     let functions = match &wanted.job.function {
         FunSpec::One(fun) => vec![fun.clone()],

@@ -19,7 +19,7 @@ use crate::masters::Masters;
 use crate::settings::{ApiSettings, CLIENTS};
 pub(crate) use returned::{Returned, answer};
 
-/// What is known and never run.
+/// A client of Salt's that is known and not supported.
 const KNOWN_AND_NOT_HERE: &str = "ssh";
 
 /// Runs chunks.
@@ -28,7 +28,7 @@ pub(crate) struct Runner {
     pub(crate) client: LocalClient,
     /// Other masters, for when it is away.
     pub(crate) masters: Arc<Masters>,
-    /// What is allowed.
+    /// The settings.
     pub(crate) settings: Arc<ApiSettings>,
 }
 
@@ -79,8 +79,8 @@ impl Runner {
         }
     }
 
-    /// Whether the master knows a token, or another one when it is away. It says so
-    /// at once, where it makes a command with a wrong one wait.
+    /// Whether the master, or another one when it cannot be reached, knows a token. The
+    /// answer comes at once, while a command with a wrong token is delayed.
     ///
     /// # Errors
     /// When it does not answer.
@@ -89,8 +89,8 @@ impl Runner {
         Ok(holder.is_some())
     }
 
-    /// Whose token it is, if one: the way and the name of the login. Another master says
-    /// only that it is good; then it stands for itself.
+    /// The owner of a token, if it exists: the login method and the name. Another master
+    /// only confirms that it is valid; then the token itself is the owner.
     ///
     /// # Errors
     /// When no master answers.
@@ -161,7 +161,7 @@ impl Runner {
         })
     }
 
-    /// Checks that there is a sign of a master.
+    /// Checks that the master seems to run.
     ///
     /// # Errors
     /// When there is none, and no other master to ask.
@@ -202,7 +202,7 @@ impl Runner {
 }
 
 impl Chunk {
-    /// The chunk as it came, with its proofs.
+    /// The chunk unchanged, with its credentials.
     fn into_low(self) -> Map {
         let mut low = self.fields;
         let Credentials {
@@ -298,7 +298,7 @@ fn text_of(fields: &mut Map, name: &str) -> Option<String> {
     }
 }
 
-/// Takes the proofs out of a chunk.
+/// Removes the credentials from a chunk.
 pub(crate) fn credentials(chunk: &mut Map) -> Credentials {
     let mut take = |name: &str| match chunk.remove(name) {
         Some(Value::Str(text)) => Some(text),
@@ -314,7 +314,7 @@ pub(crate) fn credentials(chunk: &mut Map) -> Credentials {
     }
 }
 
-/// Who has logged in, and how, as one text.
+/// The login method and the user as one text.
 pub(crate) fn user_of(eauth: &str, name: &str) -> String {
     format!("{eauth}:{name}")
 }
@@ -325,7 +325,7 @@ pub(crate) fn is_hex(token: &Value) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// What is answered when the master could not be asked, or refuses.
+/// The answer when the master could not be asked, or refuses.
 pub(crate) fn fault(error: &ClientError) -> Fault {
     match error {
         ClientError::NotRunning { .. } | ClientError::Bus { .. } => Fault::no_master(),

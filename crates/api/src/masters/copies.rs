@@ -42,7 +42,7 @@ struct By {
 }
 
 impl Copies {
-    /// Remembers so many events for so long.
+    /// Remembers this many events for this time.
     pub(super) fn new(number_max: usize, within: Duration) -> Self {
         Self {
             hasher: RandomState::new(),
@@ -53,8 +53,8 @@ impl Copies {
         }
     }
 
-    /// The masters, a bit for each, that have told an event of a master's stream in
-    /// other streams already; `json` is its tag and data.
+    /// The masters, a bit for each, that have already sent an event of a master's stream
+    /// in other streams; `json` is its tag and data.
     pub(super) fn told_by(
         &mut self,
         now: Instant,
@@ -120,7 +120,7 @@ fn is_return(tag: &str) -> bool {
     matches!(parts.as_slice(), ["salt", "job", _, "ret", _])
 }
 
-/// An event that a master has passed on, as its own master has told it.
+/// An event passed on by a master, in the form in which its own master sent it.
 fn without_peer(text: &str) -> Option<String> {
     if !text.contains(PEER) {
         return None;
@@ -141,7 +141,8 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     impl Copies {
-        /// Whether it is news for who hears all; each stream is of its own master.
+        /// Whether a listener to all streams has not had it yet; each stream belongs to
+        /// its own master.
         fn is_new(&mut self, now: Instant, stream: u64, tag: &str, json: &str) -> bool {
             let master = usize::try_from(stream).unwrap();
             self.told_by(now, stream, master, tag, json) == 0

@@ -8,7 +8,7 @@ use halite_process::clock::unix_micros;
 use halite_proto::event::Event;
 use halite_proto::{Map, Tag};
 
-/// What is known of each master; the first one is that of this machine.
+/// The state of each master; the first one is that of this machine.
 #[derive(Debug)]
 pub(super) struct Health(Mutex<Vec<Known>>);
 
@@ -20,13 +20,14 @@ struct Known {
 }
 
 impl Health {
-    /// Nobody is away until somebody has looked.
+    /// All masters count as reachable until they were checked.
     pub(super) fn new(names: impl IntoIterator<Item = String>) -> Self {
         let known = names.into_iter().map(|name| Known { name, away: None });
         Self(Mutex::new(known.collect()))
     }
 
-    /// A master was reached, or was not; the event that says so if that is news.
+    /// Records whether a master was reached; returns the event to fire if that is a
+    /// change.
     pub(super) fn found(&self, index: usize, away: Option<String>) -> Option<Event> {
         let mut all = self.lock();
         let known = all.get_mut(index)?;
@@ -38,12 +39,12 @@ impl Health {
         let mut data = Map::from([("master", known.name.as_str())]);
         let tag = match &known.away {
             Some(why) => {
-                tracing::warn!(master = known.name, "a master is away: {why}");
+                tracing::warn!(master = known.name, "a master cannot be reached: {why}");
                 data.insert("why", why.as_str());
                 "salt/netapi/master/away"
             }
             None => {
-                tracing::info!(master = known.name, "a master is back");
+                tracing::info!(master = known.name, "a master can be reached again");
                 "salt/netapi/master/back"
             }
         };
@@ -52,7 +53,7 @@ impl Health {
         Some(event)
     }
 
-    /// What was taken for a master is none: it is not away.
+    /// The address turned out not to be another master: it does not count as unreachable.
     pub(super) fn forget(&self, index: usize) {
         if let Some(known) = self.lock().get_mut(index) {
             known.away = None;

@@ -26,11 +26,11 @@ use crate::limits::{
 /// How far the event stream of another API is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
-    /// Nobody listens, or it is being begun.
+    /// No stream listens, or the connection is being opened.
     Idle,
     /// Its events are heard.
     Open,
-    /// It cannot be heard; that is tried again.
+    /// It could not be opened; that is tried again.
     Failed,
 }
 
@@ -167,7 +167,10 @@ impl Masters {
             match self.open(other, &token).await {
                 Opened::Stream(body) => {
                     self.change_link(index, None, Link::Open);
-                    tracing::info!(master = %other.wire.address, "the events of a master are heard");
+                    tracing::info!(
+                        master = %other.wire.address,
+                        "connected to the event stream of a master"
+                    );
                     let all_gone = async {
                         while self.watchers.accepted(index + 1).is_some() {
                             if news.changed().await.is_err() {
@@ -230,7 +233,10 @@ impl Masters {
             },
             Ok(Err(error)) => {
                 let error = halite_proto::chain(&error);
-                tracing::debug!(master = %other.wire.address, "no events: {error}");
+                tracing::debug!(
+                    master = %other.wire.address,
+                    "could not open the event stream of a master: {error}"
+                );
                 Opened::Failed
             }
             Err(_) => Opened::Failed,
@@ -242,7 +248,10 @@ impl Masters {
         let mut reader = Reader::default();
         loop {
             let Ok(Some(Ok(frame))) = timeout(OTHER_STREAM_SILENT_MAX, body.frame()).await else {
-                tracing::info!(master = %other.wire.address, "a stream of events has ended");
+                tracing::info!(
+                    master = %other.wire.address,
+                    "the event stream of a master has ended"
+                );
                 return;
             };
             let Some(bytes) = frame.data_ref() else {
@@ -256,7 +265,10 @@ impl Masters {
                 }
             };
             if let Some(comment) = reader.comment.take() {
-                tracing::warn!(master = %other.wire.address, "an event stream says: {comment}");
+                tracing::warn!(
+                    master = %other.wire.address,
+                    "the event stream of a master reports: {comment}"
+                );
                 if let Some(count) = sse::lost(&comment) {
                     self.all.lose(count);
                 }

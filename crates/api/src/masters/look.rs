@@ -26,7 +26,7 @@ impl Masters {
     pub(crate) async fn own_is_there(&self) -> bool {
         let away = match timeout(OTHER_ANSWERS_WITHIN, self.own.events()).await {
             Ok(bus) => bus.err().map(|error| error.to_string()),
-            Err(_) => Some("its event bus takes no connection".to_owned()),
+            Err(_) => Some("its event bus does not accept connections".to_owned()),
         };
         let is_there = away.is_none();
         // It is back for streams once its events are heard again.
@@ -38,8 +38,8 @@ impl Masters {
         is_there
     }
 
-    /// The same by the last look, if that was lately: what strangers ask costs the
-    /// master no more than one look at a time.
+    /// The result of the last check, if that was recent: requests of strangers cost the
+    /// master no more than one check at a time.
     pub(crate) async fn own_was_there(&self) -> bool {
         if let Some(is_there) = self.own_lately() {
             return is_there;

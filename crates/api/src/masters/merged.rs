@@ -31,7 +31,7 @@ pub(crate) fn jobs(answers: Vec<Value>) -> Value {
     sorted.into_iter().collect::<Map>().into()
 }
 
-/// One job: of the first master that knows it, with the results of all.
+/// The job of the first master that knows it, with the results of all.
 pub(crate) fn job(answers: Vec<Value>) -> Value {
     let (known, unknown): (Vec<_>, Vec<_>) = answers
         .into_iter()
@@ -57,9 +57,9 @@ pub(crate) fn job(answers: Vec<Value>) -> Value {
     job.into()
 }
 
-/// What has become of minions' connections. What a master has seen itself stands. What
-/// others of its cluster have told of it counts where it says nothing itself and for the
-/// time before it began, as the first of them tells it.
+/// The history of minions' connections. Changes that a master has seen itself are kept.
+/// Reports from other masters of its cluster count where it has nothing itself, and for
+/// the time before its start, as the first of them reports it.
 pub(crate) fn history(answers: Vec<Value>) -> Value {
     let is_history = |answer: &Value| {
         answer

@@ -34,8 +34,8 @@ pub(crate) fn merge(answers: Vec<Value>) -> Value {
     merged.into()
 }
 
-/// How much a master's word on a connection counts: that there is one more than that
-/// there is none, and what a minion has proven more than what its address says.
+/// The weight of a master's report on a connection: a connection counts more than none,
+/// and a proof by the minion more than its address.
 fn weight(row: &Map) -> u8 {
     let is_proven = row.get("proven").and_then(Value::as_bool) == Some(true);
     match (row.get("connected").and_then(Value::as_bool), is_proven) {
@@ -47,7 +47,7 @@ fn weight(row: &Map) -> u8 {
     }
 }
 
-/// What a master may not know that another one does.
+/// Fields that a master may lack and another one has.
 const FILLED_UP: [&str; 4] = ["version", "system", "addresses", "clones"];
 
 /// The row of one minion.

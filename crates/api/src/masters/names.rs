@@ -40,7 +40,7 @@ impl Known {
 }
 
 impl Names {
-    /// Those of a name or an address.
+    /// The addresses of a name or an address.
     pub(super) fn new(host: &str, port: u16) -> Self {
         Self {
             host: host.to_owned(),
@@ -74,11 +74,11 @@ impl Names {
         match (&known.why, known.addresses.is_empty()) {
             (_, false) => Ok(known.addresses.clone()),
             (Some(why), true) => Err(io::Error::other(why.clone())),
-            (None, true) => Err(io::Error::other("the name has no address")),
+            (None, true) => Err(io::Error::other("the name resolves to no address")),
         }
     }
 
-    /// Looks the name up, unless somebody does.
+    /// Resolves the name, unless that is being done.
     fn look(&self) {
         let is_first = self.known.send_if_modified(|known| {
             let is_first = !known.is_looking;

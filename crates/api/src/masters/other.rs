@@ -29,7 +29,7 @@ pub(super) struct Other {
 
 /// Why another master has not answered.
 pub(super) enum Refusal {
-    /// Nobody has acted on the request: another master may be asked.
+    /// The request had no effect: another master may be asked.
     Untouched(String),
     /// The same, and that says nothing about the master: too much is asked of it.
     Busy,
@@ -38,7 +38,7 @@ pub(super) enum Refusal {
 }
 
 impl Other {
-    /// One that is reached in a way.
+    /// A master that is reached in this way.
     pub(super) fn new(wire: Wire) -> Self {
         Self {
             wire,
@@ -49,14 +49,14 @@ impl Other {
         }
     }
 
-    /// Says once in the log that it refuses its events.
+    /// Logs once that it refuses access to its events.
     pub(super) fn tell_refusal(&self, status: StatusCode) {
         if !self.has_refused.swap(true, Relaxed) {
             tracing::warn!(
                 master = %self.wire.address,
                 %status,
-                "a master refuses its events: masters that answer for each other keep tokens in \
-                 one store"
+                "a master refuses access to its events: masters in other_masters must share one \
+                 token store"
             );
         }
     }
@@ -75,7 +75,7 @@ impl Other {
         let said = Self::judged(said).map_err(|refusal| self.strange_token(refusal))?;
         returned(&said.body).ok_or_else(|| {
             let why = format!(
-                "{} has answered with no JSON of low data",
+                "{} did not answer with the JSON of low data",
                 self.wire.address
             );
             Refusal::Answer(Fault::new(StatusCode::BAD_GATEWAY, why))
@@ -130,7 +130,8 @@ impl Other {
         }
     }
 
-    /// Looks how it is: why it is away, if it is; nothing if it is this API.
+    /// Checks its state: why it cannot be reached, if it cannot; `None` if it is this
+    /// API.
     pub(super) async fn look(&self) -> Option<Option<String>> {
         let within = OTHER_ANSWERS_WITHIN;
         let asked = self.wire.ask(Method::GET, "/health", None, None, within);
@@ -157,13 +158,17 @@ impl Other {
         within: Duration,
     ) -> Result<Answered, Refusal> {
         if self.is_self.load(Relaxed) {
-            return Err(Refusal::Untouched("it is this API".to_owned()));
+            return Err(Refusal::Untouched(
+                "the address is that of this API".to_owned(),
+            ));
         }
         let asked = self.wire.ask(method, page, token, json, within).await;
         let said = asked.map_err(|error| self.unanswered(&error))?;
         if said.status == StatusCode::LOOP_DETECTED {
             self.is_self.store(true, Relaxed);
-            return Err(Refusal::Untouched("it is this API".to_owned()));
+            return Err(Refusal::Untouched(
+                "the address is that of this API".to_owned(),
+            ));
         }
         Ok(said)
     }
@@ -173,15 +178,15 @@ impl Other {
         if error.is_unsent() {
             return Refusal::Untouched(why);
         }
-        tracing::warn!(master = %self.wire.address, "a request has no answer: {why}");
+        tracing::warn!(master = %self.wire.address, "a master did not answer a request: {why}");
         let words = format!(
-            "{} has not answered: {why}. Whether it has done what was asked is not known.",
+            "{} has not answered: {why}. It may or may not have run the command.",
             self.wire.address
         );
         Refusal::Answer(Fault::new(StatusCode::SERVICE_UNAVAILABLE, words))
     }
 
-    /// An answer that is none of an error.
+    /// Returns an answer that is not an error.
     fn judged(said: Answered) -> Result<Answered, Refusal> {
         if said.status == StatusCode::OK {
             return Ok(said);
@@ -194,7 +199,7 @@ impl Other {
         }
     }
 
-    /// Says why a token that is good here may not be good there.
+    /// Explains why a token that is valid here may not be valid there.
     fn strange_token(&self, refusal: Refusal) -> Refusal {
         match refusal {
             Refusal::Answer(mut fault)
@@ -202,8 +207,8 @@ impl Other {
                     && fault.message.contains("type \"token\"") =>
             {
                 fault.message = format!(
-                    "Authentication failure of type \"token\" occurred at {}: masters that answer \
-                     for each other keep tokens in one store.",
+                    "Authentication failure of type \"token\" occurred at {}: masters in \
+                     other_masters must share one token store.",
                     self.wire.address
                 );
                 Refusal::Answer(fault)
@@ -222,20 +227,20 @@ async fn place(places: &Semaphore, within: Duration) -> Result<SemaphorePermit<'
 }
 
 fn not_reached() -> Refusal {
-    Refusal::Untouched("its API does not reach it".to_owned())
+    Refusal::Untouched("its API cannot reach the master".to_owned())
 }
 
-/// Why a master is away by what its API says of its health. An API of Salt's has no
-/// such page; what a proxy says in the place of an API is no sign of life.
+/// Why a master cannot be reached, judging by `/health` of its API. Salt's API has no
+/// such page; an answer of a proxy in place of an API does not count as healthy.
 fn unwell(said: &Answered) -> Option<String> {
     let is_salts = || said.body.windows(8).any(|part| part == b"CherryPy");
     match said.status {
         StatusCode::OK => None,
         StatusCode::NOT_FOUND if is_salts() => None,
         StatusCode::SERVICE_UNAVAILABLE if said.is_untouched => {
-            Some("its API does not reach it".to_owned())
+            Some("its API cannot reach the master".to_owned())
         }
-        status => Some(format!("/health of its API is answered with {status}")),
+        status => Some(format!("/health of its API answers with {status}")),
     }
 }
 

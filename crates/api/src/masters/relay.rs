@@ -35,14 +35,17 @@ impl Masters {
                 .await;
             match ran {
                 Ok(returns) => {
-                    tracing::info!(master = %other.wire.address, "another master has answered");
+                    tracing::info!(
+                        master = %other.wire.address,
+                        "another master answered in place of this one"
+                    );
                     self.found(index + 1, None);
                     return Ok(returns);
                 }
                 Err(Refusal::Untouched(why)) => self.found(index + 1, Some(why)),
                 Err(Refusal::Busy) => tracing::warn!(
                     master = %other.wire.address,
-                    "too much is asked of a master: the next one is asked"
+                    "a master has too many requests, trying the next one"
                 ),
                 Err(Refusal::Answer(fault)) => return Err(fault),
             }
@@ -77,7 +80,11 @@ impl Masters {
                     }
                     Err(Refusal::Busy) => Some(Err(name)),
                     Err(Refusal::Answer(fault)) => {
-                        tracing::warn!(master = name, "left out of an answer: {}", fault.message);
+                        tracing::warn!(
+                            master = name,
+                            "left a master out of an answer: {}",
+                            fault.message
+                        );
                         Some(Err(name))
                     }
                 }

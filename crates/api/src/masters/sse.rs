@@ -24,7 +24,7 @@ pub(super) struct Reader {
     line: Vec<u8>,
     tag: Option<String>,
     json: Option<String>,
-    /// The last comment that is not empty: an API says so what it has dropped.
+    /// The last comment that is not empty: an API reports dropped events in it.
     pub(super) comment: Option<String>,
 }
 
@@ -49,7 +49,8 @@ impl Reader {
         Ok(records)
     }
 
-    /// What a line ends, if it is the empty one behind a record.
+    /// Handles a line; returns the record that it ends, if it is the empty line behind
+    /// one.
     fn line(&mut self, line: &[u8]) -> Option<Record> {
         let line = std::str::from_utf8(line).ok()?.trim_end_matches('\r');
         if line.is_empty() {

@@ -34,7 +34,7 @@ struct All {
 struct Token {
     text: Secret<String>,
     streams: usize,
-    /// What the other masters have said of it, by their places.
+    /// The answers of the other masters about it, by their index.
     said: BTreeMap<usize, Said>,
     /// The masters whose events its streams have, a bit for each.
     allowed: Arc<AtomicU64>,
@@ -48,7 +48,7 @@ struct Said {
     refusals: u32,
 }
 
-/// One stream of a caller's, until dropped.
+/// A stream of a caller's, until dropped.
 pub(crate) struct Watching {
     watchers: Arc<Watchers>,
     id: u64,
@@ -103,7 +103,7 @@ impl Watchers {
         Some((*id, token.text.expose().clone()))
     }
 
-    /// What a master has said of a token.
+    /// Records a master's answer about a token.
     pub(super) fn said(&self, master: usize, id: u64, is_good: bool, now: Instant) {
         if let Some(token) = self.lock().tokens.get_mut(&id) {
             let before = token.said.get(&master).map_or(0, |said| said.refusals);
@@ -130,7 +130,7 @@ impl Watchers {
         Some((*id, token.text.expose().clone()))
     }
 
-    /// Whether some stream is to have an event of a master that others have told.
+    /// Whether some stream needs an event of a master that others have sent too.
     pub(super) fn wants(&self, text: &Text) -> bool {
         let all = self.lock();
         all.tokens
@@ -143,12 +143,12 @@ impl Watchers {
         !self.lock().tokens.is_empty()
     }
 
-    /// That something has changed, now and later.
+    /// Notifications of changes, now and later.
     pub(super) fn news(&self) -> watch::Receiver<u64> {
         self.news.subscribe()
     }
 
-    /// Tells that something has changed.
+    /// Notifies of a change.
     pub(super) fn tell(&self) {
         self.news
             .send_modify(|number| *number = number.wrapping_add(1));
@@ -189,7 +189,7 @@ impl Watching {
         (!said.is_empty()).then(|| said.values().any(|said| said.is_good))
     }
 
-    /// What a master has said of the token.
+    /// A master's answer about the token.
     pub(super) fn said(&self, master: usize) -> Option<bool> {
         let all = self.watchers.lock();
         let said = all.tokens.get(&self.id)?.said.get(&master)?;

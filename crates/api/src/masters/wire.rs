@@ -42,7 +42,7 @@ pub(super) struct Wire {
     dialer: Option<Dialer>,
     /// Where its name leads.
     names: Names,
-    /// Who asks.
+    /// The identity of this API.
     instance: HeaderValue,
     /// The room of the answers of all other masters.
     room: Arc<Semaphore>,
@@ -51,10 +51,10 @@ pub(super) struct Wire {
 /// Why there is no answer.
 #[derive(Debug, Error)]
 pub(super) enum WireError {
-    /// There is no connection: nothing was asked.
+    /// No connection could be opened: nothing was sent.
     #[error("could not connect")]
     Unreached(#[source] io::Error),
-    /// There is no connection within the limit of time: nothing was asked.
+    /// No connection could be opened in time: nothing was sent.
     #[error("could not connect within {} s", OTHER_CONNECTED_WITHIN.as_secs())]
     Slow,
     /// The other side is not who it should be, or has no TLS: nothing was asked.
@@ -239,7 +239,7 @@ impl Wire {
     }
 }
 
-/// Lets the kernel end a connection whose other machine is gone.
+/// Lets the kernel end a connection whose other end has vanished.
 fn notice_death(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let silent = u32::try_from(OTHER_SILENT_MAX.as_secs()).unwrap_or(u32::MAX);
@@ -264,7 +264,7 @@ pub(super) fn returned(body: &[u8]) -> Option<Vec<Value>> {
     }
 }
 
-/// What the page of an error says; our own and CherryPy's have it in a paragraph.
+/// The text of an error page; ours and CherryPy's have it in a paragraph.
 pub(super) fn message(body: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(body).ok()?;
     let (_, rest) = text.split_once("<p>")?;

@@ -136,13 +136,13 @@ pub(super) async fn tokens(app: &App, asked: &Asked, body: Body) -> Result<Respo
     Ok(response)
 }
 
-/// Whose token it is: the way and the name of the login.
+/// The user of a token: the `eauth` and the name of the login.
 fn user_of_token(token: &Map) -> String {
     let [eauth, name] = ["eauth", "name"].map(|field| token.get(field).map(python::str));
     user_of(&eauth.unwrap_or_default(), &name.unwrap_or_default())
 }
 
-/// Notes that a proof was wrong, wherever it came from.
+/// Records that an authentication has failed, wherever it came from.
 pub(super) fn login_failed(app: &App, peer: Peer, name: &str) {
     app.throttle.failed(peer.origin(), name, Instant::now());
     app.stats.login_failed();

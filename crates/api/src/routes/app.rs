@@ -35,7 +35,7 @@ pub struct App {
     pub(super) masters: Arc<Masters>,
     /// A place for each command that may run.
     pub(super) commands: Slots,
-    /// Those of them that commands with a password may have.
+    /// Those of them for commands with a password.
     pub(super) unproven: Slots,
     /// Logins that the master is asked about.
     pub(super) logins: Shares,
@@ -101,7 +101,7 @@ impl App {
         })
     }
 
-    /// What the configuration says.
+    /// The settings.
     pub fn settings(&self) -> &ApiSettings {
         &self.settings
     }
@@ -121,7 +121,7 @@ impl App {
         }
     }
 
-    /// What the page of metrics reads whenever it is asked for.
+    /// The gauges that are read whenever the metrics page is requested.
     fn gauges(self: &Arc<Self>) -> Vec<Gauge> {
         let gauge = |name, help, read: fn(&Self) -> usize| -> Gauge {
             let app = Arc::downgrade(self);
@@ -137,17 +137,17 @@ impl App {
             ),
             gauge(
                 "halite.api.events.kept_bytes",
-                "Bytes of the events that are kept for slow streams",
+                "Bytes of the events kept for slow streams",
                 Self::event_bytes_kept,
             ),
             gauge(
                 "halite.api.bus.connected",
-                "Whether the event bus of the master is heard",
+                "Whether the event bus of the master is connected",
                 |app| usize::from(app.events.are_heard()),
             ),
             gauge(
                 "halite.api.commands.running",
-                "Commands that run, or wait for a place",
+                "Commands that run or wait to run",
                 |app| app.commands.taken(),
             ),
             gauge(
@@ -188,7 +188,8 @@ impl App {
         self.masters.begin_looking();
     }
 
-    /// Tells another API at once that the master is away, where it would be waited for.
+    /// Tells another API at once that the master cannot be reached, instead of letting it
+    /// wait.
     pub(super) async fn check_relayed(&self, peer: Peer) -> Result<(), Fault> {
         match peer.is_relayed && !self.masters.own_was_there().await {
             true => Err(Fault::untouched()),

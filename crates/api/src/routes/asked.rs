@@ -14,11 +14,11 @@ use crate::slots::Holder;
 pub(super) struct Asked {
     pub(super) method: Method,
     pub(super) page: Page,
-    /// What stands in the path behind the page.
+    /// The parts of the path behind the page.
     pub(super) rest: Vec<String>,
     pub(super) query: Vec<(String, String)>,
     pub(super) headers: HeaderMap,
-    /// The path as it came.
+    /// The path, unchanged.
     pub(super) path: String,
     pub(super) peer: Peer,
     /// The session that is named, whether there is one or not.
@@ -32,7 +32,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Takes that a user has proven who they are; false if they have their share of the
+    /// Records that the client has authenticated; false if its user has their share of the
     /// connections already, and this one stays unproven.
     pub(super) fn prove(&self, user: &str) -> bool {
         let held = self.held.as_deref();

@@ -25,8 +25,8 @@ impl Asked {
 }
 
 impl App {
-    /// Room in memory for a large body of somebody who has no session; others need none.
-    /// One address leaves room for others.
+    /// Memory for a large body of a client without a session; others need none. One
+    /// address leaves room for others.
     ///
     /// # Errors
     /// With 503 when there is none.

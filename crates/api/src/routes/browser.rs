@@ -69,8 +69,11 @@ pub(super) fn check_origin(settings: &ApiSettings, asked: &Asked) -> Result<(), 
         return Ok(());
     }
     let refused = || {
-        tracing::warn!(from = %asked.peer.address, "refused a request of another origin's page");
-        let why = "A page of another origin may not ask; see cors_origins";
+        tracing::warn!(
+            from = %asked.peer.address,
+            "refused a request from a page of another origin"
+        );
+        let why = "Requests from pages of another origin are not allowed; see cors_origins";
         Err(Fault::new(StatusCode::FORBIDDEN, why))
     };
     let Some(origin) = asked.headers.get(header::ORIGIN) else {

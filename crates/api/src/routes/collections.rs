@@ -179,7 +179,7 @@ async fn of_all(app: &App, asked: &Asked, chunk: Map) -> Result<OfOthers, Fault>
     Ok(all)
 }
 
-/// Says in an answer which masters it is without.
+/// Names in an answer the masters that are missing from it.
 fn name_left_out(response: &mut Response, left_out: &[String]) {
     if let Some(names) = masters::names(left_out) {
         response.headers_mut().insert(masters::AWAY, names);
@@ -202,7 +202,7 @@ pub(super) async fn keys(app: &App, asked: &Asked) -> Result<Response, Fault> {
     format.answer(&Map::from([("return", return_of(&reply))]).into())
 }
 
-/// What a wheel function has returned.
+/// The return of a wheel function.
 fn return_of(reply: &Value) -> Value {
     let ret = reply.get("data").and_then(|data| data.get("return"));
     ret.cloned().unwrap_or_default()
@@ -230,7 +230,7 @@ pub(super) async fn make_key(app: &App, asked: &Asked, body: Body) -> Result<Res
     let made = return_of(&returns.into_iter().next().unwrap_or_default());
     let text = |name: &str| made.get(name).and_then(Value::as_str);
     let (Some(public), Some(private)) = (text("pub"), text("priv")) else {
-        let why = format!("There is a key of {id} already");
+        let why = format!("There is already a key of {id}");
         return Err(Fault::new(StatusCode::CONFLICT, why));
     };
     let tar = key_pair(public, private).map_err(|error| {

@@ -142,8 +142,8 @@ async fn one(
     Ok(ran)
 }
 
-/// Tells another API that nobody has acted on its command, while that is known: when
-/// the master is away before it was asked. Later nobody says so any more.
+/// Tells another API that its command was not run, while that is certain: when the master
+/// cannot be reached before it was asked. Later this is not said any more.
 async fn check_master(app: &App, peer: Peer) -> Result<(), Fault> {
     match peer.is_relayed && !app.masters.own_is_there().await {
         true => Err(Fault::untouched()),
@@ -175,15 +175,15 @@ async fn token_holder(app: &App, peer: Peer, token: &str) -> Result<String, Faul
     ))
 }
 
-/// Who logs in with a chunk, where it has a password in the place of a token.
+/// The user who logs in with a chunk that has a password instead of a token.
 fn login_name(chunk: &Map) -> Option<String> {
     let has_password = chunk.contains_key("eauth") && !chunk.contains_key("token");
     let name = chunk.get("username").and_then(Value::as_str);
     has_password.then(|| name.unwrap_or_default().to_owned())
 }
 
-/// Whether a password was wrong; a missing right is none of that. A master that
-/// has too many wrong ones to answer says nothing.
+/// Whether a password was wrong; a missing right does not count. A master with too many
+/// failed logins to check does not say so.
 fn is_failed_login(fault: &Fault) -> bool {
     let is_refused =
         fault.status == StatusCode::UNAUTHORIZED && fault.message.starts_with("Authentication");

@@ -45,7 +45,7 @@ pub(super) async fn fire(app: &App, asked: &Asked, body: Body) -> Result<Respons
         tracing::error!("could not fire the event of a hook: {error}");
         return Err(Fault::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            "The event bus of the master does not take the event.",
+            "The event bus of the master did not accept the event.",
         ));
     }
     format.answer(&Map::from([("success", true)]).into())
@@ -57,12 +57,14 @@ pub(super) async fn fire(app: &App, asked: &Asked, body: Body) -> Result<Respons
 /// With 400 for a path that could be taken for more than a tag.
 fn tag(path: &[String]) -> Result<Tag, Fault> {
     if path.iter().any(|part| part.chars().any(char::is_control)) {
-        return Err(Fault::bad("A tag of an event has no control characters"));
+        return Err(Fault::bad(
+            "The tag of an event must not contain control characters",
+        ));
     }
     let parts = TAG_BASE.into_iter().chain(path.iter().map(String::as_str));
     let text: Vec<&str> = parts.collect();
     let tag = Tag::parse(text.join("/"));
-    tag.map_err(|error| Fault::bad(format!("the path is no tag of an event: {error}")))
+    tag.map_err(|error| Fault::bad(format!("the path is not a valid event tag: {error}")))
 }
 
 /// The headers of the request by their usual names. Proofs of who asks are left

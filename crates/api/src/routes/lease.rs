@@ -11,11 +11,11 @@ use futures_util::future::BoxFuture;
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-/// Asks whether the proof is good. What it is given is what the other masters have said
-/// of it, if they have.
+/// Asks whether the proof is still valid. Its argument is the answer of the other
+/// masters, if there is one.
 type Ask = Box<dyn Fn(Option<bool>) -> BoxFuture<'static, bool> + Send + Sync>;
 
-/// A proof that is looked at again and again.
+/// A proof that is checked repeatedly.
 pub(super) struct Lease {
     due: Interval,
     ask: Ask,
@@ -23,7 +23,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// One that was good a moment ago.
+    /// A proof that was valid a moment ago.
     pub(super) fn new(every: Duration, ask: Ask) -> Self {
         let mut due = interval(every);
         due.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -35,7 +35,7 @@ impl Lease {
         }
     }
 
-    /// Waits until it is good no longer. Nothing is lost if that is not waited for.
+    /// Waits until the proof is no longer valid. Cancel-safe.
     pub(super) async fn ended(&mut self, by_others: Option<bool>) {
         loop {
             match &mut self.asking {
@@ -54,7 +54,7 @@ impl Lease {
         }
     }
 
-    /// Whether it is known to be good no longer. A look begins if it is time for one.
+    /// Whether the proof is known to be no longer valid. Starts a check if one is due.
     pub(super) fn has_ended(&mut self, by_others: Option<bool>) -> bool {
         self.ended(by_others).now_or_never().is_some()
     }

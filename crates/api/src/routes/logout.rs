@@ -1,4 +1,4 @@
-//! `/logout`: a session and its token end.
+//! `/logout`: ends a session and its token.
 //!
 //! Invariant: a token ends at every master that holds it and can be reached, and the log
 //! says so where one may still hold it.
@@ -26,7 +26,7 @@ pub(super) async fn logout(app: &Arc<App>, asked: &Asked) -> Result<Response, Fa
             // It goes on where the client does not wait for it: the session is gone.
             let ending = tokio::spawn(end(Arc::clone(app), token, has_others));
             if let Err(error) = ending.await {
-                tracing::error!("a token may stay good until it expires: {error}");
+                tracing::error!("a token may remain valid until it expires: {error}");
             }
         }
         None if asked.peer.is_relayed => end_relayed(app, asked, id).await?,
@@ -58,8 +58,8 @@ async fn end(app: Arc<App>, token: String, has_others: bool) {
     let was_elsewhere = app.masters.log_out(&token).await;
     if !was_stored && !was_elsewhere {
         tracing::warn!(
-            "no master that can be reached knows the token of a session that has ended: one \
-             that holds it takes it until it expires"
+            "no reachable master knows the token of an ended session: a master that has it will \
+             accept it until it expires"
         );
     }
 }
@@ -89,7 +89,7 @@ async fn end_at_master(app: &App, token: &str) -> bool {
     let asked = app.runner.client.log_out(token).await;
     asked.unwrap_or_else(|error| {
         let error = halite_proto::chain(&error);
-        tracing::warn!("the master does not say whether it has ended a token: {error}");
+        tracing::warn!("the master did not confirm that it has deleted a token: {error}");
         false
     })
 }
@@ -106,9 +106,9 @@ async fn delete(app: &App, token: &str) -> bool {
         Ok(Ok(was_stored)) => return was_stored,
         Ok(Err(error)) => {
             let error = halite_proto::chain(&error);
-            tracing::error!("a token stays good until it expires: {error}");
+            tracing::error!("a token remains valid until it expires: {error}");
         }
-        Err(error) => tracing::error!("a token stays good until it expires: {error}"),
+        Err(error) => tracing::error!("a token remains valid until it expires: {error}"),
     }
     false
 }

@@ -14,8 +14,8 @@ const CSS: &str = "text/css;charset=utf-8";
 const SCRIPT: &str = "text/javascript;charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
-/// What the browser lets the page do. Whatever minions say must not become
-/// markup: with trusted types even the attempt fails.
+/// What the browser lets the page do. Text from minions must not become markup: with
+/// trusted types even the attempt fails.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
      require-trusted-types-for 'script'; trusted-types 'none'";

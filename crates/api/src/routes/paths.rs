@@ -31,7 +31,7 @@ pub(super) enum Page {
 }
 
 impl Page {
-    /// What it is called in metrics.
+    /// Its name in metrics.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Root => "root",
@@ -77,7 +77,7 @@ pub(super) const FIXED: [(&str, Page); 15] = [
     ("openapi.json", Page::OpenApi),
 ];
 
-/// The page that a path means, and what stands behind it.
+/// The page of a path, and the rest of the path.
 ///
 /// # Errors
 /// With 404 where there is none.

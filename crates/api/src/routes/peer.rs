@@ -8,12 +8,12 @@ use percent_encoding::percent_decode_str;
 
 use crate::masters::RELAYED;
 
-/// Who is at the other end of a connection.
+/// The client at the other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     /// The address of the connection.
     pub address: IpAddr,
-    /// Who asks: behind a trusted proxy whom it names, otherwise the same.
+    /// The address of the client: behind a trusted proxy the one that it names.
     pub caller: IpAddr,
     /// Whether a trusted proxy has connected.
     pub is_proxy: bool,
@@ -57,8 +57,8 @@ impl Peer {
         }
     }
 
-    /// Whether it has no share of its own: a proxy that names nobody asks for all, and
-    /// the programs of this machine are no strangers.
+    /// Whether it has no share of its own: a proxy that names no client asks for all, and
+    /// programs of this machine are not limited as strangers.
     pub(super) fn is_near(&self) -> bool {
         self.is_proxy && self.caller == self.address
     }
@@ -69,8 +69,8 @@ impl Peer {
     }
 }
 
-/// A path as it stands in the log. What follows the pages that people put proofs
-/// behind is left out: a session, or the secret of a hook.
+/// The path for the log. The rest behind pages that take credentials in the path (a
+/// session, or the secret of a hook) is left out.
 pub(super) fn shown(path: &str, root_prefix: &str, webhook_url: &str) -> String {
     let inner = path.strip_prefix(root_prefix).unwrap_or(path);
     let mut parts = inner.split('/').filter(|part| !part.is_empty());

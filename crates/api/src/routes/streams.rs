@@ -36,12 +36,12 @@ pub(super) struct Watched {
     heartbeat: Interval,
     /// Whether the session, or the token, is still good.
     lease: Lease,
-    /// With others' events, as long as it is there.
+    /// For streams with the events of other masters, while it exists.
     watching: Option<Watching>,
     _place: Share<Holder>,
 }
 
-/// What a stream is begun with.
+/// The proof with which a stream begins.
 struct Proven {
     token: String,
     is_session: bool,
@@ -49,7 +49,7 @@ struct Proven {
     user: String,
 }
 
-/// What a stream has to say.
+/// The next item of a stream.
 pub(super) enum News {
     Events(Next),
     Heartbeat,
@@ -89,7 +89,7 @@ pub(super) async fn events(app: &Arc<App>, asked: &Asked) -> Result<Response, Fa
 enum Step {
     Begin,
     Next,
-    /// So many bytes of the record of the last event are sent, of so many.
+    /// This many bytes of the record of the last event are sent, of this many.
     Within(usize, usize),
     End,
 }
@@ -100,8 +100,8 @@ pub(super) enum Cut {
     /// It takes too long.
     #[error("an event was dropped before all of it was sent: the stream is too slow")]
     Slow,
-    /// Who hears it may not any more.
-    #[error("the session or the token is good no longer")]
+    /// The listener is no longer allowed to listen.
+    #[error("the session or the token is no longer valid")]
     Unproven,
 }
 
@@ -124,7 +124,7 @@ async fn records((mut watched, step): Slot) -> Option<(Result<Bytes, Cut>, Slot)
     Some((record, (watched, step)))
 }
 
-/// What comes next of a large event, and where the stream is then.
+/// The next piece of a large event, and the position of the stream after it.
 fn piece(watched: &mut Watched, sent: usize, length: usize) -> (Result<Bytes, Cut>, Step) {
     match watched.piece(sent) {
         Ok(piece) if sent + piece.len() < length => {
@@ -193,12 +193,12 @@ impl Watched {
         piece.ok_or(Cut::Slow)
     }
 
-    /// What the other masters have said of the proof.
+    /// The answer of the other masters about the proof.
     fn by_others(&self) -> Option<bool> {
         self.watching.as_ref().and_then(Watching::is_accepted)
     }
 
-    /// What is to be said next; `None` at the end.
+    /// Waits for the next item; `None` at the end.
     pub(super) async fn next(&mut self) -> Option<News> {
         loop {
             let by_others = self.by_others();
@@ -207,7 +207,7 @@ impl Watched {
                 () = ended(&mut self.ending) => return None,
                 // Events do not wait for a master that is slow to say it.
                 () = self.lease.ended(by_others) => {
-                    tracing::debug!("a stream ends: its token is good no longer");
+                    tracing::debug!("a stream ends: its token is no longer valid");
                     return None;
                 }
                 next = self.stream.next() => {
@@ -228,7 +228,7 @@ impl Watched {
     }
 }
 
-/// The session, or the token, of a stream, which is asked about again and again.
+/// The session or token of a stream, which is checked repeatedly.
 fn lease(app: &Arc<App>, proof: String, is_session: bool, peer: Peer) -> Lease {
     let app = Arc::clone(app);
     let ask = move |by_others| -> BoxFuture<'static, bool> {
@@ -238,8 +238,8 @@ fn lease(app: &Arc<App>, proof: String, is_session: bool, peer: Peer) -> Lease {
     Lease::new(TOKEN_CHECKED_EVERY, Box::new(ask))
 }
 
-/// What a stream that is too slow is told of the events that it was not sent: a comment,
-/// as the notation of event streams has it.
+/// The notice to a slow stream that events were dropped: a comment in the notation of
+/// event streams.
 pub(super) fn told_of_lost(count: u64) -> String {
     format!(": {count} events were dropped: this stream is too slow\n\n")
 }

@@ -39,7 +39,7 @@ pub(super) async fn websocket(
 ) -> Result<Response, Fault> {
     if asked.query.iter().any(|(name, _)| name == "format_events") {
         return Err(Fault::bad(
-            "format_events is not here: the events come as they are fired",
+            "format_events is not supported: events are sent as they are fired",
         ));
     }
     let named = match asked.rest.as_slice() {

@@ -40,7 +40,7 @@ const OWN_PAGES: [(&str, &str); 4] = [
 /// The option that says where the page of the fleet is, and its default.
 const FLEET_PAGE: (&str, &str) = ("page_path", "fleet");
 
-/// What stands under `rest_cherrypy`.
+/// The options under `rest_cherrypy`.
 pub(super) struct Section<'a>(pub(super) &'a Map);
 
 impl Section<'_> {
@@ -51,7 +51,7 @@ impl Section<'_> {
                 || name == LOGIN_FAILURES_OPTION
                 || WITHOUT_EFFECT.iter().any(|(known, _)| *known == name);
             if !is_known {
-                let why = format!("{name} is no option of rest_cherrypy: remove it");
+                let why = format!("{name} is not an option of rest_cherrypy: remove it");
                 return Err(mistake("", why));
             }
         }
@@ -76,14 +76,15 @@ impl Section<'_> {
         }
     }
 
-    /// Without TLS the API is for this machine, unless an address is named.
+    /// The address to listen on. Without TLS it is that of this machine, unless another
+    /// one is named.
     pub(super) fn listen(&self, has_tls: bool) -> Result<SocketAddr, Mistake> {
         let port = self.0.get("port");
         let number = port
             .and_then(whole)
             .and_then(|port| u16::try_from(port).ok());
         let Some(port) = number.filter(|port| *port > 0) else {
-            return Err(mistake("port", "it is needed, a port (1 to 65535)"));
+            return Err(mistake("port", "a port (1 to 65535) is required"));
         };
         let host = match self.0.get("host") {
             None | Some(Value::Nil) if has_tls => Ipv4Addr::UNSPECIFIED.into(),
@@ -93,7 +94,10 @@ impl Section<'_> {
                 .as_str()
                 .and_then(|host| host.parse().ok())
                 .ok_or_else(|| {
-                    mistake("host", "it is an address of this machine, 0.0.0.0 or ::")
+                    mistake(
+                        "host",
+                        "it must be an address of this machine, 0.0.0.0 or ::",
+                    )
                 })?,
         };
         Ok(SocketAddr::new(host, port))
@@ -113,7 +117,7 @@ impl Section<'_> {
         match self.0.get(name) {
             None | Some(Value::Nil) => Ok(default),
             Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => Err(mistake(name, "it is True or False")),
+            Some(_) => Err(mistake(name, "it must be True or False")),
         }
     }
 
@@ -130,7 +134,7 @@ impl Section<'_> {
         count
             .filter(|count| (1..=max).contains(count))
             .and_then(|count| usize::try_from(count).ok())
-            .ok_or_else(|| mistake(name, format!("it is a number from 1 to {max}")))
+            .ok_or_else(|| mistake(name, format!("it must be a number from 1 to {max}")))
     }
 
     pub(super) fn path(&self, name: &'static str, default: &str) -> Result<String, Mistake> {
@@ -138,7 +142,7 @@ impl Section<'_> {
             None | Some(Value::Nil) => Ok(default.to_owned()),
             Some(Value::Str(path)) => Ok(path.trim_matches('/').to_owned()),
             Some(_) => {
-                let why = format!("it is a path of an address, such as /{default}");
+                let why = format!("it must be a URL path, such as /{default}");
                 Err(mistake(name, why))
             }
         }
@@ -148,17 +152,17 @@ impl Section<'_> {
     pub(super) fn page(&self, name: &'static str, default: &str) -> Result<String, Mistake> {
         let page = self.path(name, default)?;
         if page.is_empty() || page.contains(['/', '%', '?', '#']) {
-            let why = format!("it is a path of one part, such as /{default}");
+            let why = format!("it must be a URL path of one part, such as /{default}");
             return Err(mistake(name, why));
         }
         if PAGES.contains(&page.as_str()) {
-            let why = format!("/{page} is a page already: write another path");
+            let why = format!("/{page} is already used by a page: choose another path");
             return Err(mistake(name, why));
         }
         for (other, default) in OWN_PAGES {
             let is_off = other == FLEET_PAGE.0 && self.has_no_fleet_page();
             if other != name && !is_off && self.path(other, default)? == page {
-                let why = format!("it is the path of {other}, too: write another one");
+                let why = format!("{other} has the same path: choose another one");
                 return Err(mistake(name, why));
             }
         }
@@ -191,8 +195,8 @@ impl Section<'_> {
             Some(origin) => Err(mistake(
                 "cors_origins",
                 format!(
-                    "{origin} is no origin: write each as browsers do, in lower case and without \
-                     a path, such as https://portal.example"
+                    "{origin} is not an origin: write it as browsers send it, in lower case and \
+                     without a path, such as https://portal.example"
                 ),
             )),
         }
@@ -202,7 +206,7 @@ impl Section<'_> {
     pub(super) fn other_masters(&self) -> Result<Vec<Address>, Mistake> {
         let urls = self.texts("other_masters")?;
         if urls.len() > OTHER_MASTERS_MAX {
-            let why = format!("there may be {OTHER_MASTERS_MAX} at most");
+            let why = format!("at most {OTHER_MASTERS_MAX} are allowed");
             return Err(mistake("other_masters", why));
         }
         let read = |url: &String| {
@@ -218,7 +222,7 @@ impl Section<'_> {
         let option = match self.0.get("metrics") {
             None | Some(Value::Nil) => &none,
             Some(Value::Map(option)) => option,
-            Some(_) => return Err(mistake("metrics", "it is a map")),
+            Some(_) => return Err(mistake("metrics", "it must be a map")),
         };
         MetricsSettings::read(option, "salt-api")
             .map_err(|error| mistake("metrics", error.to_string()))
@@ -228,7 +232,7 @@ impl Section<'_> {
         match self.0.get(name) {
             None | Some(Value::Nil) => Ok(None),
             Some(Value::Str(path)) if path.starts_with('/') => Ok(Some(path.into())),
-            Some(_) => Err(mistake(name, "it is an absolute path")),
+            Some(_) => Err(mistake(name, "it must be an absolute path")),
         }
     }
 
@@ -237,7 +241,7 @@ impl Section<'_> {
             None | Some(Value::Nil) => Ok(Vec::new()),
             Some(Value::Str(one)) => Ok(vec![one.clone()]),
             Some(Value::List(items)) => Ok(items.iter().map(python::str).collect()),
-            Some(_) => Err(mistake(name, "it is a list")),
+            Some(_) => Err(mistake(name, "it must be a list")),
         }
     }
 
@@ -248,7 +252,7 @@ impl Section<'_> {
         }
         let read = |text: &String| {
             let address = text.parse::<IpAddr>().map(|address| address.to_canonical());
-            address.map_err(|_| mistake(name, format!("{text} is no IP address")))
+            address.map_err(|_| mistake(name, format!("{text} is not an IP address")))
         };
         self.texts(name)?
             .iter()
@@ -261,7 +265,7 @@ impl Section<'_> {
         match self.0.get("api_acl") {
             None | Some(Value::Nil) => Ok(None),
             Some(Value::Map(acl)) => Ok(Some(acl.clone())),
-            Some(_) => Err(mistake("api_acl", "it is a map with `users`")),
+            Some(_) => Err(mistake("api_acl", "it must be a map with `users`")),
         }
     }
 }

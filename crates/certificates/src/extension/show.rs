@@ -29,80 +29,82 @@ fn fields(extension: &Extension) -> Result<Map, DerError> {
     Ok(match extension.oid.as_str() {
         "2.5.29.19" => basic(sequence()?)?,
         "2.5.29.15" => key_usage(der)?,
-        "2.5.29.37" => value(Value::List(
-            sequence()?
-                .inside()
-                .all()?
-                .iter()
-                .map(|item| item.oid().map(|oid| purpose(&oid).into()))
-                .collect::<Result<_, _>>()?,
-        )),
+        "2.5.29.37" => value(each(sequence()?, |item| Ok(purpose(&item.oid()?).into()))?),
         "2.5.29.14" => value(pretty_hex(Reader::one(der, tag::OCTETS)?.body)),
         "2.5.29.35" => authority(sequence()?)?,
         "2.5.29.17" | "2.5.29.18" | "2.5.29.29" => value(general::show_all(&sequence()?)?),
         "1.3.6.1.5.5.7.1.1" => value(access_list(sequence()?)?),
-        "2.5.29.31" | "2.5.29.46" => value(Value::List(
-            sequence()?
-                .inside()
-                .all()?
-                .iter()
-                .map(|item| point(item).map(Value::from))
-                .collect::<Result<_, _>>()?,
-        )),
+        "2.5.29.31" | "2.5.29.46" => value(each(sequence()?, |item| Ok(point(item)?.into()))?),
         "2.5.29.28" => issuing(sequence()?)?,
         "2.5.29.32" => value(policy_list(sequence()?)?),
-        "2.5.29.36" => {
-            let mut fields = sequence()?.inside();
-            let mut number = |tag: u8| -> Result<Value, DerError> {
-                match fields.maybe(tag)? {
-                    Some(item) => Ok(item.number()?.into()),
-                    None => Ok(Value::Nil),
-                }
-            };
-            let explicit = number(tag::implicit(0))?;
-            Map::from([
-                ("inhibitPolicyMapping", number(tag::implicit(1))?),
-                ("requireExplicitPolicy", explicit),
-            ])
-        }
+        "2.5.29.36" => policy_constraints(sequence()?)?,
         "2.5.29.54" | "2.5.29.20" | "2.5.29.27" => value(Reader::one(der, tag::INTEGER)?.number()?),
-        "2.5.29.30" => {
-            let mut fields = sequence()?.inside();
-            let mut names = |number: u8| -> Result<Value, DerError> {
-                let Some(trees) = fields.maybe(tag::explicit(number))? else {
-                    return Ok(Value::List(Vec::new()));
-                };
-                let trees = trees.inside().all()?;
-                let shown = trees
-                    .iter()
-                    .map(|tree| general::show(&tree.inside().next()?).map(Value::from));
-                Ok(Value::List(shown.collect::<Result<_, DerError>>()?))
-            };
-            let permitted = names(0)?;
-            Map::from([("excluded", names(1)?), ("permitted", permitted)])
-        }
+        "2.5.29.30" => name_constraints(sequence()?)?,
         "1.3.6.1.5.5.7.48.1.5" => value(true),
-        "1.3.6.1.5.5.7.1.24" => {
-            let items = sequence()?.inside().all()?;
-            let names = items.iter().map(|item| {
-                let number = item.number()?;
-                let known = usage::TLS
-                    .iter()
-                    .find(|(_, known)| i64::try_from(*known) == Ok(number));
-                Ok(known.map_or_else(|| number.into(), |(name, _)| Value::from(*name)))
-            });
-            value(Value::List(names.collect::<Result<_, DerError>>()?))
-        }
-        "2.5.29.21" => {
-            let number = Reader::one(der, tag::ENUMERATED)?.number()?;
-            let known = list::REASONS
-                .iter()
-                .find(|(_, known)| i64::from(*known) == number);
-            value(known.map(|(name, _)| *name).ok_or(DerError::Value)?)
-        }
+        "1.3.6.1.5.5.7.1.24" => value(tls_features(sequence()?)?),
+        "2.5.29.21" => value(revocation_reason(der)?),
         "2.5.29.24" => value(time::text(time::read(&Reader::new(der).next()?)?)),
         _ => return Err(DerError::Value),
     })
+}
+
+/// The items of a sequence, shown one by one.
+fn each(
+    sequence: Item<'_>,
+    show: impl Fn(&Item<'_>) -> Result<Value, DerError>,
+) -> Result<Value, DerError> {
+    let items = sequence.inside().all()?;
+    Ok(Value::List(
+        items.iter().map(show).collect::<Result<_, _>>()?,
+    ))
+}
+
+fn policy_constraints(item: Item<'_>) -> Result<Map, DerError> {
+    let mut fields = item.inside();
+    let mut number = |tag: u8| -> Result<Value, DerError> {
+        match fields.maybe(tag)? {
+            Some(item) => Ok(item.number()?.into()),
+            None => Ok(Value::Nil),
+        }
+    };
+    let explicit = number(tag::implicit(0))?;
+    Ok(Map::from([
+        ("inhibitPolicyMapping", number(tag::implicit(1))?),
+        ("requireExplicitPolicy", explicit),
+    ]))
+}
+
+fn name_constraints(item: Item<'_>) -> Result<Map, DerError> {
+    let mut fields = item.inside();
+    let mut names = |number: u8| -> Result<Value, DerError> {
+        let Some(trees) = fields.maybe(tag::explicit(number))? else {
+            return Ok(Value::List(Vec::new()));
+        };
+        each(trees, |tree| {
+            Ok(general::show(&tree.inside().next()?)?.into())
+        })
+    };
+    let permitted = names(0)?;
+    Ok(Map::from([
+        ("excluded", names(1)?),
+        ("permitted", permitted),
+    ]))
+}
+
+fn tls_features(item: Item<'_>) -> Result<Value, DerError> {
+    each(item, |item| {
+        let number = item.number()?;
+        let mut all = usage::TLS.iter();
+        let known = all.find(|(_, known)| i64::try_from(*known) == Ok(number));
+        Ok(known.map_or_else(|| number.into(), |(name, _)| Value::from(*name)))
+    })
+}
+
+fn revocation_reason(der: &[u8]) -> Result<&'static str, DerError> {
+    let number = Reader::one(der, tag::ENUMERATED)?.number()?;
+    let mut all = list::REASONS.iter();
+    let known = all.find(|(_, known)| i64::from(*known) == number);
+    known.map(|(name, _)| *name).ok_or(DerError::Value)
 }
 
 fn basic(item: Item<'_>) -> Result<Map, DerError> {

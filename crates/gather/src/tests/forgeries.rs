@@ -19,8 +19,8 @@ struct Forged {
     data: Map,
 }
 
-/// Tags that a minion may have told: returns of its own, which the master
-/// fires, and all that look like the master's without being it.
+/// Tags that a minion may cause: returns of its own, which the master fires, and tags
+/// that resemble the master's.
 fn tags() -> impl Strategy<Value = String> {
     let jid = prop_oneof![Just(JID), Just(QUESTION), Just("20261120141841939743")];
     let own = (jid.clone(), Just(EVIL)).prop_map(|(jid, id)| format!("salt/job/{jid}/ret/{id}"));
@@ -75,8 +75,8 @@ fn forged() -> impl Strategy<Value = Forged> {
     (0..6_usize, tags(), data()).prop_map(|(step, tag, data)| Forged { step, tag, data })
 }
 
-/// What is reported of the others, and when, with the evil minion expected or
-/// not: `a` returns, `b` works on and returns late, `evil2` never does.
+/// The reports about the others, with times, whether the evil minion is expected or not:
+/// `a` returns, `b` works and returns late, `evil2` never does.
 fn course(forgeries: &[Forged], is_expected: bool) -> Vec<(usize, Output)> {
     let start = Instant::now();
     let mut minions: Vec<String> = OTHERS.map(str::to_owned).to_vec();
@@ -146,14 +146,14 @@ fn without_end(course: Vec<(usize, Output)>) -> Vec<(usize, Output)> {
 }
 
 proptest! {
-    /// Who is not meant changes nothing at all for others.
+    /// A minion outside the target changes nothing for others.
     #[test]
     fn a_stranger_to_the_job_changes_no_result_and_no_end(forged in vec(forged(), 0..40)) {
         prop_assert_eq!(of_others(course(&forged, false)), course(&[], false));
     }
 
-    /// Who is meant may be waited for as long as it works; the results of
-    /// others stay what they are.
+    /// A targeted minion may be waited for as long as it works; the results of others
+    /// stay the same.
     #[test]
     fn a_minion_of_the_job_changes_no_result_of_others(forged in vec(forged(), 0..40)) {
         let honest = without_end(of_others(course(&[], true)));

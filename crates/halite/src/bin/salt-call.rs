@@ -227,9 +227,9 @@ fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Re
 /// order; a second signal ends the program at once.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
 
-/// Does the work; nothing if a signal comes before its end. The commands that
-/// it has started are in process groups of their own, which no Ctrl-C of a
-/// terminal reaches: they are told.
+/// Runs the work; `None` if a signal arrives first. The commands that it has started are
+/// in process groups of their own, which a terminal's Ctrl-C does not reach, so they are
+/// stopped explicitly.
 async fn unless_interrupted<T>(
     work: impl Future<Output = T>,
     cancel: &Cancel,
@@ -248,7 +248,7 @@ async fn unless_interrupted<T>(
     Ok(None)
 }
 
-/// How it is told that a function takes no such keyword arguments.
+/// The error text for keyword arguments that a function does not take.
 const BAD_KEYWORDS: &str = "The following keyword arguments are not valid:";
 
 fn shown(jid: Jid, id: String, outcome: Outcome) -> CallOutcome {

@@ -22,8 +22,8 @@ use super::{Daemon, Process, log_options, wanted_user};
 /// can go.
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
-/// When what a daemon does of its own accord after its start is over, too: the
-/// first update of the mine, the first questions to masters.
+/// When the tasks that a daemon starts by itself are over too: the first update of the
+/// mine, the first questions to masters.
 const SETTLED_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
 /// How soon after a burst of work its memory is given back.
@@ -136,7 +136,7 @@ fn prepare(
 /// Raises the limit of open files, as far as that is possible.
 fn raise_open_files(wanted: u64) {
     if let Err(error) = halite_process::limits::raise_open_files(wanted) {
-        tracing::warn!(%error, wanted, "the limit of open files stays as it is");
+        tracing::warn!(%error, wanted, "could not raise the limit of open files");
     }
 }
 

@@ -50,11 +50,6 @@ impl MacroValue {
     pub(crate) fn call(&self, machine: &Machine<'_>, mut args: Args) -> Result<Value> {
         let def = &self.def;
         let env = self.env.inner();
-        let shown = || {
-            def.name
-                .as_deref()
-                .map_or_else(|| "None".to_owned(), python::str_repr)
-        };
         let count = def.parameters.len();
         let extra = if args.pos.len() > count {
             args.pos.split_off(count)
@@ -93,31 +88,39 @@ impl MacroValue {
             let kwargs: Dict = entries.collect();
             env.set(&"kwargs".into(), Value::dict(kwargs));
         } else if let Some((name, _)) = args.named.first() {
-            let message = if args.named.iter().any(|(name, _)| &**name == "caller") {
-                format!(
-                    "macro {} was invoked with two values for the special caller argument. This \
-                     is most likely a bug.",
-                    shown()
-                )
-            } else {
-                format!(
-                    "macro {} takes no keyword argument {}",
-                    shown(),
-                    python::str_repr(name)
-                )
-            };
-            return Err(Error::of_type(message));
+            let has_caller = args.named.iter().any(|(name, _)| &**name == "caller");
+            return Err(self.unexpected_argument(name, has_caller));
         }
         if def.takes_varargs {
             env.set(&"varargs".into(), Value::tuple(extra));
         } else if !extra.is_empty() {
             return Err(Error::of_type(format!(
                 "macro {} takes not more than {count} argument(s)",
-                shown()
+                self.shown_name()
             )));
         }
         let mut sink = Sink::default();
         machine.body(&env, &def.body, &mut sink)?;
         Ok(Value::str(sink.text))
+    }
+
+    /// The name as Python's `repr` shows it.
+    fn shown_name(&self) -> String {
+        let name = self.def.name.as_deref();
+        name.map_or_else(|| "None".to_owned(), python::str_repr)
+    }
+
+    fn unexpected_argument(&self, name: &str, has_caller: bool) -> Error {
+        let shown = self.shown_name();
+        Error::of_type(match has_caller {
+            true => format!(
+                "macro {shown} was invoked with two values for the special caller argument. This \
+                 is most likely a bug."
+            ),
+            false => format!(
+                "macro {shown} takes no keyword argument {}",
+                python::str_repr(name)
+            ),
+        })
     }
 }

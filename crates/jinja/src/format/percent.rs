@@ -186,61 +186,64 @@ impl Arguments<'_> {
                 }
                 _ => Err(Error::of_type("%c requires int or char")),
             },
-            'd' | 'i' | 'u' | 'x' | 'X' | 'o' => {
-                let int = match value {
-                    Value::Float(float) if matches!(kind, 'd' | 'i' | 'u') => float_to_int(*float),
-                    other => other.as_int(),
-                };
-                let Some(int) = int else {
-                    let wanted = if matches!(kind, 'd' | 'i' | 'u') {
-                        "a real number"
-                    } else {
-                        "an integer"
-                    };
-                    return Err(Error::of_type(format!(
-                        "%{kind} format: {wanted} is required, not {}",
-                        value.type_name()
-                    )));
-                };
-                let mut body = number::radix(int.unsigned_abs(), kind);
-                if let Some(precision) = spec.precision {
-                    let width = i128::try_from(precision).unwrap_or_default();
-                    body = pad(&body, width, '0', "rjust")?;
-                }
-                let prefix = match (spec.alternate, kind) {
-                    (true, 'x') => "0x",
-                    (true, 'X') => "0X",
-                    (true, 'o') => "0o",
-                    _ => "",
-                };
-                let lead = format!("{}{prefix}", sign(int < 0, spec));
-                padded(&lead, &body, spec, true)
-            }
-            'e' | 'E' | 'f' | 'F' | 'g' | 'G' => {
-                let Some(float) = value.as_float() else {
-                    return Err(Error::of_type(format!(
-                        "must be real number, not {}",
-                        value.type_name()
-                    )));
-                };
-                let precision = spec.precision.unwrap_or(6);
-                let body = match kind.to_ascii_lowercase() {
-                    'e' => number::scientific(float.abs(), precision),
-                    'f' => number::fixed(float.abs(), precision),
-                    _ => number::general(float.abs(), precision, spec.alternate),
-                };
-                let body = if kind.is_uppercase() {
-                    body.to_uppercase()
-                } else {
-                    body
-                };
-                padded(sign(float.is_sign_negative(), spec), &body, spec, true)
-            }
+            'd' | 'i' | 'u' | 'x' | 'X' | 'o' => integer(kind, value, spec),
+            'e' | 'E' | 'f' | 'F' | 'g' | 'G' => float(kind, value, spec),
             other => Err(Error::of_value(format!(
                 "unsupported format character '{other}'"
             ))),
         }
     }
+}
+
+fn integer(kind: char, value: &Value, spec: &Directive) -> Result<String> {
+    let is_decimal = matches!(kind, 'd' | 'i' | 'u');
+    let int = match value {
+        Value::Float(float) if is_decimal => float_to_int(*float),
+        other => other.as_int(),
+    };
+    let Some(int) = int else {
+        let wanted = match is_decimal {
+            true => "a real number",
+            false => "an integer",
+        };
+        return Err(Error::of_type(format!(
+            "%{kind} format: {wanted} is required, not {}",
+            value.type_name()
+        )));
+    };
+    let mut body = number::radix(int.unsigned_abs(), kind);
+    if let Some(precision) = spec.precision {
+        let width = i128::try_from(precision).unwrap_or_default();
+        body = pad(&body, width, '0', "rjust")?;
+    }
+    let prefix = match (spec.alternate, kind) {
+        (true, 'x') => "0x",
+        (true, 'X') => "0X",
+        (true, 'o') => "0o",
+        _ => "",
+    };
+    let lead = format!("{}{prefix}", sign(int < 0, spec));
+    padded(&lead, &body, spec, true)
+}
+
+fn float(kind: char, value: &Value, spec: &Directive) -> Result<String> {
+    let Some(float) = value.as_float() else {
+        return Err(Error::of_type(format!(
+            "must be real number, not {}",
+            value.type_name()
+        )));
+    };
+    let precision = spec.precision.unwrap_or(6);
+    let body = match kind.to_ascii_lowercase() {
+        'e' => number::scientific(float.abs(), precision),
+        'f' => number::fixed(float.abs(), precision),
+        _ => number::general(float.abs(), precision, spec.alternate),
+    };
+    let body = match kind.is_uppercase() {
+        true => body.to_uppercase(),
+        false => body,
+    };
+    padded(sign(float.is_sign_negative(), spec), &body, spec, true)
 }
 
 fn sign(negative: bool, spec: &Directive) -> &'static str {

@@ -86,16 +86,7 @@ pub(crate) fn tokens(
                 "!" | "&" => return Err(unexpected(at, first)),
                 "(" | "[" | "{" => open.push(op),
                 ")" | "]" | "}" => {
-                    let expected = match open.pop() {
-                        Some("(") => ")",
-                        Some("[") => "]",
-                        Some(_) => "}",
-                        None => return Err(fail(at, format!("unexpected '{op}'"))),
-                    };
-                    if expected != *op {
-                        let message = format!("unexpected '{op}', expected '{expected}'");
-                        return Err(fail(at, message));
-                    }
+                    check_closing(open.pop(), op).map_err(|message| fail(at, message))?;
                 }
                 _ => {}
             }
@@ -105,6 +96,20 @@ pub(crate) fn tokens(
         };
         out.push(Token { span, kind });
         at += length;
+    }
+}
+
+/// Checks that a closing bracket belongs to the last opened one.
+fn check_closing(opened: Option<&str>, closing: &str) -> std::result::Result<(), String> {
+    let expected = match opened {
+        Some("(") => ")",
+        Some("[") => "]",
+        Some(_) => "}",
+        None => return Err(format!("unexpected '{closing}'")),
+    };
+    match expected == closing {
+        true => Ok(()),
+        false => Err(format!("unexpected '{closing}', expected '{expected}'")),
     }
 }
 

@@ -26,21 +26,10 @@ pub(super) fn call(
     machine: &Machine<'_>,
     cell: &Rc<ListCell>,
     name: &str,
-    mut args: Args,
+    args: Args,
 ) -> Result<Value> {
     if name == "sort" {
-        let reverse = args
-            .take_named("reverse")
-            .map_or(Ok(false), |value| value.is_true())?;
-        let key = args.take_named("key").filter(|key| !key.is_none());
-        args.no_named(name)?;
-        let mut items = cell.0.take();
-        let result = sort_by(&mut items, reverse, |item| match &key {
-            Some(key) => machine.call(key, Args::positional(vec![item.clone()])),
-            None => Ok(item.clone()),
-        });
-        *cell.0.borrow_mut() = items;
-        return result.map(|()| Value::None);
+        return sort(machine, cell, args);
     }
     args.no_named(name)?;
     let pos = args.pos;
@@ -93,6 +82,22 @@ pub(super) fn call(
         }
     }
     Ok(Value::None)
+}
+
+/// Sorts in place; the list is empty while a key is computed, as in Python.
+fn sort(machine: &Machine<'_>, cell: &Rc<ListCell>, mut args: Args) -> Result<Value> {
+    let reverse = args
+        .take_named("reverse")
+        .map_or(Ok(false), |value| value.is_true())?;
+    let key = args.take_named("key").filter(|key| !key.is_none());
+    args.no_named("sort")?;
+    let mut items = cell.0.take();
+    let result = sort_by(&mut items, reverse, |item| match &key {
+        Some(key) => machine.call(key, Args::positional(vec![item.clone()])),
+        None => Ok(item.clone()),
+    });
+    *cell.0.borrow_mut() = items;
+    result.map(|()| Value::None)
 }
 
 /// `count` and `index` of tuples, ranges and views.

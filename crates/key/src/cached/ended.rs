@@ -26,14 +26,14 @@ use crate::state::KeyState;
 /// The directory in the mirror's.
 const DIR: &str = "ended";
 
-/// Those that this master has heard of, the oldest ids dropped first.
+/// The ended acceptances that this master knows of; the oldest ids are dropped first.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
     files: Option<Files>,
     ids: HashMap<MinionId, Ids>,
     /// Counts ids, for their order.
     count: u64,
-    /// Those that came back, and that was said.
+    /// Minions whose acceptance came back, and for which that was logged.
     told: HashSet<MinionId>,
 }
 
@@ -43,7 +43,7 @@ struct Ids {
     marks: Vec<(Mark, By)>,
 }
 
-/// What has ended an acceptance.
+/// The reason why an acceptance has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     Rejection,
@@ -67,7 +67,7 @@ struct Files {
 }
 
 impl Ended {
-    /// Those of which a mirror says, and what is heard is kept there.
+    /// The ended acceptances recorded in a mirror, where later ones are recorded too.
     pub(super) fn in_mirror(mirror: &Path, owner: Option<u32>) -> Result<Self, KeyStoreError> {
         let dir = mirror.join(DIR);
         ensure_private_dir(&dir, owner)?;
@@ -78,7 +78,7 @@ impl Ended {
         })
     }
 
-    /// Those of which the mirror of a master says.
+    /// The ended acceptances recorded in the mirror of a master.
     pub(super) fn of_master(mirror: &Path) -> Result<Self, KeyStoreError> {
         Self::read(Files {
             dir: mirror.join(DIR),
@@ -95,7 +95,9 @@ impl Ended {
                 let path = files.dir.join(&name);
                 let time = fs::metadata(&path).and_then(|meta| meta.modified()).ok()?;
                 let bytes = read_limited(&path, ENDED_BYTES_MAX)
-                    .inspect_err(|error| tracing::warn!(%error, "it is left out"))
+                    .inspect_err(
+                        |error| tracing::warn!(%error, "skipping an entry that cannot be read"),
+                    )
                     .ok()?;
                 Some((time, id, bytes))
             })
@@ -117,8 +119,8 @@ impl Ended {
         Ok(ended)
     }
 
-    /// What a record says to a master that has heard of these: a key whose acceptance has
-    /// ended is rejected, or none.
+    /// The record as this master understands it: a key whose acceptance has ended counts
+    /// as rejected or missing.
     pub(super) fn believed(&mut self, id: &MinionId, record: Record) -> Option<Record> {
         if record.state != KeyState::Accepted {
             let by = match record.state {
@@ -155,7 +157,7 @@ impl Ended {
         }
     }
 
-    /// Takes note that the acceptance with a mark has ended.
+    /// Records that the acceptance with a mark has ended.
     pub(super) fn note(&mut self, id: &MinionId, mark: &Mark, by: By) {
         let known = self.ids.get(id).map_or(&[][..], |ids| &ids.marks);
         if known.iter().any(|(known, _)| known == mark) {
@@ -176,7 +178,7 @@ impl Ended {
         }
     }
 
-    /// Somebody has accepted a key again: what has ended of it before is over.
+    /// A key was accepted again: its ended acceptances no longer matter.
     fn forget_key(&mut self, id: &MinionId, accepted: &Record) {
         self.told.remove(id);
         let (Some(ids), Some(now)) = (self.ids.get_mut(id), &accepted.mark) else {
@@ -199,7 +201,7 @@ impl Ended {
         self.ids.insert(id, Ids { order, marks });
     }
 
-    /// One that cannot be written is known until this process ends.
+    /// Writes it to disk. If that fails, it is known until this process ends.
     fn write(&self, id: &MinionId) {
         let Some(files) = self.files.as_ref().filter(|files| !files.is_read_only) else {
             return;

@@ -14,10 +14,10 @@ use crate::error::KeyStoreError;
 use crate::local_fs::LocalFs;
 use crate::state::KeyState;
 
-/// What was seen on the server.
+/// The last state read from the server.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// What the mirror has of each minion, once it was written or compared.
+    /// The mirror's record of each minion, once it was written or compared.
     pub(super) mirrored: HashMap<MinionId, Record>,
     /// Minions of which the mirror may have something; `None` until it was
     /// listed. Strangers without a key are in none of these.
@@ -39,7 +39,7 @@ pub(super) struct Listed {
 }
 
 impl CachedKeys {
-    /// What the mirror says if the server is to blame for an error.
+    /// The mirror's answer if the server is to blame for an error.
     pub(super) fn while_away<T>(
         &self,
         error: KeyStoreError,
@@ -51,8 +51,8 @@ impl CachedKeys {
         }
     }
 
-    /// Keeps in the mirror what was fetched of a minion after so many changes of
-    /// our own; false if there was another one since.
+    /// Writes to the mirror what was read of a minion after this number of our own
+    /// changes; false if there was another one since.
     pub(super) fn mirror(&self, changes: u64, id: &MinionId, record: Option<&Record>) -> bool {
         let mut seen = self.seen();
         let is_newest = seen.changes == changes;
@@ -62,7 +62,7 @@ impl CachedKeys {
         is_newest
     }
 
-    /// Keeps in the mirror what this master has just stored or removed.
+    /// Writes to the mirror what this master has just stored or removed.
     pub(super) fn mirror_change(&self, id: &MinionId, record: Option<&Record>) {
         let mut seen = self.seen();
         seen.changes += 1;
@@ -99,7 +99,7 @@ impl CachedKeys {
         }
     }
 
-    /// Takes those from the mirror that the server does not list.
+    /// Removes keys from the mirror that the server does not list.
     pub(super) fn drop_from_mirror(
         &self,
         changes: u64,
@@ -135,8 +135,8 @@ impl CachedKeys {
     }
 }
 
-/// An accepted key goes before a stricter state is written, and comes before that
-/// goes: a full disk leaves nobody accepted who is not.
+/// An accepted key is removed before a stricter state is written, and written before a
+/// stricter state is removed: with a full disk nobody is accepted wrongly.
 fn put(mirror: &LocalFs, id: &MinionId, record: Option<&Record>) -> Result<(), KeyStoreError> {
     if record.is_none_or(|record| record.state != KeyState::Accepted) {
         mirror.remove(KeyState::Accepted, id)?;

@@ -21,7 +21,7 @@ pub(super) struct Record {
     pub(super) pem: String,
     /// What tells this record from every other one; none of a Python master's.
     pub(super) mark: Option<Mark>,
-    /// The mark of the record that this one has replaced, and that counts no more.
+    /// The mark of the record that this one has replaced, and that is no longer valid.
     pub(super) ended: Option<Mark>,
 }
 
@@ -40,7 +40,7 @@ impl Mark {
         Self(mark)
     }
 
-    /// `None` for what is no mark.
+    /// Reads a mark; `None` if the text is not one.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let is_mark =
             text.len() == MARK_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -67,7 +67,8 @@ impl Record {
         }
     }
 
-    /// As it is written over another one: unless it accepts, that counts no more.
+    /// The record for writing over another one: unless it accepts, the other is no longer
+    /// valid.
     pub(super) fn over(mut self, stored: Option<&Self>) -> Self {
         if self.state != KeyState::Accepted {
             self.ended = stored.and_then(|stored| stored.mark.clone());
@@ -90,7 +91,7 @@ impl Record {
         packed(&map.into())
     }
 
-    /// What is none of a key counts as none, with a warning.
+    /// Reads a record; an invalid one counts as missing, with a warning.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let read = || {
             if bytes.len() as u64 > KEY_FILE_BYTES_MAX {
@@ -115,13 +116,13 @@ impl Record {
         };
         let record = read();
         if record.is_none() {
-            tracing::warn!("an entry of the store is not a key of a minion and is ignored");
+            tracing::warn!("ignored an entry of the store that is not the key of a minion");
         }
         record
     }
 }
 
-/// A list of denied keys; what is none counts as empty.
+/// A list of denied keys; an invalid one counts as empty.
 pub(super) fn denied_keys(bytes: &[u8]) -> Vec<String> {
     if bytes.len() as u64 > DENIED_BYTES_MAX {
         return Vec::new();

@@ -16,8 +16,8 @@ use crate::limits::{REMOVED_KEYS_MAX, REMOVED_LOOK_INTERVAL};
 const REMOVED: &str = "halite_removed_keys";
 
 impl CachedKeys {
-    /// Removes a minion's record, and says to the other masters that it was removed.
-    /// A server that is full takes no word, and the key is removed all the same.
+    /// Removes a minion's record, and records for the other masters that it was removed.
+    /// If the server is full and does not accept that record, the key is removed anyway.
     pub(super) fn remove_marked(
         &self,
         id: &MinionId,
@@ -29,7 +29,7 @@ impl CachedKeys {
             if let Err(error) = cache.store(REMOVED, id.as_str(), bytes) {
                 tracing::warn!(
                     minion = %id, %error,
-                    "the other masters do not learn who removed a key"
+                    "could not record which key was removed, the other masters do not learn of it"
                 );
             }
         }
@@ -44,7 +44,7 @@ impl CachedKeys {
         Ok(was_there)
     }
 
-    /// Hears which of some keys that are gone were removed by somebody.
+    /// Finds out which of some missing keys were removed deliberately.
     pub(super) fn note_removed(&self, gone: &[MinionId]) -> Result<(), KeyStoreError> {
         for ids in gone.chunks(FETCHED_AT_ONCE_MAX) {
             let names: Vec<String> = ids.iter().map(MinionId::to_string).collect();
@@ -69,7 +69,7 @@ impl CachedKeys {
         stamps.sort_unstable_by_key(|(_, stamp)| *stamp);
         for (name, _) in stamps.into_iter().take(beyond) {
             if let Err(error) = self.0.cache.flush_key(REMOVED, &name) {
-                tracing::debug!(%error, "too many removed keys are kept");
+                tracing::debug!(%error, "too many removed keys are recorded");
                 return;
             }
         }

@@ -21,7 +21,7 @@ use crate::tokens::LoggedIn;
 /// A local program's user.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalUser {
-    /// What they may do.
+    /// Their rights.
     pub(crate) rights: Rights,
     /// The name they have proven; `None` where it is what they say.
     pub(crate) name: Option<String>,
@@ -31,7 +31,7 @@ pub(crate) struct LocalUser {
     pub(crate) key_owner: Option<String>,
     /// The groups that the way to log in says they are in.
     groups: Vec<String>,
-    /// What they may do was said at the login, and is in no entry.
+    /// The rights were given at the login and are in no entry.
     only_now: bool,
 }
 
@@ -73,7 +73,7 @@ impl Unproven {
 }
 
 impl LocalUser {
-    /// Who they are, as far as that is proven.
+    /// The user's name, if it is proven.
     pub(crate) fn proven(&self) -> Option<&str> {
         self.name.as_deref().or(self.key_owner.as_deref())
     }
@@ -189,7 +189,7 @@ impl Access {
         Some(grants.permitted(name, groups, external.is_permissive))
     }
 
-    /// Makes a token for who can log in; what it stands for.
+    /// Makes a token for a user who can log in; returns its data.
     pub(crate) fn make_token(&self, request: &TokenRequest) -> Result<Map, Unproven> {
         let external = &self.settings.external_auth;
         let credentials = &request.credentials;

@@ -37,7 +37,7 @@ pub(crate) struct SystemUser {
     pub(crate) uid: u32,
 }
 
-/// Who gets a key file.
+/// The users who get a key file.
 pub(crate) struct Holders<'a> {
     /// `user` of the configuration.
     pub(crate) configured: &'a str,
@@ -132,8 +132,8 @@ impl LocalKeys {
         }
     }
 
-    /// Gives each file to its user: an earlier start may have left it to
-    /// another one.
+    /// Gives each file to its user, because an earlier start may have left it to another
+    /// one.
     fn give_away(&self, cachedir: &Path, holders: &Holders<'_>) -> Result<(), FileError> {
         for LocalKey { name, .. } in &self.0 {
             let Some(uid) = holders.uid_of(name) else {
@@ -145,8 +145,8 @@ impl LocalKeys {
         Ok(())
     }
 
-    /// Writes the key files that are gone, each with the key that it had, so that
-    /// programs that have read it stay authorised. Which ones those were.
+    /// Writes missing key files, each with the key that it had, so that programs that
+    /// have read it stay authorised; returns which ones.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -247,7 +247,8 @@ fn write_key(path: &Path, key: &Secret<String>, owner: Option<u32>) -> Result<()
         Err(error) if owner.is_some() && is_forbidden(&error) => {
             tracing::warn!(
                 path = %path.display(),
-                "only root could give this key file to its user, who cannot read it now"
+                "this key file belongs to the master's user, so its own user cannot read it: only \
+                 root can change the owner"
             );
             write(options)
         }
@@ -259,7 +260,7 @@ fn is_forbidden(error: &FileError) -> bool {
     error.kind() == Some(std::io::ErrorKind::PermissionDenied)
 }
 
-/// Lets the users of `publisher_acl` reach what is theirs in a directory.
+/// Lets the users of `publisher_acl` reach their files in a directory.
 pub(crate) fn let_others_enter(dir: &Path) -> Result<(), FileError> {
     let change = || {
         let mode = fs::metadata(dir)?.mode() & 0o7777;

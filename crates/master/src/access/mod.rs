@@ -60,7 +60,7 @@ impl Access {
         self.telemetry.count_unproven(unproven.cause(), door, user);
     }
 
-    /// What the keys of local users are worth.
+    /// The options that decide the rights of local users with a key.
     fn users(&self) -> Users<'_> {
         Users {
             configured: &self.general.user,

@@ -13,7 +13,7 @@ use crate::error::StartError;
 
 /// What is read of the configuration.
 pub(crate) struct AccessSettings {
-    /// `publisher_acl` as it is given, for the names of users.
+    /// `publisher_acl` as configured, for the names of users.
     pub(crate) publisher_acl: Map,
     /// `publisher_acl`, compiled.
     pub(crate) rights: PublisherAcl,
@@ -23,7 +23,7 @@ pub(crate) struct AccessSettings {
     pub(crate) external_auth: ExternalAuth,
 }
 
-/// Who may do what after logging in.
+/// The rights of users after logging in.
 #[derive(Clone)]
 pub(crate) struct ExternalAuth {
     /// `external_auth`.

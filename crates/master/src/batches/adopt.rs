@@ -25,9 +25,8 @@ use crate::under_way::MASTER;
 /// A state older than this is history.
 const AGE_S_MAX: f64 = 60.0;
 
-/// How long minions have to come back after a start, before what was left is
-/// gone on with, and as long again while some are not back that are still to get
-/// their job.
+/// How long minions have to reconnect after a start before unfinished batches are
+/// continued, and as long again while minions that have not got their job are missing.
 const RETURN_TIME: Duration = Duration::from_secs(5);
 
 /// The same at most: minions of Salt's take up to 22 s (`ABSENCE_MIN`).
@@ -43,7 +42,7 @@ pub(crate) async fn adopt(batches: Arc<Batches>) {
     );
 }
 
-/// Takes over what programs of Salt's announce.
+/// Continues batches that Salt's programs announce.
 async fn adopt_announced(batches: Arc<Batches>) {
     let mut events = batches.bus.subscribe("salt/batch/".to_owned());
     while let Some(event) = events.recv().await {
@@ -106,7 +105,7 @@ async fn left_over(batches: &Arc<Batches>) -> Vec<Jid> {
             let left = asked.jobs.cache.active_batches()?;
             let runs = |jid: &Jid| left.contains(jid) || asked.find(jid).is_some();
             if let Err(error) = asked.driven.retain(runs) {
-                tracing::warn!("could not look at the batches of this master: {error}");
+                tracing::warn!("could not read the batches of this master: {error}");
             }
             Ok::<_, StoreError>(left)
         });
@@ -115,7 +114,7 @@ async fn left_over(batches: &Arc<Batches>) -> Vec<Jid> {
             Ok(Err(error)) if !was_said => {
                 was_said = true;
                 tracing::error!(
-                    "the batches that were left are not known yet: {}",
+                    "could not read the batches that were left unfinished, trying again: {}",
                     chain(&error)
                 );
             }
@@ -145,23 +144,30 @@ fn take_over(batches: &Arc<Batches>, jid: &Jid, age_s_max: f64) {
     let under_way = batches.under_way.as_ref();
     if under_way.is_some_and(|under_way| under_way.is_elsewhere(jid)) {
         if batches.driven.has(jid) {
-            tracing::info!(%jid, "a batch is not gone on with: another master does so, or has");
+            tracing::info!(
+                %jid,
+                "not continuing a batch: another master continues or has finished it"
+            );
             batches.driven.forget(jid);
         }
         return;
     }
     let taken = match batches.jobs.cache.batch(jid) {
         Ok(Some(state)) if is_of_another(&state, &batches.general.id) => {
-            return tracing::debug!(%jid, "a batch is not taken over: another master drives it");
+            return tracing::debug!(%jid, "not continuing a batch: another master runs it");
         }
         Ok(state) => state.and_then(|state| plan(jid, state, age_s_max)),
-        Err(error) => return tracing::error!(%jid, "a batch is not taken over: {}", chain(&error)),
+        Err(error) => return tracing::error!(%jid, "could not continue a batch: {}", chain(&error)),
     };
     let Some(plan) = taken else {
-        tracing::info!(%jid, "a batch is not gone on with: it is over, or this master did not drive it when it was stopped");
+        tracing::info!(
+            %jid,
+            "not continuing a batch: it has ended, or this master was not running it when it \
+             stopped"
+        );
         let _one = batches.listing();
         if let Err(error) = batches.jobs.cache.end_batch(jid) {
-            tracing::warn!(%jid, "could not note the end of a batch: {}", chain(&error));
+            tracing::warn!(%jid, "could not record the end of a batch: {}", chain(&error));
         }
         if let Some(under_way) = under_way.filter(|_| batches.driven.has(jid)) {
             under_way.left_is_over(jid);
@@ -170,7 +176,7 @@ fn take_over(batches: &Arc<Batches>, jid: &Jid, age_s_max: f64) {
         return;
     };
     if let Err(error) = start(batches, plan) {
-        tracing::error!(%jid, "a batch is not taken over: {}", chain(&error));
+        tracing::error!(%jid, "could not continue a batch: {}", chain(&error));
     }
 }
 

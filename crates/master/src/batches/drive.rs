@@ -33,7 +33,10 @@ pub(super) fn drive(batches: &Arc<Batches>, runtime: &Handle, job: &Arc<Job>, pl
     if drive.run(plan) == Went::Paused {
         job.course().is_over = true;
         if job.stop.why() == Some(Why::Closing) {
-            tracing::info!(jid = %job.jid, "a job in batches goes on when the master starts again");
+            tracing::info!(
+                jid = %job.jid,
+                "a job in batches will continue when the master starts again"
+            );
         }
     }
 }
@@ -41,7 +44,7 @@ pub(super) fn drive(batches: &Arc<Batches>, runtime: &Handle, job: &Arc<Job>, pl
 /// How a course has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Went {
-    /// It is over, and that was told.
+    /// The job has ended, and that was announced.
     Over,
     /// The master stops; the rest is left to its next start.
     Paused,
@@ -52,11 +55,11 @@ struct Drive<'a> {
     job: &'a Arc<Job>,
     parts: Parts<'a>,
     began: Instant,
-    /// Who has the job and has not ended.
+    /// The minions that run the job.
     active: Vec<String>,
-    /// Who is still to get it.
+    /// The minions that have not got the job yet.
     left: Vec<String>,
-    /// Somebody has failed before this master went on with it.
+    /// A minion failed before this master continued the job.
     has_failed: bool,
 }
 
@@ -105,7 +108,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Gives the places that are free to those whose turn it is.
+    /// Sends the job to the next minions, as far as places are free.
     fn send_next(&mut self, request: &PublishRequest, batch: &mut Batch) -> Result<(), String> {
         loop {
             let mut next = batch.dispatch(Instant::now());
@@ -139,7 +142,7 @@ impl Drive<'_> {
         Some(is_failure(&stored))
     }
 
-    /// Takes up a job that others have begun.
+    /// Continues a job that others have started.
     fn go_on(&mut self, begun: Begun) -> Record {
         let Begun {
             mut active,
@@ -164,7 +167,7 @@ impl Drive<'_> {
         Record::resume(state, self.batches, &self.job.jid)
     }
 
-    /// Finds out who is there for a new job.
+    /// Finds the minions that answer, for a new job.
     fn begin(&mut self, plan: &Plan) -> Result<Record, Went> {
         let all: Vec<String> = plan.minions.iter().map(ToString::to_string).collect();
         // Also a master that is stopped during the ping goes on.
@@ -186,7 +189,7 @@ impl Drive<'_> {
         Ok(Record::begin(self.batches, self.job, plan, &self.left))
     }
 
-    /// Who answers a ping, sorted.
+    /// The minions that answer a ping, sorted.
     fn ping(&mut self, ids: &[String]) -> Result<Vec<String>, String> {
         let request = PublishRequest {
             fun: FunSpec::One("test.ping".to_owned()),
@@ -215,7 +218,8 @@ impl Drive<'_> {
         Ok(alive)
     }
 
-    /// Who has returned, as the job cache knows, and whether that was a failure.
+    /// The minions that have returned according to the job cache, and whether they
+    /// failed.
     fn returned_before(&self) -> BTreeMap<String, bool> {
         let returns = self.batches.jobs.cache.returns(&self.job.jid);
         let returns = returns.unwrap_or_default().into_iter();
@@ -262,14 +266,14 @@ impl Drive<'_> {
         record.save(self.batches, self.job, &self.active, &self.left);
     }
 
-    /// Takes it off the list of those that run, before its end is told of: who
-    /// hears of that does not find it there.
+    /// Removes the job from the list of running ones before its end is announced, so that
+    /// whoever hears of the end does not find it there.
     fn end(&self) {
         let (batches, jid) = (self.batches, &self.job.jid);
         self.job.course().is_over = true;
         let _one = batches.listing();
         if let Err(error) = batches.jobs.cache.end_batch(jid) {
-            tracing::warn!(%jid, "could not note the end of a batch: {}", chain(&error));
+            tracing::warn!(%jid, "could not record the end of a batch: {}", chain(&error));
         }
         batches.driven.forget(jid);
     }

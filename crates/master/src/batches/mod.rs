@@ -41,7 +41,7 @@ use crate::publishing::Publishing;
 use crate::settings::General;
 use crate::under_way::UnderWay;
 
-/// What is to be done.
+/// The plan of a job in batches.
 pub(crate) struct Plan {
     /// The job, judged.
     pub(crate) request: PublishRequest,
@@ -60,11 +60,11 @@ pub(crate) struct Plan {
 /// A job that was begun: by the same thread, by a program of Salt's that left it
 /// to the master, or by a master that was stopped.
 pub(crate) struct Begun {
-    /// Who has got the job and was not waited for.
+    /// The minions that got the job and were no longer waited for.
     active: Vec<String>,
-    /// Who is still to get it.
+    /// The minions that have not got the job yet.
     pending: Vec<String>,
-    /// What lies beside the job, to be kept up to date.
+    /// The state stored with the job, to be kept up to date.
     state: Map,
 }
 
@@ -87,17 +87,17 @@ impl Plan {
 pub(crate) enum BatchError {
     /// Too many run.
     #[error(
-        "{BATCHES_MAX} jobs run in batches already; `salt-run batch.list_active` lists them, \
-         `salt-run batch.stop <jid>` ends one"
+        "{BATCHES_MAX} jobs run in batches already; list them with `salt-run batch.list_active`, \
+         end one with `salt-run batch.stop <jid>`"
     )]
     TooMany,
     /// The master does not run yet, or not any more.
     #[error("the master is starting or stopping")]
     Closed,
-    /// No job id can be had.
+    /// No job id could be allocated.
     #[error("could not allocate a job id")]
     Jid(#[source] StoreError),
-    /// No thread can be had.
+    /// No thread could be started.
     #[error("could not start a thread")]
     Thread(#[source] io::Error),
 }
@@ -204,14 +204,14 @@ impl Batches {
         known.iter().rfind(|job| job.jid == *jid).map(Arc::clone)
     }
 
-    /// Those that run are told to stop.
+    /// Stops all running jobs.
     pub(crate) fn close(&self) {
         for job in self.active() {
             job.stop.stop(Why::Closing);
         }
     }
 
-    /// Another master goes on with a job from now on.
+    /// Another master continues a job from now on.
     fn leave(&self, jid: &Jid) {
         self.driven.forget(jid);
         if let Some(job) = self.find(jid) {
@@ -249,7 +249,7 @@ impl Job {
         self.course().is_over
     }
 
-    /// Tells it to stop: nobody else gets the job. False if it is over.
+    /// Stops the job: no further minion gets it. False if it has ended.
     pub(crate) fn stop(&self) -> bool {
         let is_over = self.is_over();
         self.stop.stop(Why::Asked);
@@ -261,7 +261,7 @@ impl Job {
         matches!(self.stop.why(), Some(Why::Closing | Why::Elsewhere))
     }
 
-    /// Whom the job is for, as all that is told of it begins.
+    /// The fields about the job with which all its events begin.
     fn about(&self) -> Map {
         let request = &self.request;
         Map::from([

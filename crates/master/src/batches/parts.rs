@@ -17,7 +17,7 @@ use crate::core::targets::Resolved;
 use crate::jobs::stop::Stop;
 use crate::limits::{AWAY_CHECK, AWAY_GRACE};
 
-/// A timer that is due needs no wait, and none is shorter than this.
+/// The shortest wait; a timer that is due needs none.
 const WAIT_MIN: Duration = Duration::from_millis(1);
 
 /// What came of a job on one minion.
@@ -27,13 +27,13 @@ pub(super) struct Ended {
     pub(super) has_failed: bool,
 }
 
-/// What is under way of a job, and of the ping before it.
+/// The parts of a job that run, and the ping before them.
 pub(super) struct Parts<'a> {
     batches: &'a Arc<Batches>,
     runtime: &'a Handle,
     job: &'a Job,
     events: LocalEvents,
-    /// One for each part that is not over.
+    /// One for each part that has not ended.
     collectors: Vec<Collector>,
     next_check: Instant,
 }
@@ -94,7 +94,7 @@ impl<'a> Parts<'a> {
         ));
     }
 
-    /// What has come of the parts since the last time.
+    /// The parts that have ended since the last call.
     pub(super) fn poll(&mut self) -> Vec<Ended> {
         let now = Instant::now();
         let looks = now >= self.next_check;

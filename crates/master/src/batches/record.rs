@@ -19,7 +19,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Notes a job that begins, and that it has.
+    /// Records the start of a job.
     pub(super) fn begin(batches: &Batches, job: &Job, plan: &Plan, minions: &[String]) -> Self {
         let (request, general) = (&job.request, &batches.general);
         let mut state = job.about();
@@ -55,7 +55,7 @@ impl Record {
         }
     }
 
-    /// Goes on with what lies there, which is this master's from now on.
+    /// Continues a stored job, which this master drives from now on.
     pub(super) fn resume(mut state: Map, batches: &Batches, jid: &Jid) -> Self {
         state.insert(MASTER, batches.general.id.as_str());
         list_as_driven(batches, jid);
@@ -65,7 +65,8 @@ impl Record {
         }
     }
 
-    /// Notes how far the job is: who has it, and who is still to get it.
+    /// Records the progress of the job: the minions that have it, and those that do not
+    /// yet.
     pub(super) fn save(&self, batches: &Batches, job: &Job, active: &[String], left: &[String]) {
         let course = job.course().clone();
         let mut state = self.state.clone();
@@ -90,7 +91,11 @@ impl Record {
             state.insert(name, value);
         }
         if let Err(error) = batches.jobs.cache.put_batch(&job.jid, &state) {
-            tracing::warn!(jid = %job.jid, "could not note how far a batch is: {}", chain(&error));
+            tracing::warn!(
+                jid = %job.jid,
+                "could not record the progress of a batch: {}",
+                chain(&error)
+            );
         }
         match &batches.under_way {
             Some(under_way) if self.is_told.replace(true) => {
@@ -106,7 +111,7 @@ impl Record {
 fn list_as_driven(batches: &Batches, jid: &Jid) {
     let _one = batches.listing();
     let no_more = |why: String| {
-        tracing::warn!(%jid, "a batch would not outlive the master: {why}");
+        tracing::warn!(%jid, "a batch would not survive a restart of the master: {why}");
     };
     if let Err(error) = batches.jobs.cache.begin_batch(jid) {
         no_more(chain(&error));

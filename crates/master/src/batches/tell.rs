@@ -11,9 +11,9 @@ use super::{Batches, Course, Job, count};
 pub(super) enum Halt {
     /// A minion has failed, and that ends it.
     Failhard,
-    /// Somebody has stopped it.
+    /// It was stopped.
     Stop,
-    /// It cannot go on.
+    /// It cannot continue.
     Error,
 }
 

@@ -19,7 +19,7 @@ const BANK: &str = "halite/lease";
 /// What holds a register whose text no master has written.
 const UNKNOWN: &str = "?";
 
-/// Keeps a register, and changes it for whoever knows what it is.
+/// Stores a register, and changes it for callers that know its present value.
 pub(crate) enum Arbiter {
     Bus(Mesh),
     Store(StoreRegister),
@@ -32,13 +32,13 @@ pub(crate) enum ArbiterError {
     Bus(#[from] MeshError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("the store has not answered the last question yet")]
+    #[error("the store has not answered the previous request yet")]
     Busy,
 }
 
 impl Arbiter {
-    /// That of a cluster: its bus, or else what its masters share; `None` if there is
-    /// neither.
+    /// The arbiter of a cluster: its bus, otherwise the store that its masters share;
+    /// `None` if it has neither.
     ///
     /// # Errors
     /// When a thread cannot be started.
@@ -54,7 +54,7 @@ impl Arbiter {
         Ok(register.transpose()?.map(Self::Store))
     }
 
-    /// What it is, for messages.
+    /// Its name in messages.
     pub(crate) fn what(&self) -> &'static str {
         match self {
             Self::Bus(_) => "the bus of the cluster",
@@ -62,7 +62,7 @@ impl Arbiter {
         }
     }
 
-    /// What the register is.
+    /// Reads the register.
     pub(crate) async fn read(&self) -> Result<Register, ArbiterError> {
         match self {
             Self::Bus(mesh) => {
@@ -196,8 +196,8 @@ impl Stored {
     }
 }
 
-/// Reads the text of a register. One that no master has written is somebody's whom nobody
-/// knows: it is left alone until it is seen to be stale, and then written over.
+/// Parses a register. A text that no master has written counts as held by an unknown
+/// master: it is left alone until it is stale, and then overwritten.
 fn parse(text: &[u8]) -> Register {
     let known = || {
         let (serial, holder) = std::str::from_utf8(text).ok()?.split_once(' ')?;

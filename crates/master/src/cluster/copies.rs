@@ -21,16 +21,16 @@ use crate::limits::{
 /// Ends when a peer has a return, or is waited for no longer.
 pub(crate) type Copied = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What came of telling the peers of a return.
+/// The result of sending a return to the peers.
 #[derive(Default)]
 pub(crate) struct Told {
-    /// What the return's minion is to wait for, if anything.
+    /// What the return's minion must wait for, if anything.
     pub(crate) copied: Option<Copied>,
     /// Whether the peers fire the event of the return, too.
     pub(crate) is_fired: bool,
 }
 
-/// What is known of the copies of returns.
+/// The state of the copies of returns.
 pub(super) struct Copies {
     told: Mutex<ReturnsTold>,
     stalled: Mutex<Stalled>,
@@ -63,18 +63,18 @@ impl Copies {
             .note(Instant::now(), peers, RETURN_STALL_PAUSE);
         if is_new {
             tracing::warn!(
-                "no peer has acknowledged a return within {RETURN_COPIED_MAX:?}: for \
-                 {RETURN_STALL_PAUSE:?} this master's copy of returns has to do"
+                "no peer has acknowledged a return within {RETURN_COPIED_MAX:?}: for the next \
+                 {RETURN_STALL_PAUSE:?} returns are acknowledged with this master's copy only"
             );
         }
     }
 }
 
 impl Cluster {
-    /// Tells the peers of a return that is stored here, once. A return that comes again
-    /// (`is_again`) is told of again only where it may not have reached a peer. `fired`
-    /// is the whole packed data of its event, which the peers then fire; without it they
-    /// are told of the event by itself.
+    /// Sends a return that is stored here to the peers, once. A return that comes again
+    /// (`is_again`) is sent again only if it may not have reached a peer. `fired` is the
+    /// whole packed data of its event, which the peers then fire; without it the event is
+    /// sent to them by itself.
     pub(crate) fn tell_return(
         &self,
         jid: &Jid,
@@ -103,7 +103,7 @@ impl Cluster {
                 };
                 self.copies.returns_told().record(jid, id, number);
                 if number.is_none() {
-                    tracing::warn!(minion = %id, %jid, "only this master has the return");
+                    tracing::warn!(minion = %id, %jid, "the return is stored on this master only");
                 }
                 (number, fired.is_some() && number.is_some())
             }
@@ -115,7 +115,8 @@ impl Cluster {
         }
     }
 
-    /// Waits until a peer has a message, none is linked, or it takes too long.
+    /// Waits until a peer has acknowledged a message, none is connected, or it takes too
+    /// long.
     fn copied(&self, number: u64) -> Option<Copied> {
         let living = self.living();
         if self.copies.stalled().is_stalled(Instant::now(), &living) {
@@ -135,8 +136,8 @@ impl Cluster {
         }))
     }
 
-    /// Whether a return is told to its minion as stored only when a peer has it too:
-    /// where there is one, and it does not read the same files.
+    /// Whether a return is acknowledged to its minion only once a peer has it too: if
+    /// there is a peer, and it does not read the same files.
     fn copies_returns(&self) -> bool {
         self.settings.copies_returns && !self.shares_cache() && !self.living().is_empty()
     }

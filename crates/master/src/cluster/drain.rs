@@ -7,7 +7,7 @@ use tokio::sync::watch;
 pub(crate) enum Stage {
     /// Minions are taken.
     Serving,
-    /// Somebody has asked for it.
+    /// `cluster.drain` was called.
     Asked,
     /// No minion is let in any more.
     HandedOver,

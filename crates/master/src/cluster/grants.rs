@@ -65,7 +65,7 @@ struct State {
 pub(crate) struct EarlyUse {
     /// Whose key.
     pub(crate) minion: MinionId,
-    /// Of which grant.
+    /// Its grant.
     pub(crate) grant: GrantId,
     /// The request's nonce and time.
     pub(crate) nonce: (Nonce, i64),
@@ -157,8 +157,8 @@ impl Grants {
         self.learn(from, grant)
     }
 
-    /// Something that peers have told was missed, perhaps uses of keys: no grant
-    /// of before holds. The own one has to be renewed, and peers to be asked for
+    /// Messages of peers were lost, which may have announced uses of keys: no earlier
+    /// grant is valid any more. The own grant has to be renewed, and the peers asked for
     /// theirs.
     pub(crate) fn forget(&self) {
         let mut state = self.state();
@@ -174,9 +174,9 @@ impl Grants {
         renewed.is_some_and(|renewed| !renewed.contains(peer))
     }
 
-    /// Gives a use of a key back if its grant is known, and else keeps it in mind:
-    /// the peer that has begun the grant may be slower to tell than the one that
-    /// let the request through.
+    /// Returns a use of a key if its grant is known, and otherwise keeps it: the peer
+    /// that began the grant may announce it later than the one that let the request
+    /// through.
     pub(crate) fn known_or_kept(&self, early: EarlyUse) -> Option<EarlyUse> {
         let mut state = self.state();
         if state.known.iter().any(|known| known.id == early.grant) {

@@ -72,8 +72,8 @@ impl Admission {
     }
 }
 
-/// Joins, if there is no key of the cluster here yet. A master whose name is the
-/// first of those that are configured founds the cluster if no other one has it.
+/// Joins, if the cluster's key is not here yet. A master whose name is the first of those
+/// configured founds the cluster if no other one has it.
 ///
 /// # Errors
 /// When it may never succeed: without a secret, or when a file cannot be written.
@@ -89,7 +89,7 @@ pub(super) fn join_if_new(
     let Some(secret) = ClusterSecret::open(settings)?.proofs() else {
         return Err(StartError::Option {
             option: "cluster_secret",
-            why: "it is empty: with it masters prove to each other that they may join".to_owned(),
+            why: "it must not be empty: masters that join prove themselves with it".to_owned(),
         });
     };
     let me = PeerId::parse(me).map_err(|error| StartError::Option {
@@ -126,7 +126,7 @@ pub(super) fn join_if_new(
     }
 }
 
-/// The result, or `None` if the master is told to stop before.
+/// The result, or `None` if the master is stopped before.
 async fn unless_stopped<T>(done: impl Future<Output = T>) -> Result<Option<T>, Error> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -147,8 +147,7 @@ struct Asks<'s> {
 }
 
 impl Asks<'_> {
-    /// Asks all peers again and again; `None` if this master is to found the
-    /// cluster.
+    /// Asks all peers repeatedly; `None` if this master is to found the cluster.
     async fn until_taken(&self) -> Option<Admission> {
         let begin = Instant::now();
         let mut pause = JOIN_PAUSE_MIN;
@@ -169,7 +168,7 @@ impl Asks<'_> {
             }
             let nobody_has_one = refusals.iter().all(|(_, error)| error.is_nobody_there());
             if self.founds && nobody_has_one && begin.elapsed() >= FOUND_AFTER {
-                tracing::info!("no other master has the cluster: this one founds it");
+                tracing::info!("no other master answers for the cluster: creating it");
                 return None;
             }
             if Instant::now() >= next_word {
@@ -207,7 +206,7 @@ impl Asks<'_> {
         let joined = joined.unwrap_or(Err(JoinError::Refused(Refusal::Failed)));
         let joined = joined.map_err(Failed::Join)?;
         let member = joined.member.as_str();
-        tracing::info!("joined the cluster at {address}, taken in by {member}");
+        tracing::info!("joined the cluster at {address}, admitted by {member}");
         if member != address.host() {
             tracing::warn!(
                 "the master at {address} has the `id` {member}: write that in `cluster_peers`"

@@ -21,7 +21,7 @@ pub(crate) struct SharedLease {
 
 struct State {
     lease: Lease,
-    /// It was given up, and is not asked for again.
+    /// The lease was released, and is not asked for again.
     is_over: bool,
 }
 
@@ -51,7 +51,7 @@ impl SharedLease {
         name.unwrap_or_default().to_owned()
     }
 
-    /// Asks for it again and again, for as long as it is polled.
+    /// Keeps asking for the lease for as long as it is polled.
     pub(crate) async fn keep(&self) {
         let mut unanswered: Option<Unanswered> = None;
         let mut was_held = false;
@@ -68,8 +68,13 @@ impl SharedLease {
             if is_held != was_held {
                 was_held = is_held;
                 match is_held {
-                    true => tracing::info!("what the cluster does once is done here"),
-                    false => tracing::info!("what the cluster does once is not done here any more"),
+                    true => tracing::info!(
+                        "this master now runs the cluster's schedule, engines and presence events"
+                    ),
+                    false => tracing::info!(
+                        "this master no longer runs the cluster's schedule, engines and presence \
+                         events"
+                    ),
                 }
             }
             sleep(LEASE_EVERY).await;
@@ -81,7 +86,7 @@ impl SharedLease {
         let asked = Instant::now();
         let step = self.lock().lease.next_step(asked);
         let answered = timeout(LEASE_ANSWER_MAX, self.put(step)).await;
-        let answer = answered.map_err(|_| format!("{} is silent", self.arbiter.what()))?;
+        let answer = answered.map_err(|_| format!("{} does not answer", self.arbiter.what()))?;
         let mut state = self.lock();
         if state.is_over {
             return Ok(());
@@ -104,7 +109,8 @@ impl SharedLease {
         })
     }
 
-    /// Lets another master have it at once. This one does not ask for it again.
+    /// Releases the lease, so that another master can take it at once. This one does not
+    /// ask for it again.
     pub(crate) async fn give_up(&self) {
         let own = {
             let mut state = self.lock();
@@ -144,13 +150,13 @@ impl Default for Unanswered {
 }
 
 impl Unanswered {
-    /// Says once that it has gone on for so long that nobody knows who holds it.
+    /// Logs once that it has been unknown for long who holds the lease.
     fn note(&mut self, arbiter: &str, why: &str) {
         if !self.was_said && self.since.elapsed() >= LEASE_STALE_AFTER {
             self.was_said = true;
             tracing::warn!(
-                "the schedule of the masters, their engines and events of presence rest until \
-                 {arbiter} says who is to do them: {why}"
+                "the masters' schedule, engines and presence events are paused until {arbiter} \
+                 decides which master runs them: {why}"
             );
         }
     }

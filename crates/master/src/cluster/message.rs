@@ -24,10 +24,10 @@ pub(crate) enum Message {
     Publish(Box<Published>),
     /// A result, for a peer with a job cache of its own.
     Return(MinionId, Box<JobReturn>),
-    /// The same, of which no event is sent besides.
+    /// The same, with its event, which is not sent by itself.
     FiredReturn(Box<FiredReturn>),
-    /// What a runner or a wheel function of this master has returned, with the load that
-    /// the job cache keeps of it.
+    /// The return of a runner or wheel function of this master, with its load for the job
+    /// cache.
     RunnerReturn(MinionId, Map, Box<JobReturn>),
     /// A request with this nonce and time was let through.
     Nonce(MinionId, GrantId, Nonce, i64),
@@ -35,7 +35,7 @@ pub(crate) enum Message {
     Retired(MinionId, GrantId),
     /// Keys are given under another grant.
     Grant(Grant),
-    /// Who is connected; all of them, or those that have changed.
+    /// The connected minions: all of them, or changes.
     Presence {
         /// These are all.
         is_complete: bool,
@@ -54,7 +54,7 @@ pub(crate) enum Message {
     HandsOver,
     /// There is another publish key.
     PublishKey,
-    /// Something for a part of the master that has a channel of its own.
+    /// A message for a part of the master with a channel of its own.
     Channel(String, Value),
 }
 
@@ -63,13 +63,13 @@ pub(crate) enum Message {
 pub(crate) struct Published {
     /// What minions get.
     pub(crate) load: PublishLoad,
-    /// For whom it is.
+    /// Its minions.
     pub(crate) minions: Vec<MinionId>,
     /// Its target names ids, and it is for nobody else.
     pub(crate) by_ids: bool,
-    /// What the job cache keeps of it, if it keeps it.
+    /// Its load for the job cache, if it is stored.
     pub(crate) kept: Option<Map>,
-    /// How old it is when it is told: it may be told again.
+    /// Its age when it is sent: it may be sent again.
     pub(crate) age: Duration,
 }
 
@@ -136,7 +136,7 @@ impl Message {
         pack_modern(&Value::List(list))
     }
 
-    /// Reads a message; `None` of what is none that this version knows.
+    /// Reads a message; `None` if this version does not know it.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         if FiredReturn::is_one(bytes) {
             let fired = FiredReturn::unpack(bytes)?;

@@ -47,13 +47,13 @@ use crate::error::{StartError, chain};
 use crate::limits::KEY_PAIR_WAIT_MAX;
 use crate::settings::General;
 
-/// What the roots of session keys are for.
+/// The purpose of the roots of session keys.
 const SESSIONS: &[u8] = b"halite: session keys of minions";
 
 /// The file in a master's own directory that says which life of it uses that.
 const LIFE: &str = "life";
 
-/// A part of the master that talks to its peers by itself, under a name of its own
+/// A part of the master that exchanges messages with its peers under a name of its own
 /// (`Message::Channel`). Called on threads that may wait.
 pub(crate) trait Channel: Send + Sync {
     /// The name.
@@ -79,7 +79,7 @@ pub(crate) struct Cluster {
     pub(crate) mesh: Mesh,
     /// The shared files.
     pub(crate) dir: ClusterDir,
-    /// By which masters join.
+    /// The secret by which masters join.
     pub(crate) secret: ClusterSecret,
     /// Session keys.
     pub(crate) grants: Grants,
@@ -93,7 +93,7 @@ pub(crate) struct Cluster {
     /// The lives of peers that hand their minions over, or have.
     drained: Mutex<BTreeMap<PeerId, Incarnation>>,
     lead: Mutex<Lead>,
-    /// Who does what is to be done once, where there is an arbiter.
+    /// Decides which master runs what must run only once, where there is an arbiter.
     pub(crate) lease: Option<SharedLease>,
     own_dir: PathBuf,
     /// The peers that were connected when it was last looked at, and whether they
@@ -104,8 +104,8 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Joins the cluster, if this master shares no files with the others and has
-    /// not joined yet. It is to listen for nobody before.
+    /// Joins the cluster, if this master shares no files with the others and has not
+    /// joined yet. Must be called before any port is opened.
     ///
     /// # Errors
     /// When it may never succeed, or the master is told to stop.
@@ -123,9 +123,8 @@ impl Cluster {
         join_if_new(master_id(&general.id), own_keys.private(), settings, &dir)
     }
 
-    /// Opens the shared files, making those that are missing, and listens for
-    /// peers. `store` is what the masters share besides files. For a thread of the
-    /// runtime.
+    /// Opens the shared files, creating missing ones, and listens for peers. `store` is
+    /// what the masters share besides files. Must run in the runtime.
     ///
     /// # Errors
     /// When a file cannot be used or the address for peers is not to be had.
@@ -200,8 +199,8 @@ impl Cluster {
         })
     }
 
-    /// Whether the peers that are connected use the same cache directory; not if
-    /// there are none.
+    /// Whether the connected peers use the same cache directory; false if none is
+    /// connected.
     pub(crate) fn shares_cache(&self) -> bool {
         if self.settings.isolated {
             return false;
@@ -230,13 +229,13 @@ impl Cluster {
         self.own_dir.join(name)
     }
 
-    /// Takes the address for peers, to be served.
+    /// Takes the listener for peers, to be served.
     pub(crate) fn take_listener(&self) -> Option<Listener> {
         let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         listener.take()
     }
 
-    /// Tells all peers; the number of the message, if it can be told.
+    /// Sends a message to all peers; returns its number, if it could be sent.
     pub(crate) fn tell(&self, message: &Message) -> Option<u64> {
         self.tell_packed(message.encode())
     }
@@ -246,7 +245,7 @@ impl Cluster {
         self.tell_packed(pack_event(packed));
     }
 
-    /// Tells one peer; the number of the message, if it can be told.
+    /// Sends a message to one peer; returns its number, if it could be sent.
     pub(crate) fn tell_one(&self, peer: &PeerId, message: &Message) -> Option<u64> {
         self.mesh.tell_one(peer, &packed(message.encode())?)
     }
@@ -297,7 +296,7 @@ impl Cluster {
         }
     }
 
-    /// A peer has connected; told if the link to it was cut.
+    /// A peer has connected; returns what is known of a cut of the link, if it was cut.
     pub(crate) fn note_up(&self, peer: &PeerId, life: Incarnation) -> Option<Met> {
         let members = self.mesh.peers();
         let mut lead = self.lead();
@@ -373,12 +372,14 @@ impl Cluster {
 
 fn packed(message: Result<Vec<u8>, PackError>) -> Option<Vec<u8>> {
     message
-        .inspect_err(|error| tracing::error!("the peers could not be told: {}", chain(error)))
+        .inspect_err(|error| {
+            tracing::error!("could not send a message to the peers: {}", chain(error));
+        })
         .ok()
 }
 
 /// Makes the key pair of a cluster that has none. Of masters that start at once the first
-/// by name does, and the others leave the processors to it.
+/// by name does, and the others leave it the processors.
 fn make_key_pair(
     dir: &ClusterDir,
     own: &PeerId,

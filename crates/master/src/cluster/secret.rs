@@ -39,11 +39,12 @@ pub(crate) struct ClusterSecret {
 }
 
 struct State {
-    /// What was made at the running cluster.
+    /// The secret made by `cluster.rotate_secret`.
     kept: Option<KeptSecret>,
     /// What holds, ready to be proven, once that was asked for.
     proofs: Option<Option<SharedSecret>>,
-    /// What a peer has told and could not be written down: it does not tell it again.
+    /// A secret received from a peer that could not be written to disk: the peer does not
+    /// send it again.
     unwritten: Option<MadeSecret>,
 }
 
@@ -65,7 +66,7 @@ impl ClusterSecret {
                 Some(kept.ok_or_else(|| StartError::Option {
                     option: "cluster_secret",
                     why: format!(
-                        "{} is damaged: remove it, and the other masters tell the secret again",
+                        "{} is damaged: remove it, and the other masters send the secret again",
                         path.display()
                     ),
                 })?)
@@ -78,8 +79,8 @@ impl ClusterSecret {
             && !kept.holds_over(configured.as_ref())
         {
             tracing::warn!(
-                "`cluster_secret` was changed here after `cluster.rotate_secret`: at this master \
-                 the configured one holds, and not that in {}",
+                "`cluster_secret` was changed here after `cluster.rotate_secret`: this master uses \
+                 the configured secret, not the one in {}",
                 path.display()
             );
         }
@@ -131,7 +132,8 @@ impl ClusterSecret {
         Ok(made)
     }
 
-    /// Takes a secret that a peer tells, if it is later than the own one; whether it is.
+    /// Adopts a secret sent by a peer, if it is later than the own one; returns whether
+    /// it is.
     fn adopt(&self, made: MadeSecret) -> Result<bool, FileError> {
         let mut state = self.state();
         let before = state.kept.as_ref().map(|kept| &kept.made.made);
@@ -195,10 +197,11 @@ impl Cluster {
         Ok(())
     }
 
-    /// Writes down a secret that could not be when a peer told it. Waits for the disk.
+    /// Tries again to write a secret that could not be written when a peer sent it. Waits
+    /// for the disk.
     pub(crate) fn write_secret_again(&self) {
         if self.secret.write_again() {
-            tracing::info!("the secret of the cluster could be kept now, and was changed");
+            tracing::info!("the new secret of the cluster could now be written, and is in use");
             self.secret.proofs();
         }
     }
@@ -226,12 +229,19 @@ impl Channel for SecretChannel {
 
     fn receive(&self, peer: &PeerId, body: Value) {
         let Some(made) = MadeSecret::from_value(body) else {
-            return tracing::warn!(%peer, "what it says about the secret is not understood");
+            return tracing::warn!(
+                %peer,
+                "cannot read the peer's message about the secret of the cluster"
+            );
         };
         // One of a time that never comes could not be replaced any more.
         let latest = now_micros().saturating_add(SECRET_LEAD_US_MAX);
         if made.made.0 > latest {
-            return tracing::warn!(%peer, "its secret is of a time to come and not taken; set the clocks");
+            return tracing::warn!(
+                %peer,
+                "refused the peer's secret of the cluster, which is dated in the future: \
+                 synchronise the clocks"
+            );
         }
         match self.0.secret.adopt(made) {
             Ok(true) => {
@@ -242,7 +252,7 @@ impl Channel for SecretChannel {
             Err(error) => {
                 tracing::error!(
                     %peer,
-                    "could not keep the new secret, which is tried again: {}",
+                    "could not write the new secret of the cluster, trying again: {}",
                     chain(&error)
                 );
             }

@@ -51,7 +51,7 @@ impl ClusterSettings {
         }
     }
 
-    /// Reads the options; `None` of a master on its own.
+    /// Reads the options; `None` for a master without a cluster.
     ///
     /// # Errors
     /// When an entry of `cluster_peers` or `interface` is no address.
@@ -70,7 +70,7 @@ impl ClusterSettings {
             })?;
         let interface = config.interface.trim_matches(['[', ']']);
         let address: IpAddr = interface.parse().map_err(|_| StartError::Interface {
-            why: format!("{interface:?} is no address"),
+            why: format!("{interface:?} is not an IP address"),
         })?;
         Ok(Some(Self {
             id,
@@ -93,8 +93,8 @@ impl ClusterSettings {
     }
 }
 
-/// Where the bus is, if there is one. What is wrong with it is said without its text:
-/// there may be a password in it.
+/// The address of the bus, if one is configured. Error texts do not quote it, because it
+/// may contain a password.
 fn bus(config: &MasterConfig) -> Result<Option<BusOptions>, StartError> {
     let wrong = |option, why: String| StartError::Option { option, why };
     let Some(text) = config
@@ -113,11 +113,11 @@ fn bus(config: &MasterConfig) -> Result<Option<BusOptions>, StartError> {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
         (Some(_), None) => {
-            let why = "it is of no use without `cluster_bus_key`".to_owned();
+            let why = "it requires `cluster_bus_key`".to_owned();
             return Err(wrong("cluster_bus_cert", why));
         }
         (None, Some(_)) => {
-            let why = "it is of no use without `cluster_bus_cert`".to_owned();
+            let why = "it requires `cluster_bus_cert`".to_owned();
             return Err(wrong("cluster_bus_key", why));
         }
     };

@@ -132,7 +132,7 @@ fn commits(files: &FileServer) -> Map {
     all
 }
 
-/// One hash over names and contents for each environment.
+/// A hash of names and contents for each environment.
 fn content_hashes(files: &FileServer) -> Map {
     let mut hashes = Map::new();
     // Of files from git the commits are compared.
@@ -166,7 +166,7 @@ fn options(general: &General) -> Map {
         .collect()
 }
 
-/// In what two masters differ, as lines for people.
+/// The differences of two masters, as lines for people.
 pub(crate) fn differences(ours: &Map, theirs: &Map) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     let part = |facts: &Map, name: &str| {

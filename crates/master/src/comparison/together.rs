@@ -39,8 +39,7 @@ pub(super) fn cluster(known: Known<'_>) -> Map {
     facts
 }
 
-/// In what each role of the store is kept. Which server that is may differ: each master
-/// may have one nearby.
+/// The store of each role. The server may differ: each master may have one nearby.
 pub(super) fn places(known: Known<'_>) -> Map {
     known.jobs.health.kinds()
 }

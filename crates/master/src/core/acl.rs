@@ -31,7 +31,7 @@ impl PublisherAcl {
         Self(entries.collect())
     }
 
-    /// Whether there are no entries.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -5,7 +5,7 @@
 //! admin's configuration says to accept it; nothing a minion sends can replace an
 //! accepted key outside `open_mode`.
 
-/// What the key store says about the key that is offered.
+/// The state of the offered key in the key store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownKey {
     /// No key of this id is known.
@@ -40,7 +40,7 @@ impl KnownKey {
 /// How many minions may be connected (`max_minions`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// The limit; 0 is no limit.
+    /// The limit; 0 means no limit.
     pub minions_max: usize,
     /// How many are connected now.
     pub connected: usize,
@@ -64,7 +64,7 @@ impl Room {
 /// Everything a decision depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// What the key store says.
+    /// The state of the key in the key store.
     pub known: KnownKey,
     /// Whether a new minion may have this id.
     pub id_allowed: bool,
@@ -84,7 +84,7 @@ pub struct Facts {
     pub sig_algo_known: bool,
 }
 
-/// What the minion is told.
+/// The answer to the minion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The keys of the master: signed in.
@@ -152,11 +152,11 @@ impl Act {
 /// A decision with its effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// What the minion is told.
+    /// The answer to the minion.
     pub verdict: Verdict,
     /// Where the key is put, if it is moved at all.
     pub filing: Option<Filing>,
-    /// What the event says, if there is one.
+    /// The `act` of the event, if one is fired.
     pub event: Option<Act>,
 }
 

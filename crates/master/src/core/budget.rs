@@ -30,12 +30,12 @@ impl<K: Eq + Hash> Budget<K> {
         }
     }
 
-    /// Takes one; false if there is none left.
+    /// Takes one; false if the budget is spent.
     pub fn take(&mut self, of: K, now: i64) -> bool {
         self.take_some(of, 1, now)
     }
 
-    /// Takes so many at once, or none of them.
+    /// Takes this many at once, or none of them.
     pub fn take_some(&mut self, of: K, some: usize, now: i64) -> bool {
         if !(0..self.interval_s).contains(&now.saturating_sub(self.since)) {
             self.since = now;

@@ -45,7 +45,7 @@ impl<A> Process<A> {
     }
 }
 
-/// What is known of one minion.
+/// The record of one minion.
 #[derive(Debug)]
 struct Known<A> {
     processes: Vec<Process<A>>,
@@ -54,7 +54,7 @@ struct Known<A> {
     last: Instant,
 }
 
-/// What is known of all.
+/// The records of all minions.
 #[derive(Debug)]
 pub struct Clones<A> {
     minions: HashMap<MinionId, Known<A>>,
@@ -73,10 +73,10 @@ enum Overflow {
     Said,
 }
 
-/// What a process is told of others with its id and key.
+/// The other processes with the id and key of one, as it is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Others<A> {
-    /// From where they were heard; none if there are none.
+    /// Their addresses; empty if there are no others.
     pub addresses: Vec<A>,
     /// Whether it is time to tell of it: all addresses of the minion.
     pub news: Option<Vec<A>>,
@@ -92,8 +92,8 @@ impl<A> Default for Others<A> {
 }
 
 impl<A: Copy + Ord> Clones<A> {
-    /// Keeps at most so many minions. Beyond it those that were silent for
-    /// `CLONE_DOUBLES_WITHIN` make room; of further ones nothing is known.
+    /// Tracks at most this many minions. Beyond it, those that were silent for
+    /// `CLONE_DOUBLES_WITHIN` are dropped; further minions are not tracked.
     pub fn new(minions_max: usize) -> Self {
         Self {
             minions_max,
@@ -103,13 +103,13 @@ impl<A: Copy + Ord> Clones<A> {
         }
     }
 
-    /// Forgets a minion, whose key is gone.
+    /// Forgets a minion whose key was removed.
     pub fn forget(&mut self, id: &MinionId) {
         self.minions.remove(id);
     }
 
-    /// Whether it is to be said that there is no room for further minions: once
-    /// until there was some again.
+    /// Whether to warn that there is no room for further minions: once, until there was
+    /// room again.
     pub fn take_overflow(&mut self) -> bool {
         let is_news = self.overflow == Overflow::Unsaid;
         if is_news {
@@ -163,7 +163,7 @@ impl<A: Copy + Ord> Clones<A> {
         }
     }
 
-    /// From where a minion was heard that is several; none if it is one.
+    /// The addresses of a minion that is several machines; empty if it is one.
     pub fn addresses(&self, id: &MinionId, now: Instant) -> Vec<A> {
         let Some(known) = self.minions.get(id) else {
             return Vec::new();
@@ -246,7 +246,7 @@ impl<A: Copy + Ord> Known<A> {
         });
     }
 
-    /// The addresses, each once, unless they were told lately.
+    /// The addresses, each once, unless they were reported lately.
     fn news(&mut self, now: Instant, addresses: BTreeSet<A>) -> Option<Vec<A>> {
         let is_told = |told: Instant| now.duration_since(told) < CLONE_TOLD_EVERY;
         if self.told.is_some_and(is_told) {

@@ -32,7 +32,7 @@ impl MadeSecret {
         }
     }
 
-    /// As peers are told.
+    /// The form in which peers receive it.
     pub(crate) fn to_value(&self) -> Value {
         Map::from([
             ("secret", Value::from(self.secret.expose().as_str())),
@@ -42,7 +42,7 @@ impl MadeSecret {
         .into()
     }
 
-    /// Reads what a peer tells; `None` of what is no such secret.
+    /// Reads the form that a peer sends; `None` if it is invalid.
     pub(crate) fn from_value(value: Value) -> Option<Self> {
         let Value::Map(mut map) = value else {
             return None;
@@ -74,7 +74,7 @@ pub(crate) struct KeptSecret {
 }
 
 impl KeptSecret {
-    /// Keeps a secret in place of the one that is configured.
+    /// Stores a secret in place of the configured one.
     pub(crate) fn new(made: MadeSecret, configured: Option<&Secret<String>>) -> Self {
         Self {
             made,
@@ -95,7 +95,7 @@ impl KeptSecret {
         ))
     }
 
-    /// Reads its file; `None` if it is none.
+    /// Parses its file; `None` if the file is invalid.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let field = |name: &str| {
             let mut lines = text.lines().filter_map(|line| line.split_once(": "));
@@ -118,7 +118,7 @@ impl KeptSecret {
     }
 }
 
-/// Tells configured secrets from each other without keeping them.
+/// Distinguishes configured secrets without storing them.
 fn digest(configured: Option<&Secret<String>>) -> String {
     const PURPOSE: &str = "halite: the secret of a cluster that was replaced: ";
     let text = configured.map_or("", |secret| secret.expose().as_str());

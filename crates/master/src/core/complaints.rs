@@ -13,8 +13,8 @@ use super::budget::Budget;
 /// How long a remark is not repeated, and what lines are counted over.
 pub const INTERVAL_S: i64 = 60;
 
-/// Lines of one kind in one interval. Further remarks are counted, and their
-/// number is told with the next line of the kind.
+/// Lines of one kind in one interval. Further messages are counted, and their number is
+/// logged with the next line of the kind.
 pub const LINES_MAX: usize = 100;
 
 /// The same for remarks that anybody can cause: of one address, and of all.
@@ -23,7 +23,7 @@ pub const LINES_OF_ONE_MAX: usize = 10;
 /// See `LINES_OF_ONE_MAX`.
 pub const LINES_OF_ALL_MAX: usize = 1000;
 
-/// What was remarked lately. `K` is whom a remark is caused by.
+/// The recent messages. `K` identifies who causes a message.
 #[derive(Debug)]
 pub struct Complaints<K> {
     told: HashMap<(String, &'static str), i64>,
@@ -41,7 +41,7 @@ struct KindOfComplaint<K> {
 /// Whether a remark is to be logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Telling {
-    /// Yes; so many others of its kind were left out before it.
+    /// Log it; this many others of its kind were left out before it.
     Now {
         /// Remarks that were left out for their number.
         suppressed: u64,
@@ -84,9 +84,9 @@ impl<K: Eq + Hash> Complaints<K> {
         }
     }
 
-    /// Decides about the remark `what` about `minion`, of which an administrator
-    /// has accepted the key: there are no more remarks than such minions, and
-    /// each may be made.
+    /// Decides about the message `what` about `minion`, whose key an administrator has
+    /// accepted: the number of such minions bounds the messages, so each may have its
+    /// own.
     pub fn remark_accepted(&mut self, minion: &str, what: &'static str, now: i64) -> bool {
         let key = self.untold(minion, what, now);
         let is_told = key.is_some();

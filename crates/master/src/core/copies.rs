@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use halite_mesh::{Incarnation, PeerId};
 use halite_proto::{Jid, MinionId};
 
-/// The returns that were told of in this life of the master; the oldest are forgotten.
+/// The returns that were sent to peers since the start of the master; the oldest are
+/// forgotten.
 #[derive(Debug)]
 pub(crate) struct ReturnsTold {
     max: usize,
@@ -27,7 +28,7 @@ impl ReturnsTold {
         }
     }
 
-    /// A return was told of under this number, or could not be.
+    /// Records the message number of a return, or that it could not be sent.
     pub(crate) fn record(&mut self, jid: &Jid, id: &MinionId, number: Option<u64>) {
         let key = (jid.clone(), id.clone());
         if self.numbers.insert(key.clone(), number).is_none() {
@@ -40,7 +41,7 @@ impl ReturnsTold {
         }
     }
 
-    /// The number of a return; none in it if it could not be told of.
+    /// The message number of a return; the inner `None` means that it could not be sent.
     pub(crate) fn number(&self, jid: &Jid, id: &MinionId) -> Option<Option<u64>> {
         self.numbers.get(&(jid.clone(), id.clone())).copied()
     }

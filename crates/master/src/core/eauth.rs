@@ -19,13 +19,13 @@ pub fn option<'a>(entries: &'a Map, name: &str) -> Option<&'a Value> {
     entries.get(&format!("^{name}"))
 }
 
-/// What the entries of one way to log in permit, and to whom.
+/// The rights in the entries of one login method, and their users.
 #[derive(Clone, Debug, Default)]
 pub struct Grants(Vec<(Whom, Vec<Perm>)>);
 
 #[derive(Clone, Debug)]
 enum Whom {
-    /// `*`: who is not named.
+    /// `*`: users without an entry of their own.
     Everybody,
     /// `ops%`: the members of a group.
     Group(String),
@@ -61,7 +61,7 @@ impl Grants {
         })
     }
 
-    /// What they permit to `user`, a member of `groups`.
+    /// The rights of `user`, a member of `groups`.
     pub fn permitted(&self, user: &str, groups: &[String], is_permissive: bool) -> Vec<Perm> {
         let mut perms = Vec::new();
         let mut is_named = false;

@@ -17,17 +17,17 @@ pub struct Elsewhere {
     minions_max: usize,
 }
 
-/// What another master has told.
+/// The report of another master.
 #[derive(Debug, Default)]
 struct Master {
-    /// Who is connected to it, and since when.
+    /// The minions connected to it, and since when.
     minions: HashMap<MinionId, u64>,
-    /// Since when nothing is heard of it.
+    /// Since when it cannot be reached.
     away_since: Option<u64>,
 }
 
 impl Elsewhere {
-    /// Nothing was told yet; of each master so many minions are known at most.
+    /// Nothing reported yet; of each master at most this many minions are remembered.
     pub fn new(minions_max: usize) -> Self {
         Self {
             masters: BTreeMap::new(),
@@ -35,7 +35,8 @@ impl Elsewhere {
         }
     }
 
-    /// A master tells who is connected to it: all of them, or changes. What is new in it.
+    /// A master reports the minions connected to it: all of them, or changes. Returns
+    /// what is new.
     pub fn tells(
         &mut self,
         master: &Arc<str>,
@@ -79,7 +80,7 @@ impl Elsewhere {
         }
     }
 
-    /// Forgets masters that are members no more.
+    /// Forgets masters that are no longer members.
     pub fn retain(&mut self, mut is_member: impl FnMut(&str) -> bool) {
         self.masters.retain(|master, _| is_member(master));
     }

@@ -27,12 +27,12 @@ pub struct EventBatches {
 #[derive(Debug)]
 struct OfMinion {
     process: Nonce,
-    /// In order, with gaps between them.
+    /// Sorted, with gaps between them.
     runs: Vec<RangeInclusive<u64>>,
 }
 
 impl EventBatches {
-    /// Takes note of what a request carries. Whether any of it is new.
+    /// Records the batches of a request; returns whether any of them is new.
     pub fn first_seen(&mut self, id: &MinionId, batches: &Batches) -> bool {
         if self.minions.len() >= MINIONS_MAX && !self.minions.contains_key(id) {
             self.minions.clear();

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;
 
-/// A queue with turns. `K` is whom something comes from.
+/// A queue that serves its senders in turn. `K` identifies a sender.
 #[derive(Debug)]
 pub struct FairQueue<K, T> {
     waiting: HashMap<K, Line<T>>,
@@ -15,7 +15,7 @@ pub struct FairQueue<K, T> {
     len: usize,
 }
 
-/// What waits from one.
+/// The waiting items of one sender.
 #[derive(Debug)]
 struct Line<T> {
     items: VecDeque<(usize, T)>,
@@ -83,8 +83,8 @@ impl<K: Copy + Eq + Hash + Ord, T> FairQueue<K, T> {
         item
     }
 
-    /// The last from whom the most waits, if that is more than what waits from
-    /// `from` and `weight` besides.
+    /// The last item of the sender with the most waiting, if that is more than the
+    /// waiting items of `from` and `weight` together.
     pub fn give_up_for(&mut self, from: K, weight: usize) -> Option<T> {
         let own = self.waiting.get(&from).map_or(0, |line| line.weight);
         let (heaviest, whose) = *self.by_weight.last()?;

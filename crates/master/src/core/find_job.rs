@@ -11,10 +11,10 @@ use super::perms::{Asked, Perm, Rule};
 /// so, and of no other minions than one's own: the answer tells who matches.
 pub const ALWAYS_ALLOWED: &str = "saltutil.find_job";
 
-/// What the target of a job says of whom it asks.
+/// The part of a job's target that limits who is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Whom {
-    /// It is about nothing but ids: who matches says nothing else.
+    /// It consists of ids only, so matches reveal nothing else.
     pub by_ids: bool,
     /// It is a list of minions that a job of the caller's was for.
     pub of_own_job: bool,

@@ -20,7 +20,7 @@ pub enum Cause {
     NoEnvelope,
     /// Below `minimum_auth_version`.
     OldVersion,
-    /// The load is no map, or its id no text.
+    /// The load is not a map, or its id is not text.
     BadLoad,
     /// The id is not a valid minion id.
     BadId,
@@ -38,17 +38,17 @@ pub enum Cause {
     NoNonce,
     /// Sent before.
     Replayed,
-    /// Older than what can be told from a replay.
+    /// Too old to be checked for replay.
     TooOld,
     /// Waited too long, or found no room in the queue.
     Overload,
-    /// A sign-in that would wait too long, and was told when to come again.
+    /// A sign-in that would wait too long, and was told to come again.
     ComeAgain,
     /// A handler failed.
     Failed,
     /// A local program's key is nobody's.
     UnprovenKey,
-    /// A user's token is none.
+    /// A user's token does not exist or has expired.
     UnprovenToken,
     /// A user's login failed.
     UnprovenLogin,
@@ -112,33 +112,35 @@ impl Cause {
         )
     }
 
-    /// What is wrong, for the log.
+    /// The reason, for the log.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Unreadable => "it is not msgpack",
+            Self::Unreadable => "it is not valid MessagePack",
             Self::NoEnvelope => "it is not a request",
             Self::OldVersion => "its protocol version is below minimum_auth_version",
-            Self::BadLoad => "its load is not a request",
+            Self::BadLoad => "its load is not valid",
             Self::BadId => "it names no valid minion id",
-            Self::NoSession => "the minion has no session, it has to sign in",
-            Self::NotAuthentic => "it is not sealed with the minion's session key",
+            Self::NoSession => "the minion has no session and must sign in",
+            Self::NotAuthentic => "it is not encrypted with the minion's session key",
             Self::Expired => "it is older than request_server_ttl",
-            Self::OtherId => "it speaks for another minion",
-            Self::BadToken => "its token was not made with the accepted key",
+            Self::OtherId => "it claims to come from another minion",
+            Self::BadToken => "its token does not match the minion's accepted key",
             Self::NoNonce => "it has no nonce or no time",
-            Self::Replayed => "it was sent before",
-            Self::TooOld => "it is older than the requests that are remembered",
-            Self::Overload => "more requests wait than can be answered in time",
-            Self::ComeAgain => "more sign-ins wait than can be answered in time, it comes again",
+            Self::Replayed => "it is a replay of an earlier request",
+            Self::TooOld => "it is too old to be checked for replay",
+            Self::Overload => "the master is overloaded",
+            Self::ComeAgain => {
+                "the master has too many sign-ins waiting, the minion will sign in later"
+            }
             Self::Failed => "handling it failed",
-            Self::UnprovenKey => "it shows no key of a user of this master",
-            Self::UnprovenToken => "its token is none, or has expired",
+            Self::UnprovenKey => "it does not carry the key of a local user of this master",
+            Self::UnprovenToken => "its token is unknown or has expired",
             Self::UnprovenLogin => "its login failed",
         }
     }
 }
 
-/// A refused request: why, and what the sender is told.
+/// A refused request: the reason, and the answer to the sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denied {
     /// Why.
@@ -185,7 +187,7 @@ impl From<Freshness> for Result<(), Denied> {
     }
 }
 
-/// What the channel adds to a request, taken off it.
+/// The fields that the channel adds to a request, removed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seal {
     /// To be prefixed to the answer.

@@ -11,12 +11,12 @@ use halite_target::glob::fnmatch;
 /// Bytes of events that may wait for others before they are handed on.
 const WAITING_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// What is to be gathered.
+/// Which events are gathered.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// `event_return_queue`.
     pub count: usize,
-    /// `event_return_queue_max_seconds`; `None` for ever.
+    /// `event_return_queue_max_seconds`; `None` for no limit.
     pub age_max: Option<Duration>,
     /// `event_return_whitelist`; empty for all.
     pub allow: Vec<String>,
@@ -79,7 +79,7 @@ impl Gathering {
             || self.due_at().is_some_and(|due| due <= now)
     }
 
-    /// Those that wait.
+    /// The waiting events.
     pub fn take(&mut self) -> Vec<Event> {
         self.bytes = 0;
         self.oldest = None;

@@ -13,7 +13,7 @@ pub const RESULTS_MAX: usize = 20_000;
 /// Longest name of a master that is kept, in characters.
 pub const MASTER_CHARS_MAX: usize = 255;
 
-/// Who has the results that this master has not.
+/// The masters that have the results that this one has not.
 #[derive(Debug, Default)]
 pub struct HeldByOthers {
     masters: HashMap<(Jid, MinionId), String>,

@@ -52,8 +52,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Of what a minion returned, and whether it calls it a success. A return that is
-    /// no run of states, such as errors of rendering, has failed.
+    /// Evaluates a return, given whether the minion calls it a success. A return that is
+    /// not the result of a state run, such as rendering errors, has failed.
     pub fn of(ret: Option<&Value>, success: Option<bool>) -> Self {
         let states = ret.and_then(Value::as_map);
         let mut outcome = Self {
@@ -87,7 +87,7 @@ pub struct LastHighstates {
 }
 
 impl LastHighstates {
-    /// None yet, and of so many minions at most.
+    /// Nothing remembered yet; at most this many minions.
     pub fn new(minions_max: usize) -> Self {
         Self {
             of: HashMap::new(),
@@ -122,7 +122,7 @@ impl LastHighstates {
         self.of.retain(|id, _| is_known(id));
     }
 
-    /// Of how many minions one is remembered.
+    /// The number of minions with a remembered highstate.
     pub fn len(&self) -> usize {
         self.of.len()
     }
@@ -132,13 +132,14 @@ impl LastHighstates {
         self.of.is_empty()
     }
 
-    /// Of how many minions it failed.
+    /// The number of minions whose last one failed.
     pub fn failed(&self) -> usize {
         let all = self.of.values();
         all.filter(|(_, outcome)| !outcome.is_ok).count()
     }
 
-    /// Those of so many minions: the ones that failed first, then the newest.
+    /// The last highstates of at most this many minions: those that failed first, then
+    /// the newest.
     pub fn first(&self, count: usize) -> Vec<(&MinionId, Last)> {
         let mut all: Vec<_> = self.of.iter().map(|(id, last)| (id, *last)).collect();
         if count < all.len() {

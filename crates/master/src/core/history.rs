@@ -9,19 +9,19 @@ use std::sync::Arc;
 
 use halite_proto::MinionId;
 
-/// What a minion without changes takes beside its name: its places in the tables.
+/// Memory of a minion without changes beside its name: its places in the tables.
 const MINION_BYTES: usize = 128;
 
-/// What the place of one change takes.
+/// Memory of one change.
 const CHANGE_BYTES: usize = size_of::<Entry>();
 
-/// Of which so many parts one is forgotten when there is no room.
+/// One of this many parts is forgotten when there is no room.
 const PARTS: usize = 10;
 
-/// What has become of a minion.
+/// A change of a minion's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It has shown that it is connected.
+    /// It has proven that it is connected.
     Connected,
     /// Its connection has ended.
     Disconnected,
@@ -59,7 +59,7 @@ impl Change {
 /// A change, or several of one kind that came one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// The change.
     pub change: Change,
     /// The other master of the cluster that has seen it; `None` is this one.
     pub master: Option<Arc<str>>,
@@ -81,7 +81,7 @@ pub struct History {
 }
 
 impl History {
-    /// Nothing yet; so many bytes of all minions at most, and so many changes of one.
+    /// Nothing yet; at most this many bytes in all, and this many changes of one minion.
     pub fn new(bytes_max: usize, changes_max: usize) -> Self {
         Self {
             minions: HashMap::new(),
@@ -152,7 +152,7 @@ impl History {
         self.bytes = self.minions.iter().map(taken).sum();
     }
 
-    /// The newest changes of a minion, so many at most, the oldest of them first.
+    /// The newest changes of a minion, at most this many, the oldest of them first.
     pub fn newest(&self, id: &MinionId, count: usize) -> impl Iterator<Item = &Entry> {
         let changes = self.minions.get(id).into_iter();
         changes.flat_map(move |all| all.range(all.len().saturating_sub(count)..))

@@ -66,7 +66,7 @@ pub fn functions<'a>(
         .collect()
 }
 
-/// What is too large about a request, in words.
+/// What in a request is too large, in words.
 pub fn too_large(request: &PublishRequest) -> Option<String> {
     let names = request.fun.names();
     if names.len() > FUNCTIONS_PER_JOB_MAX {
@@ -81,9 +81,9 @@ pub fn too_large(request: &PublishRequest) -> Option<String> {
         .then(|| format!("the name of a function has at most {FUNCTION_BYTES_MAX} bytes"))
 }
 
-/// What a request asks for beside its functions, that no list of functions
-/// speaks of: how and where a returner writes, and through what a function is run.
-/// Either would turn the right to one function into the right to all.
+/// The fields of a request that lists of functions do not cover: how and where a returner
+/// writes, and the executor of a function. Either would turn the right to one function
+/// into the right to all.
 pub fn beyond_functions(request: &PublishRequest) -> Option<&'static str> {
     [
         "ret_config",
@@ -95,7 +95,7 @@ pub fn beyond_functions(request: &PublishRequest) -> Option<&'static str> {
     .find(|name| request.kwargs.get(name).is_some_and(Value::is_true))
 }
 
-/// The field by which a program asks to be told how far state runs are.
+/// The field by which a program asks for the progress of state runs.
 pub const PROGRESS: &str = "progress";
 
 /// Whether the caller shows how far the job is.
@@ -160,15 +160,15 @@ pub fn new_event(load: &PublishLoad, resolved: &Resolved) -> Map {
     ])
 }
 
-/// What the job cache keeps of a request.
+/// The load of a request for the job cache.
 pub fn saved_load(request: &PublishRequest, jid: &Jid) -> Map {
     let mut saved = without_proofs(request);
     saved.jid = Some(jid.clone());
     saved.to_map()
 }
 
-/// Notes in what the job cache keeps who has drawn the job's id, if this master
-/// has: a return of another master's job of the same id is then known.
+/// Records in the stored load which master allocated the job's id, if this one did, so
+/// that a return of another master's job with the same id is recognised.
 pub fn note_publisher(saved: &mut Map, drawn_by: Option<PublisherId>) {
     let drawn_by = drawn_by.map(|id| id.to_string()).unwrap_or_default();
     saved.insert(PUBLISHER, drawn_by);

@@ -26,8 +26,8 @@ pub enum Lane {
     General,
 }
 
-/// What is looked at in a packed request. A sealed one has a dozen values, and a sign-in
-/// a few dozen. One with more is in the clear.
+/// Limits for looking into a packed request. An encrypted one has a dozen values, and a
+/// sign-in a few dozen. One with more is in the clear.
 const LOOK: Limits = Limits {
     items_max: 256,
     ..Limits::ENVELOPE

@@ -13,7 +13,7 @@ use halite_mesh::{Incarnation, PeerId};
 
 use crate::limits::LEAD_AFTER;
 
-/// What is known of the links, for the question who leads.
+/// The state of the links, to decide which master leads.
 #[derive(Debug)]
 pub(crate) struct Lead {
     own: PeerId,
@@ -80,7 +80,7 @@ impl Lead {
         }
     }
 
-    /// Forgets who is no member any more.
+    /// Forgets masters that are no longer members.
     pub(crate) fn retain(&mut self, is_member: impl Fn(&PeerId) -> bool) {
         self.peers.retain(|peer, _| is_member(peer));
     }

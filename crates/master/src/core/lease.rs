@@ -13,7 +13,7 @@ use crate::limits::{LEASE_HELD_FOR, LEASE_STALE_AFTER};
 
 const _: () = assert!(LEASE_HELD_FOR.as_millis() < LEASE_STALE_AFTER.as_millis());
 
-/// What the arbiter keeps: no number before it was first set.
+/// The register kept by the arbiter: without a number before it was first set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Register {
     pub(crate) serial: u64,
@@ -21,11 +21,11 @@ pub(crate) struct Register {
     pub(crate) holder: String,
 }
 
-/// What to ask the arbiter next.
+/// The next request to the arbiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Read,
-    /// To set the register to our own life, if it is this one.
+    /// Set the register to this process, if it has this value.
     Take(Register),
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Step {
 pub(crate) struct Lease {
     /// This life of this master.
     own: String,
-    /// What the register was last seen to be, and since when it was.
+    /// The register as last seen, and since when.
     seen: Option<(Register, Instant)>,
     held_until: Option<Instant>,
 }
@@ -53,7 +53,7 @@ impl Lease {
         self.held_until.is_some_and(|until| now < until)
     }
 
-    /// Who does, as far as is known; empty if nobody.
+    /// The holder as far as is known; empty if there is none.
     pub(crate) fn holder(&self, now: Instant) -> &str {
         match &self.seen {
             Some((of, _)) if of.holder != self.own || self.is_held(now) => &of.holder,
@@ -98,8 +98,8 @@ impl Lease {
         self.held_until = None;
     }
 
-    /// No answer: what was seen of somebody else is no more known to be unchanged. What
-    /// is held lapses by itself.
+    /// No answer: it is no longer certain that another master's register is unchanged. A
+    /// lease held by this master expires by itself.
     pub(crate) fn note_failed(&mut self) {
         if self
             .seen
@@ -110,7 +110,7 @@ impl Lease {
         }
     }
 
-    /// Gives it up, to whoever asks: what the register is that is to be emptied.
+    /// Releases the lease; returns the register that is to be emptied.
     pub(crate) fn give_up(&mut self) -> Option<Register> {
         self.held_until = None;
         let (register, _) = self.seen.take()?;

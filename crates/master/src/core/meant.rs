@@ -23,15 +23,15 @@ struct Job {
     by_ids: bool,
 }
 
-/// Whether a job was meant for a minion.
+/// Whether a job was sent to a minion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It was.
+    /// It was sent to the minion.
     Meant,
-    /// It may have been: the target is about data that the minion knows better
-    /// than the master, or the job is another master's.
+    /// It may have been: the target is about data that the minion knows better than the
+    /// master, or the job is another master's.
     Perhaps,
-    /// It was for others, by their ids.
+    /// It was sent to others, by their ids.
     ForOthers,
 }
 
@@ -41,8 +41,7 @@ pub fn is_by_ids(tgt_type: &str) -> bool {
 }
 
 impl Meant {
-    /// Remembers jobs with so many ids in all, those of the job that came last
-    /// in any case.
+    /// Remembers jobs with this many ids in all, those of the latest job in any case.
     pub fn new(ids_max: usize) -> Self {
         Self {
             ids_max,
@@ -81,7 +80,7 @@ impl Meant {
         }
     }
 
-    /// Whether a job was meant for a minion.
+    /// Whether a job was sent to a minion.
     pub fn standing(&self, jid: &Jid, id: &MinionId) -> Standing {
         match self.jobs.get(jid) {
             Some(job) if job.minions.contains(id) => Standing::Meant,

@@ -26,7 +26,7 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) struct OpenJob {
     pub(crate) load: Map,
-    /// Who has not returned it.
+    /// The minions that have not returned it.
     pub(crate) minions: Vec<MinionId>,
     /// For how long it has been published.
     pub(crate) age_s: u64,
@@ -35,9 +35,9 @@ pub(crate) struct OpenJob {
 /// How many jobs are sent again at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgainMax {
-    /// In all; the oldest are left out.
+    /// Jobs in all; the oldest are left out.
     pub(crate) jobs: usize,
-    /// A minion for which so many were published since a job may have forgotten its id.
+    /// A minion with this many jobs published since may have forgotten the id of one.
     pub(crate) newer: usize,
 }
 
@@ -156,8 +156,8 @@ impl Missed {
         jobs.any(|job| job.jid == *jid && job.returned.contains(id))
     }
 
-    /// Those of the last `max` jobs that were published since and not returned by all, and
-    /// how many older ones are left out.
+    /// Of the last `max` jobs, those that were published since and not returned by all,
+    /// and how many older ones are left out.
     pub(crate) fn last_open(
         &mut self,
         now_s: u64,
@@ -199,7 +199,7 @@ impl Missed {
     }
 }
 
-/// One job of a minion is open no more.
+/// A job of a minion is no longer open.
 fn close(open: &mut HashMap<MinionId, u32>, id: &MinionId) {
     match open.get_mut(id) {
         Some(count) if *count > 1 => *count -= 1,

@@ -11,12 +11,11 @@ use std::time::Duration;
 
 use halite_proto::MinionId;
 
-/// What a job takes on disk however small it is: two directories, four files.
-/// With the default of the option a minion has room for more than one job a
-/// second, day and night.
+/// Disk space of even the smallest job: two directories, four files. With the default of
+/// the option a minion has room for more than one job a second, day and night.
 pub const JOB_BYTES: u64 = 16 * 1024;
 
-/// The window where jobs are kept for ever.
+/// The window if jobs are kept without a limit.
 pub const WINDOW_DEFAULT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Whether a job may be kept.
@@ -42,8 +41,8 @@ pub struct OwnJobs {
 }
 
 impl OwnJobs {
-    /// So many bytes for each minion, anew each time that jobs are kept for;
-    /// zero is for ever.
+    /// This many bytes for each minion, anew in each period for which jobs are kept; zero
+    /// means without a limit.
     pub fn new(bytes_max: u64, keep: Duration) -> Self {
         let window = if keep.is_zero() { WINDOW_DEFAULT } else { keep };
         Self {
@@ -84,9 +83,9 @@ impl OwnJobs {
         Room::Enough
     }
 
-    /// Gives back what was taken for a job of this size: the disk did not take
-    /// it, or had it already. While a disk is full a minion hands in each of
-    /// its jobs again and again.
+    /// Returns the space taken for a job of this size, because the disk did not accept it
+    /// or had it already. While a disk is full a minion sends each of its jobs
+    /// repeatedly.
     pub fn give_back(&mut self, id: &MinionId, bytes: u64) {
         if let Some(used) = self.used.get_mut(id) {
             *used = used.saturating_sub(bytes.saturating_add(JOB_BYTES));

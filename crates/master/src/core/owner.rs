@@ -10,7 +10,7 @@ use std::fmt;
 
 use halite_proto::{Map, Value};
 
-/// Where what is kept of a job says it.
+/// The field of a stored job that holds it.
 pub const PROVEN_BY: &str = "halite_proven_by";
 
 /// How a user has proven their name.
@@ -31,7 +31,7 @@ impl fmt::Display for ProvenBy {
     }
 }
 
-/// Notes in what is kept of a job how the name of its user was proven.
+/// Records in a job's load how the name of its user was proven.
 pub fn note_proof(load: &mut Map, by: Option<&ProvenBy>) {
     match by {
         Some(by) => {

@@ -33,14 +33,14 @@ impl NamePattern {
         }
     }
 
-    /// Whether it names this. What takes too long to tell is not named: nothing
-    /// is granted for it.
+    /// Whether it matches the name. A pattern that takes too long to match does not:
+    /// nothing is granted for it.
     pub fn names(&self, name: &str) -> bool {
         self.matches(name, false)
     }
 
-    /// Whether it may name this, by either reading: what takes too long to tell
-    /// counts as named. For rules that forbid.
+    /// Whether it may match the name, by either reading; a pattern that takes too long
+    /// counts as matching. For rules that forbid.
     pub fn may_name(&self, name: &str) -> bool {
         let begins = |parted: &Pcre| parted.matches_start(name).unwrap_or(true);
         self.matches(name, true) || self.parted.as_ref().is_some_and(begins)

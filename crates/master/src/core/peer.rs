@@ -8,7 +8,7 @@ use halite_proto::{Map, MinionId, Value};
 use super::patterns::StartPattern;
 use super::perms::Perm;
 
-/// What the options grant to minions.
+/// The rights that the options give to minions.
 #[derive(Clone, Debug)]
 pub struct Peers {
     /// `peer`.
@@ -63,7 +63,7 @@ impl Peers {
         }
     }
 
-    /// What the minion may publish.
+    /// The functions that the minion may publish.
     pub fn publishes(&self, id: &MinionId) -> Vec<Perm> {
         self.publish.entries_for(id).cloned().collect()
     }

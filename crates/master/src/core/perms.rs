@@ -110,7 +110,7 @@ impl Perm {
         &self.0.given
     }
 
-    /// What it says.
+    /// Its rule.
     pub fn rule(&self) -> &Rule {
         &self.0.rule
     }
@@ -133,8 +133,8 @@ impl Funs {
         }
     }
 
-    /// Reads what is no list. A map names one function: of two it would not be
-    /// certain that both were meant to be permitted.
+    /// Reads a value that is not a list. A map must have one function: with two it would
+    /// not be certain that both were meant to be permitted.
     fn one(given: &Value) -> Self {
         match given {
             Value::Str(pattern) => Self::Named(StartPattern::new(pattern)),

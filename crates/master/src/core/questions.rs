@@ -14,8 +14,8 @@ const CLOCKS_APART_MAX: u64 = 600;
 /// Seconds between two answers.
 const PAUSE_S: i64 = 1;
 
-/// Questions that are remembered. Beyond it none is answered until the oldest
-/// are too old to be asked again: only who has the master's key gets here.
+/// Questions that are remembered. Beyond it none is answered until the oldest are too old
+/// to be asked again; only holders of the master's key get this far.
 const REMEMBERED_MAX: usize = 4096;
 
 /// The questions that were answered lately.

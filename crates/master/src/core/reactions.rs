@@ -5,8 +5,8 @@
 
 use halite_proto::{Jid, Map, Value};
 
-/// Who acts in reactions on the master. Events of theirs call for no reaction:
-/// otherwise one could call for itself.
+/// The user of reactions on the master. Events that it causes trigger no reaction,
+/// because one could otherwise trigger itself.
 pub const USER: &str = "Reactor";
 
 /// The line, from 1, on which a reaction of that name begins in a file.
@@ -71,17 +71,17 @@ pub struct Reaction {
 pub struct Broken {
     /// Its name in the file; empty if it has none.
     pub id: String,
-    /// What is wrong.
+    /// The reason.
     pub why: String,
 }
 
-/// What a rendered file asks for: what has an `order` first, then by the names,
-/// as Salt does it.
+/// The reactions in a rendered file: those with an `order` first, then by name, as in
+/// Salt.
 pub fn reactions(high: &Value) -> Vec<Result<Reaction, Broken>> {
     let Some(high) = high.as_map() else {
         return vec![Err(Broken {
             id: String::new(),
-            why: "it is no map of reactions".to_owned(),
+            why: "a map of reactions is expected".to_owned(),
         })];
     };
     let mut found = Vec::new();
@@ -94,7 +94,8 @@ pub fn reactions(high: &Value) -> Vec<Result<Reaction, Broken>> {
             Value::Map(body) => body.iter().collect(),
             Value::Str(fun) if fun.contains('.') => vec![(body, &Value::Nil)],
             _ => {
-                let why = "it is neither a function nor a map from one to its arguments".to_owned();
+                let why =
+                    "expected a function or a map from a function to its arguments".to_owned();
                 let id = id.to_owned();
                 found.push(((0, String::new()), Err(Broken { id, why })));
                 continue;
@@ -121,13 +122,13 @@ fn reaction(id: &str, name: &str, chunk: &Value) -> Result<Reaction, String> {
         Value::List(items) => items.as_slice(),
         Value::Map(_) => std::slice::from_ref(chunk),
         Value::Nil => &[],
-        _ => return Err(format!("{name}: its arguments are no list")),
+        _ => return Err(format!("{name}: the arguments must be a list")),
     };
     for item in items {
         match item {
             Value::Map(map) => low.extend(map.clone()),
             Value::Str(fun) => bare = Some(fun.clone()),
-            _ => return Err(format!("{name}: an argument without a name")),
+            _ => return Err(format!("{name}: an argument has no name")),
         }
     }
     let (state, fun) = match (name.split_once('.'), bare) {
@@ -155,7 +156,7 @@ fn reaction(id: &str, name: &str, chunk: &Value) -> Result<Reaction, String> {
         "runner" => ReactionKind::Runner,
         "wheel" => ReactionKind::Wheel,
         "caller" => ReactionKind::Caller,
-        other => return Err(format!("{name}: there is no kind of reaction {other:?}")),
+        other => return Err(format!("{name}: unknown kind of reaction {other:?}")),
     };
     Ok(Reaction {
         id: id.to_owned(),
@@ -174,13 +175,13 @@ fn job_id(low: &mut Map) -> Result<Option<Jid>, String> {
             let jid = halite_proto::python::str(&jid);
             Jid::parse(&jid)
                 .map(Some)
-                .map_err(|_| format!("{jid:?} is no job id"))
+                .map_err(|_| format!("{jid:?} is not a job id"))
         }
     }
 }
 
-/// Where a reaction stands among the others of its file: by its `order`, which
-/// may be negative to come last, else by its names.
+/// The order of a reaction in its file: by its `order`, which may be negative to come
+/// last, otherwise by its names.
 fn rank(id: &str, name: &str, chunk: &Value) -> (i64, String) {
     // Where those are that say nothing, and where `last` is.
     const NOTHING: i64 = 1 << 40;
@@ -202,10 +203,10 @@ fn rank(id: &str, name: &str, chunk: &Value) -> (i64, String) {
     (order, format!("{state}{called}{fun}"))
 }
 
-/// What the publication of a command takes besides.
+/// The further fields of a command's publication.
 const OF_COMMANDS: [&str; 2] = ["metadata", "delimiter"];
 
-/// Names that are no arguments of a runner or wheel function.
+/// Names that are not arguments of a runner or wheel function.
 const RESERVED: [&str; 6] = ["tgt", "tgt_type", "expr_form", "ret", "returner", "order"];
 
 /// The arguments: under `args`, or in the older forms.
@@ -221,7 +222,9 @@ fn arguments(low: &mut Map, state: &str) -> Result<(Vec<Value>, Map), String> {
                         // Two arguments by name, or one that is a map: who
                         // wrote it may have meant either.
                         Value::Map(_) => {
-                            return Err("a map in the list `args` has one entry".to_owned());
+                            return Err(
+                                "a map in the list `args` must have exactly one entry".to_owned()
+                            );
                         }
                         other => args.push(other),
                     }
@@ -229,7 +232,7 @@ fn arguments(low: &mut Map, state: &str) -> Result<(Vec<Value>, Map), String> {
                 Ok((args, kwargs))
             }
             Value::Nil => Ok((Vec::new(), Map::new())),
-            _ => Err("`args` is neither a list nor a map".to_owned()),
+            _ => Err("`args` must be a list or a map".to_owned()),
         };
     }
     let args = match low.remove("arg") {
@@ -371,7 +374,7 @@ mod tests {
         let found = read("x:\n  local.test.arg:\n    - tgt: a\n    - args: [{a: 1, b: 2}]\n");
         assert_eq!(
             found[0].clone().unwrap_err().why,
-            "a map in the list `args` has one entry"
+            "a map in the list `args` must have exactly one entry"
         );
     }
 

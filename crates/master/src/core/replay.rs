@@ -22,14 +22,14 @@ pub const NONCE_AGE_MAX_S: i64 = 600;
 /// For how many nonces a memory keeps its room when all are forgotten.
 const NONCES_ROOM_KEPT: usize = 64;
 
-/// The key of the nonces' hashes: one for all sessions, since each has a memory of its
-/// own and nobody outside learns a hash.
+/// The key of the nonces' hashes: one for all sessions, since each remembers its own
+/// nonces and nobody outside learns a hash.
 fn hasher() -> &'static RandomState {
     static HASHER: OnceLock<RandomState> = OnceLock::new();
     HASHER.get_or_init(RandomState::new)
 }
 
-/// What is thought of a request's nonce and time.
+/// The result of checking a request's nonce and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
     /// Not seen before.

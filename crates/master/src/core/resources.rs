@@ -19,8 +19,8 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// Takes what `owner` has registered in place of what it had before; true
-    /// if that is something else. `is_accepted` knows who still owns anything.
+    /// Records what `owner` has registered, replacing what it had before; true if that
+    /// differs. `is_accepted` tells which owners are still accepted.
     pub fn register(
         &mut self,
         owner: &MinionId,
@@ -57,7 +57,7 @@ impl Owners {
         self.by_resource.get(resource) == Some(owner)
     }
 
-    /// What a minion has, in order.
+    /// The resources of a minion, in order.
     pub fn owned_by<'a>(&'a self, owner: &MinionId) -> impl Iterator<Item = &'a MinionId> {
         self.by_owner.get(owner).into_iter().flatten()
     }

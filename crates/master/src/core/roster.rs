@@ -12,8 +12,7 @@ use halite_proto::MinionId;
 
 use crate::limits::ABSENCE_MIN;
 
-/// What is known of a minion's connection; times are in microseconds since
-/// 1970.
+/// The state of a minion's connection; times are in microseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// Connected since then.
@@ -31,8 +30,8 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// Keeps at most `minions_max` minions. Beyond it those that are away are
-    /// forgotten, then nobody is added.
+    /// Tracks at most `minions_max` minions. Beyond it those that are not connected are
+    /// forgotten, then no more are added.
     pub fn new(minions_max: usize) -> Self {
         Self {
             minions_max,
@@ -40,8 +39,8 @@ impl Roster {
         }
     }
 
-    /// Records that a minion is here, or that it has gone. Whether that changes
-    /// what is known.
+    /// Records that a minion has connected or disconnected; returns whether that is a
+    /// change.
     pub fn record(&mut self, id: &MinionId, is_here: bool, now_micros: u64) -> bool {
         let known = self.minions.get(id).copied();
         match (known, is_here) {
@@ -66,8 +65,8 @@ impl Roster {
         true
     }
 
-    /// The minion has proven that it is there without showing its presence: that
-    /// an earlier one of this name has left says nothing of it.
+    /// The minion has proven that it is connected without giving signs of life, so an
+    /// earlier disconnection under this id says nothing about it.
     pub fn forget_away(&mut self, id: &MinionId) {
         if let Some(Presence::Away(_)) = self.minions.get(id) {
             self.minions.remove(id);
@@ -81,7 +80,7 @@ impl Roster {
         here.map(|(id, _)| id.clone()).collect()
     }
 
-    /// What is known of a minion.
+    /// The state of a minion's connection.
     pub fn presence(&self, id: &MinionId) -> Option<Presence> {
         self.minions.get(id).copied()
     }

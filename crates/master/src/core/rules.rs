@@ -14,13 +14,13 @@ pub struct Rules(Vec<(String, Vec<String>)>);
 const RULES_MAX: usize = 1000;
 
 impl Rules {
-    /// Those of the configuration. One without files calls for nothing.
+    /// The rules of the configuration. A rule without files has no effect.
     pub fn new(rules: impl IntoIterator<Item = (String, Vec<String>)>) -> Self {
         let rules = rules.into_iter();
         Self(rules.filter(|(_, files)| !files.is_empty()).collect())
     }
 
-    /// Whether there are none.
+    /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -55,7 +55,7 @@ impl Rules {
         Ok(true)
     }
 
-    /// Removes the rules for a glob; false if there are none.
+    /// Removes the rules for a glob; false if it has none.
     pub fn delete(&mut self, glob: &str) -> bool {
         let before = self.0.len();
         self.0.retain(|(known, _)| known != glob);

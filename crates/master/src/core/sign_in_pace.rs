@@ -47,7 +47,7 @@ pub struct Slot {
 }
 
 impl SignInPace {
-    /// Of so many threads, none of which has served anybody yet.
+    /// For this many threads, none of which has served anybody yet.
     pub fn new(bounds: Bounds, threads: usize) -> Self {
         Self {
             bounds,
@@ -68,12 +68,12 @@ impl SignInPace {
         };
     }
 
-    /// Whether a sign-in that finds so many ahead of itself would wait too long.
+    /// Whether a sign-in with this many ahead of it would wait too long.
     pub fn is_late(&self, ahead: usize) -> bool {
         self.wait_behind(ahead) > self.bounds.wait_max
     }
 
-    /// When a sign-in that finds so many ahead of itself is to come again.
+    /// When a sign-in with this many ahead of it is to come again.
     pub fn appointment(&mut self, now: Instant, ahead: usize) -> Slot {
         let Bounds {
             nearest, furthest, ..

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// They are what an idle fleet costs its master: a hundredth of a core.
 pub const SIGNS_PER_S_MAX: usize = 500;
 
-/// The time between two signs of one of so many minions.
+/// The time between two signs of life of a minion in a fleet of this size.
 pub fn sign_every(minions: usize) -> Duration {
     let millis = minions.saturating_mul(1000) / SIGNS_PER_S_MAX;
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))

@@ -22,7 +22,7 @@ pub struct Stats {
     commands: BTreeMap<String, Taken>,
 }
 
-/// What a command has taken.
+/// The time spent on a command.
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
     runs: u32,

@@ -45,12 +45,12 @@ impl Storms {
         false
     }
 
-    /// Counts events that call for nothing because there is no room.
+    /// Counts events that trigger nothing because there is no room.
     pub fn drop(&mut self, count: u64) {
         self.dropped += count;
     }
 
-    /// How many were dropped that nobody was told of, if it is time to say so.
+    /// The number of dropped events that were not logged yet, if it is time to log them.
     pub fn dropped(&mut self, now: Instant) -> Option<u64> {
         let is_time = |told: Instant| now.duration_since(told) >= INTERVAL;
         if self.dropped == 0 || !self.told.is_none_or(is_time) {

@@ -58,7 +58,7 @@ pub fn minion_may_fire(id: &MinionId, tag: &str, is_minion: impl Fn(&str) -> boo
     }
 }
 
-/// The same for what stands behind `salt/`.
+/// The same for the part behind `salt/`.
 fn may_say_as_salt(id: &MinionId, parts: &[&str], is_minion: impl Fn(&str) -> bool) -> bool {
     let own = |owner: &str| owner == id.as_str();
     match *parts {

@@ -16,7 +16,7 @@ use halite_target::{Names, Ranges, Reading, Target, TargetError, glob};
 use self::known::{Data, Known, Spent};
 use crate::limits::{TARGET_READ_TIME_MAX, TARGET_TIME_MAX};
 
-/// What the master knows of its minions.
+/// The data that the master has about its minions.
 pub trait Minions {
     /// The accepted ids, sorted.
     fn accepted(&self) -> Vec<MinionId>;
@@ -44,8 +44,8 @@ pub trait Minions {
     /// The node groups of the configuration.
     fn nodegroups(&self) -> Option<&Map>;
 
-    /// The processor time of this thread so far, by which a target that costs
-    /// too much is given up.
+    /// The processor time of this thread so far, used to stop a target that costs too
+    /// much.
     fn processor_time(&self) -> Duration;
 
     /// How much of it may go into reading what is known of the minions.
@@ -54,7 +54,7 @@ pub trait Minions {
     }
 }
 
-/// A target as it is asked for.
+/// A target as given in a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// The target.
@@ -63,11 +63,11 @@ pub struct Asked<'a> {
     pub tgt_type: &'a str,
     /// What separates the parts of a grain or pillar target.
     pub delimiter: &'a str,
-    /// Minions of whom no data is kept are meant by what asks for data. Never
-    /// where the answer is a right.
+    /// Whether a target about data also matches minions without cached data. Never set
+    /// where the match is a right.
     pub with_unknown: bool,
-    /// Who is asked for ranges. Never where the target is a minion's: waiting
-    /// for a server is for those who may command.
+    /// The server that resolves ranges. Never set for a minion's target: only those who
+    /// may command can make the master wait for a server.
     pub ranges: Option<&'a dyn Ranges>,
 }
 
@@ -134,8 +134,8 @@ pub fn resolve(asked: Asked<'_>, minions: &dyn Minions) -> Result<Resolved, Targ
         if spent.is_too_much() {
             let read_max = minions.read_time_max();
             let message = format!(
-                "it takes more than {TARGET_TIME_MAX:?} to tell whom it means, or more than \
-                 {read_max:?} to read what is known of the minions"
+                "matching it takes more than {TARGET_TIME_MAX:?}, or reading the data of the \
+                 minions more than {read_max:?}"
             );
             return Err(TargetError::new(0, message));
         }
@@ -167,7 +167,7 @@ mod tests {
         groups: Map,
         /// What each look at the clock costs.
         pace: Duration,
-        /// What it costs to read the grains of a minion.
+        /// Time to read the grains of a minion.
         read: Duration,
         spent: Cell<Duration>,
     }

@@ -34,7 +34,7 @@ impl<K: Clone + Eq + Hash> Turns<K> {
         }
     }
 
-    /// Takes a place; `None` if there is none for this one.
+    /// Takes a place; `None` if this one has no place left.
     pub fn take(&self, id: &K) -> Option<Turn<K>> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let of_one = taken.get(id).copied().unwrap_or(0);

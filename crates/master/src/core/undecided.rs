@@ -12,8 +12,7 @@ use halite_proto::MinionId;
 /// The part of the room that one sender may have.
 const PART_OF_ONE: usize = 10;
 
-/// The keys that are pending or rejected, as far as this process filed them by
-/// whom they came from.
+/// The keys that are pending or rejected and that this process filed, by their senders.
 #[derive(Debug)]
 pub struct Undecided<K> {
     max: usize,
@@ -22,7 +21,7 @@ pub struct Undecided<K> {
 }
 
 impl<K: Eq + Hash> Undecided<K> {
-    /// At most so many.
+    /// At most this many.
     pub fn new(max: usize) -> Self {
         Self {
             max,
@@ -44,7 +43,7 @@ impl<K: Eq + Hash> Undecided<K> {
         true
     }
 
-    /// Those that are undecided now.
+    /// The present undecided keys.
     pub fn recount(&mut self, ids: &HashSet<MinionId>) {
         self.count = ids.len();
         for filed in self.filed.values_mut() {

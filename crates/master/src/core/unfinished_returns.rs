@@ -31,7 +31,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Those of a master. Where it has no room, a minion sends its return whole.
+    /// The limits of a master. If it has no room, a minion sends its return whole.
     pub const OF_A_MASTER: Self = Self {
         return_bytes: MESSAGE_BYTES_MAX,
         minion_bytes: MESSAGE_BYTES_MAX + 28 * 1024 * 1024,
@@ -42,7 +42,7 @@ impl Limits {
     };
 }
 
-/// What a return costs beside its bytes.
+/// Memory of a return beside its bytes.
 const OVERHEAD_BYTES: usize = 512;
 
 /// What came of a piece.
@@ -50,11 +50,11 @@ const OVERHEAD_BYTES: usize = 512;
 pub enum Kept {
     /// So much of the return is here.
     Has(u64),
-    /// There is no room.
+    /// The limit is reached.
     NoRoom,
     /// All of it is here.
     Whole(Arc<Vec<u8>>),
-    /// It was done with before.
+    /// It was handled before.
     Done,
 }
 
@@ -116,8 +116,8 @@ impl UnfinishedReturns {
         self.state(id, piece, now_s)
     }
 
-    /// A return is stored, or is none: its bytes go. One that `is_known` by its
-    /// name is not taken again.
+    /// A return is stored or was invalid: its bytes are released. With `is_known` its
+    /// name is remembered, and it is not accepted again.
     pub fn finish(&mut self, id: &MinionId, parcel: &str, is_known: bool) {
         self.forget(id, |known| known.parcel == parcel);
         if is_known {
@@ -172,7 +172,8 @@ impl UnfinishedReturns {
         }
     }
 
-    /// Whether so many more bytes may be kept, once others have given way.
+    /// Makes room for this many more bytes by dropping others; false if that is not
+    /// possible.
     fn make_room(&mut self, id: &MinionId, piece: &ReturnPiece, more: usize, now_s: i64) -> bool {
         let needed = match self.position(id, piece) {
             Some(_) => more,

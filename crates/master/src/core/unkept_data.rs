@@ -1,6 +1,6 @@
-//! What the store did not take of the data of minions while it was full or away, to be
-//! stored when it takes it again. It is in memory: of a master that ends meanwhile minions
-//! tell the next one with their next refresh.
+//! Minion data that the store did not accept because it was full or unreachable, kept
+//! until it does. It is in memory: if the master ends first, minions send it to the next
+//! one with their next refresh.
 //!
 //! Invariant: of a minion the newest is kept of each kind, and nothing that was stored or
 //! removed since.
@@ -14,11 +14,11 @@ use halite_store::Bank;
 
 use crate::limits::{UNKEPT_BYTES_MAX, UNKEPT_REFUSALS_MAX};
 
-/// What it costs to know of one more, beside its data.
+/// Memory of an entry beside its data.
 const ENTRY_BYTES: usize = 256;
 
-/// What waits for the store. Who gives it something says why the store did not take it,
-/// and when.
+/// The data that waits for the store. Whoever adds some gives the reason and the time of
+/// the store's refusal.
 #[derive(Debug, Default)]
 pub(crate) struct UnkeptData {
     entries: HashMap<MinionId, BTreeMap<Bank, Entry>>,
@@ -32,11 +32,11 @@ pub(crate) struct UnkeptData {
     taken: u64,
 }
 
-/// What a minion has told and is not stored.
+/// Data of a minion that is not stored yet.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) data: Map,
-    /// Whether it stands for all there is; else it goes over what is stored.
+    /// Whether it replaces all stored data; otherwise it is merged over it.
     pub(crate) is_whole: bool,
     order: u64,
     bytes: usize,
@@ -56,7 +56,8 @@ pub(crate) struct Unkept {
 }
 
 impl UnkeptData {
-    /// Keeps what was not stored, in place of what was there; false if there is no room.
+    /// Adds data that was not stored, replacing older data of the minion; false if there
+    /// is no room.
     pub(crate) fn add(
         &mut self,
         bank: Bank,
@@ -79,8 +80,8 @@ impl UnkeptData {
         self.put(bank, id, entry, why)
     }
 
-    /// What was taken out and refused once more waits behind the others; false if the
-    /// store takes others and never this.
+    /// Data that was taken out and refused once more goes behind the others; false if the
+    /// store accepts others but never this.
     pub(crate) fn put_back(
         &mut self,
         bank: Bank,
@@ -117,7 +118,7 @@ impl UnkeptData {
         true
     }
 
-    /// Takes out what waits of a minion.
+    /// Removes and returns the waiting data of a minion.
     pub(crate) fn take(&mut self, bank: Bank, id: &MinionId) -> Option<Entry> {
         let of_minion = self.entries.get_mut(id)?;
         let entry = of_minion.remove(&bank)?;
@@ -129,7 +130,7 @@ impl UnkeptData {
         Some(entry)
     }
 
-    /// Takes one of the values out of what waits of a minion.
+    /// Removes one of the values from the waiting data of a minion.
     pub(crate) fn remove_from(&mut self, bank: Bank, id: &MinionId, name: &str) {
         if let Some(banks) = self.entries.get_mut(id)
             && let Some(entry) = banks.get_mut(&bank)
@@ -138,7 +139,7 @@ impl UnkeptData {
         }
     }
 
-    /// What is to be tried first.
+    /// The entry to be tried first.
     pub(crate) fn first(&self) -> Option<(Bank, MinionId)> {
         self.order.values().next().cloned()
     }

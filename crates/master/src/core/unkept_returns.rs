@@ -63,7 +63,7 @@ impl UnkeptReturns {
         }
     }
 
-    /// Lets a result wait that `minion` has brought; false if there is no room for it.
+    /// Adds a result that `minion` has sent; false if there is no room for it.
     pub(crate) fn add(
         &mut self,
         jid: &Jid,
@@ -89,7 +89,7 @@ impl UnkeptReturns {
         })
     }
 
-    /// Takes the one out that is the next to be stored.
+    /// Removes and returns the next one to be stored.
     pub(crate) fn take(&mut self) -> Option<UnkeptReturn> {
         let next = self.waiting.pop_front()?;
         self.known.remove(&(next.jid.clone(), next.id.clone()));
@@ -103,8 +103,8 @@ impl UnkeptReturns {
         Some(next)
     }
 
-    /// One that was not stored this time either waits behind the others; false if there
-    /// is no room for it any more.
+    /// Puts back a result that could not be stored, behind the others; false if there is
+    /// no room for it any more.
     pub(crate) fn put_back(&mut self, unkept: UnkeptReturn) -> bool {
         let of = (unkept.jid.clone(), unkept.id.clone());
         self.known.contains(&of) || self.put(unkept)
@@ -133,7 +133,7 @@ impl UnkeptReturns {
     }
 }
 
-/// What it costs to know of one, beside what it says.
+/// Memory of a result beside its content.
 const ENTRY_BYTES: usize = 512;
 
 #[cfg(test)]

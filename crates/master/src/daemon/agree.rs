@@ -37,8 +37,8 @@ pub(super) fn registers(
         .map_err(|error| StartError::Registers(Box::new(error)))
 }
 
-/// What the masters of a cluster tell each other of minions and tokens, as far as it
-/// is on no server.
+/// The data about minions and tokens that masters of a cluster exchange, as far as it is
+/// not on a server.
 pub(super) fn shared_data(parts: &PublishingGroups, places: &Places) -> Option<Arc<SharedData>> {
     let cluster = parts.cluster.as_ref()?;
     let shares_data = places.store.data.cache().is_none() && parts.fleet.settings.keeps_data;
@@ -65,7 +65,7 @@ pub(super) fn under_way(parts: &PublishingGroups) -> Option<Arc<UnderWay>> {
     Some(Arc::new(UnderWay::new(cluster, bus, jobs)))
 }
 
-/// What the masters of a cluster talk about beside their minions.
+/// The channels between the masters of a cluster.
 pub(super) fn channels(master: &Master) -> Vec<Arc<dyn Channel>> {
     let mut channels: Vec<Arc<dyn Channel>> = Vec::new();
     if let (Some(registers), Some(cluster)) = (&master.registers, &master.cluster) {
@@ -93,14 +93,13 @@ pub(super) fn share(shared: Arc<SharedData>) -> JoinHandle<()> {
             every.tick().await;
             let shared = Arc::clone(&shared);
             if let Err(error) = spawn_blocking(move || shared.tick()).await {
-                tracing::error!("what is known of minions is not told: {error}");
+                tracing::error!("could not share data about minions with the peers: {error}");
             }
         }
     })
 }
 
-/// Looks for decisions and tells the others, and takes masters in, until it is
-/// aborted.
+/// Reads decisions and sends them to the others, and admits masters, until it is aborted.
 pub(super) fn agree(registers: Arc<KeyRegisters>) -> JoinHandle<()> {
     tokio::spawn(async move {
         let own = Arc::clone(&registers);
@@ -109,7 +108,7 @@ pub(super) fn agree(registers: Arc<KeyRegisters>) -> JoinHandle<()> {
             cluster.mesh.let_join(Arc::new(JoinAcceptor::new(own)));
         });
         if let Err(error) = opened.await {
-            tracing::error!("no master can join: {error}");
+            tracing::error!("could not accept masters that join: {error}");
         }
         let mut every = interval(REGISTERS_EVERY);
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -121,7 +120,7 @@ pub(super) fn agree(registers: Arc<KeyRegisters>) -> JoinHandle<()> {
                 registers.parts.cluster.write_secret_again();
             });
             if let Err(error) = ticked.await {
-                tracing::error!("the registers have failed: {error}");
+                tracing::error!("could not update the cluster's registers: {error}");
             }
         }
     })

@@ -42,7 +42,7 @@ use crate::telemetry::meters::Meters;
 use crate::under_way::UnderWay;
 use crate::wheel::Wheel;
 
-/// What was opened before the parts are put together.
+/// What is opened before the parts are put together.
 pub(super) struct Opened {
     /// Where things are kept.
     pub(super) places: Places,

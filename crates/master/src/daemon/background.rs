@@ -27,7 +27,7 @@ use crate::shared_data::SharedData;
 
 /// The tasks.
 pub(super) struct Background {
-    /// Those that do something by themselves; they are ended in this order.
+    /// Tasks that act by themselves; they are ended in this order.
     acting: Vec<JoinHandle<()>>,
     pillars: Fetching,
     files: Fetching,
@@ -75,7 +75,7 @@ impl Background {
         let files = Fetching::start(FilesRemote::all(&master.files, &master.bus));
         let mirror = &master.jobs.mirror;
         if let Err(error) = mirror.start(&master.general.opts, &master.functions) {
-            tracing::error!("master_job_cache gets no jobs: {error}");
+            tracing::error!("could not start master_job_cache, it gets no jobs: {error}");
         }
         let mut acting = vec![maintenance];
         acting.extend(presence);
@@ -121,8 +121,8 @@ impl Background {
 }
 
 impl Telling {
-    /// Lets peers, returners and the other job cache hear of what has happened, when no
-    /// request is answered any more.
+    /// Passes what has happened to peers, returners and the other job cache, once no more
+    /// requests are answered.
     pub(super) async fn finish(self) {
         if let Some(relay) = self.relay {
             relay.stop().await;
@@ -169,7 +169,11 @@ impl EventReturns {
             });
             let plan = match opened.await {
                 Ok(plan) => plan,
-                Err(error) => return tracing::error!("no events are stored: {error}"),
+                Err(error) => {
+                    return tracing::error!(
+                        "could not start the returners of events, no events are stored: {error}"
+                    );
+                }
             };
             // Told so, or left alone: both are the end.
             let shutdown = async {
@@ -180,7 +184,7 @@ impl EventReturns {
         Some(Self { task, end })
     }
 
-    /// Lets it give them what has happened until now.
+    /// Passes on what has happened until now.
     async fn finish(self) {
         let _ = self.end.send(());
         if timeout(DRAIN_MAX, self.task).await.is_err() {

@@ -46,8 +46,8 @@ impl Running {
     }
 }
 
-/// Starts the engines, or what waits until they are this master's to run; nothing
-/// where there are none.
+/// Starts the engines, or the task that waits until this master is to run them; `None` if
+/// there are no engines.
 pub(crate) fn start(engines: Vec<Engine>, master: &Master) -> Option<Running> {
     if engines.is_empty() {
         return None;
@@ -124,7 +124,7 @@ impl Failures {
         self.0.as_ref().is_none_or(|failed| now >= failed.next)
     }
 
-    /// Another one has; whether for another reason than the last.
+    /// Records a failed start; returns whether the reason differs from the last one.
     fn record_failure(&mut self, now: Instant, why: String) -> bool {
         let last = self.0.take();
         let is_new = last.as_ref().is_none_or(|last| last.why != why);

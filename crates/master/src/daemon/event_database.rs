@@ -13,14 +13,14 @@ use crate::error::chain;
 /// A database that gets the events.
 #[derive(Clone, Debug)]
 pub(super) struct EventDatabase {
-    /// What the returner is called.
+    /// The name of the returner.
     name: String,
     place: BackendOptions,
     events: Option<Arc<Events>>,
 }
 
 impl EventDatabase {
-    /// The database of a returner; nothing is opened.
+    /// The database of a returner, not opened yet.
     pub(super) fn new(name: &str, place: BackendOptions) -> Self {
         Self {
             name: name.to_owned(),
@@ -35,7 +35,7 @@ impl EventDatabase {
         match Events::open(&self.place, &dir, master) {
             Ok(events) => self.events = events.map(Arc::new),
             Err(error) => tracing::error!(
-                "{}: events cannot be stored, nothing can wait for it: {}",
+                "{}: cannot store events, as their spool could not be opened: {}",
                 self.name,
                 chain(&error)
             ),
@@ -46,7 +46,7 @@ impl EventDatabase {
     /// Stores events, or lets them wait.
     pub(super) fn save(&self, events: &[Event]) -> Result<(), String> {
         let Some(open) = &self.events else {
-            return Err(format!("{}: it could not be opened", self.name));
+            return Err(format!("{}: could not be opened", self.name));
         };
         let at = SystemTime::now();
         let events: Vec<StoredEvent> = events

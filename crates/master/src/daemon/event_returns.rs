@@ -69,7 +69,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// What the options say.
+    /// Reads the options.
     ///
     /// # Errors
     /// When those of a returner name no place.
@@ -98,7 +98,7 @@ impl Plan {
         })
     }
 
-    /// Opens the databases: what waits for each lies below a directory.
+    /// Opens the databases; the spool of each is below the directory.
     pub(crate) fn open(&mut self, waiting: &Path, master: &str) -> Vec<Arc<Events>> {
         let returners = self.returners.iter_mut();
         let databases = returners.filter_map(|returner| match returner {
@@ -165,7 +165,7 @@ pub(crate) async fn return_events(
     }
 }
 
-/// Takes what is here already.
+/// Gathers the events that have arrived.
 fn gather(
     gathering: &mut Gathering,
     events: &mut LocalEvents,
@@ -178,7 +178,7 @@ fn gather(
         if gathering.wants(event.tag()) && !is_of_a_peer(&event) {
             match event.unpack() {
                 Ok(unpacked) => gathering.add(unpacked, event.bytes().len(), Instant::now()),
-                Err(error) => tracing::warn!("an event is not stored, it cannot be read: {error}"),
+                Err(error) => tracing::warn!("did not store an event that cannot be read: {error}"),
             }
         }
         count += 1;
@@ -189,7 +189,7 @@ fn gather(
     }
 }
 
-/// The returners, and what has gone wrong with them.
+/// The returners and their failures.
 struct Delivery {
     returners: Vec<Returner>,
     /// Whose functions those in Python may call.
@@ -211,7 +211,7 @@ impl Delivery {
         }
     }
 
-    /// Gives events to all returners; what goes wrong with one is in the log.
+    /// Passes events to all returners; failures are logged.
     async fn hand_on(self, events: Vec<Event>) -> Self {
         let (returners, count) = (self.returners.clone(), self.count);
         let functions = Arc::clone(&self.functions);
@@ -246,7 +246,7 @@ impl Delivery {
     fn note_lost(&mut self, lost: u64) {
         if lost > self.lost {
             tracing::error!(
-                "{} events are not stored: the returners of events are too slow",
+                "{} events were not stored: the returners of events are too slow",
                 lost - self.lost
             );
             self.lost = lost;
@@ -285,8 +285,8 @@ fn in_python(functions: &Functions, name: &str, records: &[Value]) -> Result<(),
         &format!("{name}.event_return"),
     ) else {
         return Err(format!(
-            "{name}: there is no such returner of events, neither here nor in Python \
-             (`salt-run saltutil.sync_returners` fetches those of `_returners`)"
+            "{name}: no such returner of events, neither built in nor in Python (`salt-run \
+             saltutil.sync_returners` fetches those of `_returners`)"
         ));
     };
     let cancel = Cancel::default();
@@ -325,7 +325,7 @@ fn write(path: &Path, records: &[Value]) -> Result<(), String> {
         .map_err(|error| format!("{}: {error}", path.display()))?;
     match unwritten {
         0 => Ok(()),
-        _ => Err(format!("{unwritten} events have what JSON cannot say")),
+        _ => Err(format!("{unwritten} events cannot be represented as JSON")),
     }
 }
 

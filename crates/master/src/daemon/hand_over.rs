@@ -25,7 +25,7 @@ pub(super) struct HandOver {
     pub(super) fleet: Arc<Fleet>,
     pub(super) health: Health,
     pub(super) publish_port: PublishPort,
-    /// Somebody asks over HTTP whether this master is ready.
+    /// `health_port` is set.
     pub(super) has_health_page: bool,
 }
 
@@ -43,7 +43,7 @@ impl HandOver {
         // As long as it takes, and a second for a busy machine.
         let wait_max = self.cluster.settings.drain_time + HAND_OVER_MAX + Duration::from_secs(1);
         if timeout(wait_max, done).await.is_err() {
-            tracing::error!("stopping before the minions are handed over");
+            tracing::error!("stopping before all minions are handed over");
         }
     }
 
@@ -73,6 +73,6 @@ impl HandOver {
             );
         }
         self.cluster.drain.finish();
-        tracing::info!("the minions are handed over");
+        tracing::info!("all minions are handed over");
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn open(
 ) -> Result<PagePort, StartError> {
     let address: IpAddr = interface.parse().map_err(|_| StartError::Option {
         option: OPTION,
-        why: format!("`interface` is {interface:?}, and has to be an address"),
+        why: format!("`interface` is {interface:?}, but must be an IP address"),
     })?;
     let (health, mesh) = (health.clone(), Arc::clone(mesh));
     let answer: Arc<Answer> = Arc::new(move |path| {
@@ -39,11 +39,11 @@ pub(super) fn open(
     page_port::open(OPTION, SocketAddr::new(address, port), answer)
 }
 
-/// Without the bus it serves its own minions all the same, so that it keeps them.
+/// Without the bus the master still serves its own minions, so it counts as ready.
 fn ready(mesh: &OnceLock<Mesh>) -> &'static str {
     match mesh.get().and_then(Mesh::bus) {
-        Some(bus) if !bus.is_connected => "ready, but the bus of the cluster is away",
-        Some(bus) if !bus.is_storing => "ready, but the bus of the cluster stores nothing",
+        Some(bus) if !bus.is_connected => "ready, but not connected to the bus of the cluster",
+        Some(bus) if !bus.is_storing => "ready, but the bus of the cluster stores no messages",
         _ => "ready",
     }
 }

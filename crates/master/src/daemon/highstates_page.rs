@@ -26,7 +26,7 @@ struct Highstates {
 struct Shown {
     known: u32,
     failed: u32,
-    /// Those that have lines of their own.
+    /// Minions with metrics of their own.
     first: Vec<(MinionId, Last)>,
 }
 
@@ -43,8 +43,8 @@ impl Highstates {
         shown
     }
 
-    /// What is remembered, without minions whose keys have gone, whoever has removed
-    /// them.
+    /// The remembered highstates, without minions whose keys have been removed by this or
+    /// another master.
     fn read_now(&self) -> Option<Shown> {
         let accepted = self.keys.upgrade()?.accepted.list();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

@@ -42,7 +42,7 @@ impl Health {
         this
     }
 
-    /// Says that the master has started and takes requests.
+    /// Records that the master has started and takes requests.
     pub(crate) fn ready(&self) {
         self.is_ready.store(true, Ordering::Relaxed);
         for name in ["startup", "ready", "alive"] {
@@ -50,7 +50,7 @@ impl Health {
         }
     }
 
-    /// Says that a balancer is to send nobody here any more; it still runs.
+    /// Records that balancers should no longer send minions here; the master still runs.
     pub(crate) fn unready(&self) {
         self.is_ready.store(false, Ordering::Relaxed);
         let _ = fs::remove_file(self.dir.join("ready"));
@@ -61,12 +61,12 @@ impl Health {
         self.is_ready.load(Ordering::Relaxed)
     }
 
-    /// Says that it still runs.
+    /// Records that the master still runs.
     fn alive(&self) {
         self.touch("alive");
     }
 
-    /// Says that it does not run.
+    /// Records that the master does not run.
     pub(crate) fn end(&self) {
         self.is_ready.store(false, Ordering::Relaxed);
         for name in ["startup", "ready", "alive"] {
@@ -158,7 +158,7 @@ fn look_for_drop_file(master: &Master) {
             master.fleet.sweep_pillars();
         }
         Ok(false) => {}
-        Err(error) => tracing::error!("could not take the drop file: {}", chain(&error)),
+        Err(error) => tracing::error!("could not process the drop file: {}", chain(&error)),
     }
 }
 
@@ -166,7 +166,7 @@ fn look_for_drop_file(master: &Master) {
 /// here too: no drop file tells of it.
 fn look_for_lost_keys(master: &Master) {
     if master.keys.is_shared && master.keys.accepted.has_lost_some() {
-        tracing::info!("a key was deleted or rejected on another master");
+        tracing::info!("another master has deleted or rejected a key");
         master.publishing.cut_access();
     }
     // The master where it was done makes the new key for all.
@@ -197,6 +197,6 @@ async fn clean(master: &Master) {
         tokens.clean(now_s());
     });
     if let Err(error) = cleaning.await {
-        tracing::error!("cleaning failed: {error}");
+        tracing::error!("could not clean the job cache and the tokens: {error}");
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn open(
             .map(|(lane, count)| (lane.to_owned(), number(count)))
             .collect()
     });
-    let help = "Connections that were turned away, as there was no place for them";
+    let help = "Connections refused because the limit was reached";
     instruments.total(
         "halite.connections.turned_away",
         help,
@@ -73,7 +73,7 @@ fn cluster(on: &mut Instruments, master: &Master) {
         on.gauge("halite.cluster.bus.connected", help, move || {
             number(of.bus().is_some_and(|bus| bus.is_connected).into())
         });
-        let help = "Whether the bus of the cluster keeps what this master tells the others";
+        let help = "Whether the bus of the cluster stores this master's messages to the others";
         on.gauge("halite.cluster.bus.storing", help, move || {
             number(mesh.bus().is_some_and(|bus| bus.is_storing).into())
         });
@@ -92,7 +92,7 @@ fn bus(on: &mut Instruments, bus: &Arc<Bus>) {
         of.upgrade().map_or(0.0, |bus| number(bus.depth().1))
     });
     let of = Arc::downgrade(bus);
-    let help = "Events that a subscriber of the bus did not take, and subscribers given up";
+    let help = "Events that subscribers of the bus did not read, and subscribers disconnected";
     on.total("halite.bus.events.dropped", help, move || {
         of.upgrade().map_or(0, |bus| bus.lost())
     });
@@ -100,7 +100,7 @@ fn bus(on: &mut Instruments, bus: &Arc<Bus>) {
 
 fn stores(on: &mut Instruments, jobs: &Arc<Jobs>) {
     let of = Arc::downgrade(jobs);
-    let help = "Whether the place of a role is there";
+    let help = "Whether the store of a role is reachable";
     on.gauges("halite.store.available", help, "role", move || {
         let roles = of.upgrade().map(|jobs| jobs.health.are_there());
         let roles = roles.into_iter().flatten();
@@ -122,7 +122,7 @@ fn stores(on: &mut Instruments, jobs: &Arc<Jobs>) {
         ),
         (
             "halite.store.refused",
-            "Writes among them that the server has refused, although it takes others",
+            "Those of these writes that the server has refused while accepting others",
             |waits| number(waits.refused),
         ),
     ];
@@ -135,7 +135,7 @@ fn stores(on: &mut Instruments, jobs: &Arc<Jobs>) {
         });
     }
     let of = Arc::downgrade(jobs);
-    let help = "How long the oldest write that waits on disk has waited";
+    let help = "Age of the oldest write that waits on disk";
     on.gauges(
         "halite.store.waiting.oldest_seconds",
         help,
@@ -157,12 +157,12 @@ fn lost_writes(on: &mut Instruments, jobs: &Arc<Jobs>) {
     let shown: [(&str, &str, Read); 2] = [
         (
             "halite.store.turned_away",
-            "Writes that found no room on disk to wait for a server",
+            "Writes lost because the spool on disk was full",
             |waits| waits.turned_away,
         ),
         (
             "halite.store.dropped",
-            "Writes that waited on disk, which does not give them back",
+            "Writes in the spool on disk that cannot be read back",
             |waits| waits.dropped,
         ),
     ];
@@ -183,19 +183,19 @@ fn kept_jobs(on: &mut Instruments, jobs: &Arc<Jobs>) {
         jobs.map(|jobs| jobs.missed.on_disk()).unwrap_or_default()
     };
     let of = Arc::downgrade(jobs);
-    let help = "Jobs that are kept for minions that come back";
+    let help = "Jobs kept for minions that reconnect";
     on.gauge("halite.replay.jobs", help, move || number(kept(&of).jobs));
     let of = Arc::downgrade(jobs);
-    let help = "Bytes of the jobs that are kept for minions that come back";
+    let help = "Bytes of the jobs kept for minions that reconnect";
     on.gauge("halite.replay.bytes", help, move || {
         number(usize::try_from(kept(&of).bytes).unwrap_or(usize::MAX))
     });
     let of = Arc::downgrade(jobs);
-    let help = "Jobs that were forgotten before their time: there were too many";
+    let help = "Jobs no longer kept before their time, as there were too many";
     on.total("halite.replay.dropped", help, move || kept(&of).dropped);
 }
 
-/// The links to the other masters of the cluster, and what is kept for them.
+/// The links to the other masters of the cluster, and the messages that wait for them.
 fn links(on: &mut Instruments, mesh: &Mesh) {
     type Read = fn(&PeerStatus) -> f64;
     let shown: [(&str, &str, Read); 3] = [
@@ -206,12 +206,12 @@ fn links(on: &mut Instruments, mesh: &Mesh) {
         ),
         (
             "halite.mesh.waiting",
-            "Messages that are kept for a master of the cluster and not acknowledged",
+            "Messages for a master of the cluster that it has not acknowledged",
             |peer| number(peer.kept.0),
         ),
         (
             "halite.mesh.waiting.oldest_seconds",
-            "How long the oldest message has waited that a master has not acknowledged",
+            "Age of the oldest message that a master has not acknowledged",
             |peer| peer.kept.1.unwrap_or_default().as_secs_f64(),
         ),
     ];
@@ -225,15 +225,15 @@ fn links(on: &mut Instruments, mesh: &Mesh) {
         });
     }
     let of = mesh.clone();
-    let help = "Messages that are kept to be told to masters of the cluster again";
+    let help = "Messages kept to be sent to masters of the cluster again";
     on.gauge("halite.mesh.log", help, move || number(of.log().messages));
     let of = mesh.clone();
-    let help = "Bytes of the messages that are kept to be told again";
+    let help = "Bytes of the messages kept to be sent again";
     on.gauge("halite.mesh.log_bytes", help, move || {
         number(of.log().bytes)
     });
     let of = mesh.clone();
-    let help = "Messages that were forgotten before a master of the cluster was told them";
+    let help = "Messages dropped before a master of the cluster had received them";
     on.total("halite.mesh.skipped", help, move || of.log().skipped);
 }
 

@@ -283,7 +283,7 @@ fn tell_endpoints(requests: &[Endpoint], publications: &[Endpoint]) {
     }
 }
 
-/// Lets runners and batches begin, and reports the end of runners that the last process of
+/// Opens runners and batches, and reports the end of runners that the previous process of
 /// this master has left.
 fn open(master: &Master) {
     let left = left_runners(&master.runners);
@@ -317,6 +317,6 @@ async fn drain(server: Arc<Server>) {
     match spawn_blocking(move || server.drain(deadline)).await {
         Ok(true) => {}
         Ok(false) => tracing::warn!("stopping before all requests are answered"),
-        Err(error) => tracing::error!("could not finish what was queued: {error}"),
+        Err(error) => tracing::error!("could not finish the queued requests: {error}"),
     }
 }

@@ -3,7 +3,7 @@
 use halite_transport::minions_with_open_files;
 use nix::sys::resource::{Resource, getrlimit};
 
-/// Says it: as a warning if it is less than `max_open_files` asks for.
+/// Logs the room for minions: as a warning if it is less than `max_open_files` asks for.
 pub(super) fn say_room(max_open_files: u64) {
     let Ok((open_files, _)) = getrlimit(Resource::RLIMIT_NOFILE) else {
         return;

@@ -82,8 +82,8 @@ pub(super) fn places(general: &General) -> Result<Places, StartError> {
     })
 }
 
-/// The place of `ext_job_cache`, with what waits for it; `None` if it is none that is
-/// known here.
+/// The store of `ext_job_cache` with its spool; `None` if the option names one that is
+/// not built in.
 pub(super) fn ext_jobs(
     general: &General,
     waiting: &Path,

@@ -19,7 +19,7 @@ use crate::cluster::Cluster;
 use crate::error::chain;
 use crate::runner::{self, Asked, Runners};
 
-/// The tag under which the results of jobs are told.
+/// The event tag of the results of scheduled jobs.
 const RETURN_TAG: &str = "__schedule_return";
 
 /// The schedule of a running master.
@@ -86,14 +86,14 @@ impl Scheduler {
         if let Err(error) = begun {
             tracing::error!(
                 job = name,
-                "a scheduled runner is not run: {}",
+                "could not start a scheduled runner: {}",
                 chain(&error)
             );
             self.finished(&name);
         }
     }
 
-    /// Tells of a job that has run.
+    /// Reports the end of a scheduled job.
     fn ended(&self, due: Due, ran: &Map) {
         let name = due.name.clone();
         if !ran.get("success").is_some_and(Value::is_true) {
@@ -101,7 +101,7 @@ impl Scheduler {
             let told = told.unwrap_or_default();
             tracing::error!(
                 job = name,
-                "scheduled, and failed: {}: {told}",
+                "the scheduled runner {} failed: {told}",
                 due.function
             );
         }
@@ -163,8 +163,8 @@ fn warn_of_returners(jobs: &Map) {
     for (name, job) in jobs {
         if job.get("returner").is_some_and(Value::is_true) {
             tracing::warn!(
-                "schedule: the job {} names a returner: the master's runners have none; \
-                 event_return gets their events",
+                "schedule: the job {} names a returner, which runners of the master do not use; \
+                 their results go to event_return",
                 halite_proto::python::str(name)
             );
         }

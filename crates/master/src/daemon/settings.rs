@@ -28,7 +28,7 @@ use crate::runner::RunnerSettings;
 use crate::serving::settings::{ServingSettings, SocketSettings};
 use crate::settings::{General, clamped};
 
-/// What the master has to know of its configuration.
+/// The settings of the master.
 pub(crate) struct Settings {
     pub(crate) general: General,
     pub(crate) sockets: SocketSettings,
@@ -54,7 +54,7 @@ pub(crate) struct Settings {
     pub(crate) tasks: TaskSettings,
 }
 
-/// What is done by itself, without being asked.
+/// The settings of the tasks that run by themselves.
 pub(crate) struct TaskSettings {
     /// `schedule`.
     pub(crate) schedule: Map,

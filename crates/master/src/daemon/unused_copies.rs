@@ -25,15 +25,12 @@ pub(super) fn remove_unused_copies(master: &Master) {
     }
     for (dir, removed) in removed {
         match removed {
-            Ok(()) => tracing::info!(
-                dir,
-                "the copy of a git remote is removed: no option names it"
-            ),
+            Ok(()) => tracing::info!(dir, "removed the copy of a git remote that no option names"),
             Err(error) => {
                 let why = chain(&error);
                 tracing::warn!(
                     dir,
-                    "the copy of a git remote that no option names is left: {why}"
+                    "could not remove the copy of a git remote that no option names: {why}"
                 );
             }
         }

@@ -16,12 +16,12 @@ use crate::error::chain;
 use crate::master::Master;
 use crate::settings::General;
 
-/// Looks after them.
+/// Restores them.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
     /// The empty file that says that a master is up.
     up_mark: PathBuf,
-    /// That it cannot be done was said.
+    /// A failure was logged.
     is_failing: bool,
 }
 
@@ -34,19 +34,19 @@ impl Upkeep {
         }
     }
 
-    /// Looks, and makes again what is gone.
+    /// Checks them, and restores missing ones.
     pub(crate) fn look(&mut self, master: &Master) {
         let made = self.make(&master.general, &master.access);
         match made {
             Ok(made) => {
                 self.is_failing = false;
                 for path in made {
-                    tracing::warn!("{} was removed, and is made again", path.display());
+                    tracing::warn!("{} had been removed; created it again", path.display());
                 }
             }
             Err(why) if !self.is_failing => {
                 self.is_failing = true;
-                tracing::error!("what was removed cannot be made again: {why}");
+                tracing::error!("could not create a removed directory again: {why}");
             }
             Err(_) => {}
         }

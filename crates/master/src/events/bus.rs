@@ -120,8 +120,8 @@ impl Bus {
         }
     }
 
-    /// Fires an event of which the other masters of the cluster are not told: in the name
-    /// of `peer`, as one that it has told of.
+    /// Fires an event that is not passed to the other masters of the cluster: on behalf
+    /// of `peer`, as one that it has sent.
     pub(crate) fn fire_here(&self, tag: &str, data: Map, peer: &str) {
         match Tag::parse(tag) {
             Ok(tag) => {
@@ -160,9 +160,9 @@ impl Bus {
         })
     }
 
-    /// Fires the event of a minion's return; to whoever has asked for the job also if
-    /// that begins to listen only now. `is_told` says whether the other masters of the
-    /// cluster have it with the return.
+    /// Fires the return of a job by a minion, also for a caller that only begins to
+    /// listen now. `is_told` says whether the other masters of the cluster have it with
+    /// the return.
     pub(crate) fn fire_return(
         &self,
         event: &ReturnEvent,
@@ -230,8 +230,8 @@ impl Bus {
             .ok()
     }
 
-    /// Fires an event that another master of the cluster has fired: with its time,
-    /// and who told of it.
+    /// Fires an event of another master of the cluster, with its time and the name of
+    /// that master.
     pub(crate) fn relay(&self, mut event: Event, peer: &str) {
         event.data.insert(PEER, peer);
         let parts: Vec<&str> = event.tag.as_str().split('/').collect();
@@ -272,8 +272,8 @@ impl Bus {
         self.bus.depth()
     }
 
-    /// Events that subscribers did not take in time: of programs of this master's own
-    /// the event is lost, and others are given up.
+    /// Events that subscribers did not read in time. Subscribers of this process lose the
+    /// event; others are disconnected.
     pub(crate) fn lost(&self) -> u64 {
         let counters = self.bus.counters();
         counters.dropped() + counters.closed()

@@ -35,7 +35,7 @@ fn sources(dir: &Path) -> Vec<PathBuf> {
     paths.flat_map(of).filter(is_one).collect()
 }
 
-/// What of a file is program: no comments, and no tests, which end a file.
+/// The program part of a file: without comments, and without the tests at its end.
 fn program(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();

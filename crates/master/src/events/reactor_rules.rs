@@ -46,7 +46,7 @@ impl ReactorRules {
         Ok(is_added)
     }
 
-    /// Removes the rules for a tag; false if there are none.
+    /// Removes the rules for a tag; false if it has none.
     pub(crate) fn delete(&self, glob: &str) -> bool {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         rules.delete(glob)

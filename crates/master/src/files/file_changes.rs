@@ -7,7 +7,7 @@ use crate::error::chain;
 use crate::events::bus::Bus;
 use crate::files::Files;
 
-/// Brings the sources that are meant up to date, and fires what has changed.
+/// Updates the selected sources, and fires events of the changes.
 pub(crate) fn update(files: &Files, bus: &Bus, meant: &Backends, wish: &UpdateWish) {
     for updated in files.server.update(meant, wish) {
         let backend = updated.backend;

@@ -12,7 +12,8 @@ use crate::files::Files;
 /// The commit in place of one: the environment follows its branch again.
 pub(crate) const LATEST: &str = "latest";
 
-/// Looks whether this master can hold the commit, or does it; the commit's id.
+/// Checks whether this master can pin an environment to the commit, or does it; returns
+/// the commit's id.
 ///
 /// # Errors
 /// With the reason, for people.
@@ -22,7 +23,9 @@ pub(crate) fn promote(files: &Files, promotion: &Promotion) -> Result<String, St
     let told = |error: halite_git::GitError| format!("{remote}: {}", chain(&error));
     SaltEnv::parse(promotion.saltenv.as_str()).map_err(|error| error.to_string())?;
     if promotion.saltenv.contains(char::is_whitespace) {
-        return Err("an environment with a space in its name cannot be held".to_owned());
+        return Err(
+            "an environment with a space in its name cannot be pinned to a commit".to_owned(),
+        );
     }
     let commit = match promotion.commit.as_str() {
         LATEST => None,
@@ -38,7 +41,7 @@ pub(crate) fn promote(files: &Files, promotion: &Promotion) -> Result<String, St
             .promote(saltenv, commit.as_deref())
             .map_err(told)?;
         let commit = commit.as_deref().unwrap_or(LATEST);
-        tracing::info!(%remote, saltenv, commit, "an environment is held");
+        tracing::info!(%remote, saltenv, commit, "pinned an environment to a commit");
     }
     Ok(commit.unwrap_or_else(|| LATEST.to_owned()))
 }
@@ -50,7 +53,7 @@ fn repository(files: &Files, named: Option<&str>) -> Result<Arc<Repository>, Str
         return match (all.pop(), all.is_empty()) {
             (Some(only), true) => Ok(only),
             (Some(_), false) => Err("there are several remotes: name one with remote=".to_owned()),
-            (None, _) => Err("no files come from git here".to_owned()),
+            (None, _) => Err("this master has no gitfs remotes".to_owned()),
         };
     };
     let is_it = |repository: &Arc<Repository>| {

@@ -10,7 +10,7 @@ use super::settings::GITFS;
 use crate::events::bus::Bus;
 use crate::files::{Files, file_changes};
 
-/// A remote, and who hears of what an update has changed.
+/// A remote, and the bus on which the changes of an update are fired.
 pub(crate) struct FilesRemote {
     repository: Arc<Repository>,
     files: Arc<Files>,

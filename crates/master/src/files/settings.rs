@@ -80,8 +80,8 @@ fn server(config: &MasterConfig) -> Result<FileServerOptions, StartError> {
 /// The source of files from git.
 pub(crate) const GITFS: &str = "gitfs";
 
-/// The source of the files that minions have pushed. As in Salt, there is none
-/// where none may be pushed.
+/// The source of the files that minions have pushed. As in Salt, it is missing if pushing
+/// is disabled.
 const MINIONFS: &str = "minionfs";
 
 fn minionfs(config: &MasterConfig, hash_type: HashType) -> MinionFsOptions {

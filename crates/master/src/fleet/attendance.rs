@@ -21,7 +21,7 @@ use crate::keys::Keys;
 use crate::keys::sessions::Session;
 use crate::limits::ROSTER_SEATS_MAX;
 
-/// What is done with a minion that comes or leaves.
+/// Called with a minion that connects or disconnects.
 pub(crate) type OnChange = Box<dyn Fn(&MinionId, bool) + Send + Sync>;
 
 /// Whether a minion is to ask for jobs that it may have missed; `None` if that cannot be
@@ -31,32 +31,31 @@ pub(crate) type HasToAsk = Box<dyn Fn(&MinionId) -> Option<bool> + Send + Sync>;
 /// The roster, and word of its changes.
 pub(crate) struct Attendance {
     roster: Mutex<Roster>,
-    /// By which session each minion has shown itself last. The minion may not
-    /// know of a later one yet: anybody can ask for one in its name.
+    /// The session by which each minion gave its last sign of life. The minion may not
+    /// know of a later one yet, because anybody can ask for one in its name.
     shown_by: Mutex<HashMap<MinionId, Arc<Session>>>,
     keys: OnceLock<Arc<Keys>>,
     unproven: OnceLock<Arc<Unproven>>,
     interval: OnceLock<SignInterval>,
-    /// In whose name somebody has signed in that knows the key of another
-    /// master, and when. Anybody can, so it holds until the minion itself is
-    /// heard.
+    /// The ids for which somebody has signed in who knows the key of another master, and
+    /// when. Anybody can, so it holds until the minion itself gives a sign of life.
     distrusts: Mutex<HashMap<MinionId, u64>>,
     changed: Notify,
     /// Other masters have connections of minions, too.
     is_clustered: bool,
-    /// Who is connected to which of them.
+    /// The minions connected to each of the other masters.
     elsewhere: Mutex<Elsewhere>,
-    /// What the other masters are told of changes here.
+    /// Sends changes here to the other masters.
     on_change: OnceLock<OnChange>,
     has_to_ask: OnceLock<HasToAsk>,
-    /// What has become of their connections.
+    /// The history of their connections.
     pub(crate) histories: Histories,
     /// When this master began to listen.
     pub(crate) started_micros: u64,
 }
 
 impl Attendance {
-    /// Nobody has been heard yet.
+    /// No minion has given a sign of life yet.
     pub(crate) fn begin(is_clustered: bool) -> Arc<Self> {
         Arc::new(Self {
             roster: Mutex::new(Roster::new(ROSTER_SEATS_MAX)),
@@ -130,8 +129,7 @@ impl Attendance {
         Some(sign.id)
     }
 
-    /// What is answered to a sign of life that has proven a minion, if its sender wants
-    /// an answer.
+    /// The answer to a sign of life that has proven a minion, if its sender asks for one.
     fn answer_to(&self, said: &[u8], id: &MinionId) -> Option<Vec<u8>> {
         let (sign, _) = SignOfLife::decode(said)?;
         let has_to_ask = self.has_to_ask.get().filter(|_| sign.wants_answer)?;
@@ -152,7 +150,7 @@ impl Attendance {
             PresenceEvent::Here(id) => (id, Change::Connected),
             PresenceEvent::Gone(id) => (id, Change::Disconnected),
             PresenceEvent::Silent(id) => {
-                tracing::debug!(minion = %id, "it is not heard any more");
+                tracing::debug!(minion = %id, "the minion no longer gives signs of life");
                 (id, Change::Silent)
             }
         };
@@ -179,7 +177,7 @@ impl Attendance {
         }
     }
 
-    /// What a minion has shown of its connection.
+    /// The state of a minion's connection.
     pub(crate) fn presence(&self, id: &MinionId) -> Option<Presence> {
         let here = self.lock().presence(id);
         if let Some(Presence::Here(_)) = here {
@@ -214,13 +212,13 @@ impl Attendance {
         masters
     }
 
-    /// Says what is to be done when a minion comes here or leaves.
+    /// Sets what is called when a minion connects or disconnects.
     pub(crate) fn on_change(&self, tell: OnChange) {
         let _ = self.on_change.set(tell);
     }
 
-    /// Says which minions are to ask what they have missed. Before that no sign of life is
-    /// answered.
+    /// Sets how to find out which minions are to ask for missed jobs. Before that no sign
+    /// of life is answered.
     pub(crate) fn on_question(&self, has_to_ask: HasToAsk) {
         let _ = self.has_to_ask.set(has_to_ask);
     }
@@ -230,7 +228,7 @@ impl Attendance {
         self.lock().here()
     }
 
-    /// Another master tells who is connected to it: all of them, or changes.
+    /// Another master reports the minions connected to it: all of them, or changes.
     pub(crate) fn heard_of(&self, master: &str, is_complete: bool, minions: Vec<(MinionId, bool)>) {
         let master: Arc<str> = master.into();
         let changes = self
@@ -240,8 +238,8 @@ impl Attendance {
         self.changed.notify_one();
     }
 
-    /// Another master is not heard any more; of the others only `members` are known
-    /// further on.
+    /// Another master cannot be reached any more; of the others only `members` are
+    /// remembered.
     pub(crate) fn master_is_away(&self, master: &str, members: &[PeerId]) {
         let mut elsewhere = self.elsewhere();
         elsewhere.is_away(master, now_micros());
@@ -250,9 +248,9 @@ impl Attendance {
         self.changed.notify_one();
     }
 
-    /// What has become of a minion's connections, the oldest first: so many of the newest
-    /// changes of each kind, and the masters that are not heard and that it was connected
-    /// to.
+    /// The history of a minion's connections, oldest first: up to a number of the newest
+    /// changes of each kind, and the masters that it was connected to and that cannot be
+    /// reached.
     pub(crate) fn history_of(&self, id: &MinionId, count: usize) -> Vec<Entry> {
         let mut all = self.histories.newest(id, count);
         let elsewhere = self.elsewhere();
@@ -286,8 +284,8 @@ impl Attendance {
         Some(self.unproven.get()?.none_since()?.elapsed())
     }
 
-    /// Somebody has signed in as a minion, and knows another master's key or
-    /// not. It takes no more than the minion's public key to do so.
+    /// Somebody has signed in as a minion, and knows another master's key or not. That
+    /// takes no more than the minion's public key.
     pub(crate) fn signed_in(&self, id: &MinionId, knows_another: bool) {
         self.histories.record(
             id,

@@ -1,5 +1,4 @@
-//! Several machines with one id and one key: how they are noticed, and how the
-//! admin is told.
+//! Detects several machines with one id and one key, and warns the admin.
 
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Instant;
@@ -57,7 +56,7 @@ impl Fleet {
         histories.record(id, Change::SeveralMachines);
     }
 
-    /// From where a minion is heard that is several machines.
+    /// The addresses of a minion that is several machines.
     pub(crate) fn clones_of(&self, id: &MinionId) -> Vec<Origin> {
         self.clones().addresses(id, Instant::now())
     }
@@ -80,19 +79,19 @@ impl Fleet {
 fn tell_of_overflow(clones: &mut Clones<Origin>) {
     if clones.take_overflow() {
         tracing::warn!(
-            "more than {CLONES_MAX} minions were heard lately: of further ones it is not noticed \
-             if several machines use one id and key"
+            "more than {CLONES_MAX} minions are connected: for further ones, several machines with \
+             the same id and key are not detected"
         );
     }
 }
 
-/// Says in the log and on the event bus that a minion is several machines.
+/// Reports in the log and on the event bus that a minion is several machines.
 pub(crate) fn tell_of_clones(bus: &Bus, id: &MinionId, addresses: &[Origin]) {
     let addresses: Vec<String> = addresses.iter().map(Origin::to_string).collect();
     tracing::warn!(
         minion = %id,
-        "several machines use its id and key at once (from {}): each runs every job, and the \
-         result of one is kept; give each an id and a key of its own",
+        "several machines use this id and key at once (from {}): each runs every job, and only one \
+         result is kept; give each machine its own id and key",
         addresses.join(", ")
     );
     let addresses = addresses.into_iter().map(Value::from).collect();

@@ -14,7 +14,7 @@ use crate::limits::{
     HISTORY_BYTES_MAX, HISTORY_CHANGES_MAX, HISTORY_CLAIMED_BYTES_MAX, HISTORY_TOLD_BYTES_MAX,
 };
 
-/// What is proven, what other masters tell, and what is only claimed.
+/// The histories: changes that are proven, changes reported by other masters, and claims.
 pub(crate) struct Histories {
     proven: Mutex<History>,
     told: Mutex<History>,
@@ -47,7 +47,7 @@ impl Histories {
         lock(history).record(id, change, None, now_micros());
     }
 
-    /// Another master of the cluster tells what has become of minions there.
+    /// Another master of the cluster reports changes of minions there.
     pub(super) fn record_at(&self, master: &Arc<str>, changes: &[(MinionId, Change)]) {
         let now = now_micros();
         let mut told = lock(&self.told);
@@ -56,8 +56,8 @@ impl Histories {
         }
     }
 
-    /// What has become of a minion, the oldest first: so many of the newest that are
-    /// proven, as many that other masters tell, and as many that are claimed.
+    /// The history of a minion, oldest first: up to a number of the newest proven
+    /// changes, as many reported by other masters, and as many claims.
     pub(crate) fn newest(&self, id: &MinionId, count: usize) -> Vec<Entry> {
         let mut all = Vec::new();
         for history in [&self.proven, &self.told, &self.claimed] {

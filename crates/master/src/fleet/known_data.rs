@@ -12,17 +12,16 @@ use crate::core::unkept_data::{Unkept, UnkeptData};
 use crate::error::chain;
 use crate::limits::{UNKEPT_ROUND, UNKEPT_TURNS};
 
-/// Hears what is known of minions anew.
+/// Is notified of changed data of minions.
 pub(crate) trait DataListener: Send + Sync {
     /// Waits until nobody else changes what is known of a minion.
     fn turn(&self, id: &MinionId) -> MutexGuard<'_, ()>;
 
-    /// What is known now; `None` if it was removed. In that minion's turn.
+    /// The data now; `None` if it was removed. Called in that minion's turn.
     fn changed(&self, bank: Bank, id: &MinionId, data: Option<&Map>);
 }
 
-/// What is known of minions. Where nobody listens, it is the store, and what the store did
-/// not take.
+/// The data of minions: the store, and what the store has not accepted yet.
 pub(crate) struct KnownData {
     store: MinionData,
     listener: OnceLock<Arc<dyn DataListener>>,
@@ -33,7 +32,7 @@ pub(crate) struct KnownData {
 }
 
 impl KnownData {
-    /// What is in a store.
+    /// The data in a store.
     pub(crate) fn new(store: MinionData) -> Self {
         Self {
             store,
@@ -43,12 +42,12 @@ impl KnownData {
         }
     }
 
-    /// Has somebody hear of every change from now on; only once.
+    /// Registers the listener for all later changes; called once.
     pub(crate) fn listen(&self, listener: Arc<dyn DataListener>) {
         let _ = self.listener.set(listener);
     }
 
-    /// The store. What is changed in it directly, nobody hears of.
+    /// The store. Direct changes to it are not announced.
     pub(crate) fn store(&self) -> &MinionData {
         &self.store
     }
@@ -73,7 +72,7 @@ impl KnownData {
         self.store.ids(bank)
     }
 
-    /// See [`MinionData::put`]. What a server does not take is tried again.
+    /// See [`MinionData::put`]. Data that a server does not accept is stored later.
     pub(crate) fn put(&self, bank: Bank, id: &MinionId, data: &Map) -> Result<(), StoreError> {
         let _turn = self.turn(id);
         self.unkept().take(bank, id);
@@ -106,7 +105,8 @@ impl KnownData {
         }
     }
 
-    /// See [`MinionData::update_mine`]. What a server does not take is tried again.
+    /// See [`MinionData::update_mine`]. Data that a server does not accept is stored
+    /// later.
     pub(crate) fn update_mine(
         &self,
         id: &MinionId,
@@ -176,16 +176,18 @@ impl KnownData {
             Err(error) if error.is_of_server() => {
                 let why = (chain(&error), SystemTime::now());
                 if !self.unkept().put_back(bank, id, entry, why) {
-                    tracing::error!(minion = %id, "its data is given up: {}", chain(&error));
+                    tracing::error!(minion = %id, "dropped the minion's data: {}", chain(&error));
                 }
                 return false;
             }
-            Err(error) => tracing::error!(minion = %id, "its data is given up: {}", chain(&error)),
+            Err(error) => {
+                tracing::error!(minion = %id, "dropped the minion's data: {}", chain(&error))
+            }
         }
         true
     }
 
-    /// How much was not taken and is tried again; `None` if nothing is.
+    /// The amount of data that waits to be stored; `None` if none does.
     pub(crate) fn waits(&self) -> Option<Unkept> {
         self.unkept().waits()
     }
@@ -204,7 +206,7 @@ impl KnownData {
         })
     }
 
-    /// Keeps in mind what a server has not taken.
+    /// Remembers data that a server has not accepted.
     fn settle(
         &self,
         bank: Bank,
@@ -255,10 +257,10 @@ impl KnownData {
     }
 }
 
-/// What is known after a change.
+/// The state after a change.
 enum Now<'a> {
     Is(&'a Map),
-    /// What the store says.
+    /// As stored.
     Stored,
     Removed,
 }

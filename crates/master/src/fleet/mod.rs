@@ -47,14 +47,14 @@ pub(crate) struct Fleet {
     pub(crate) data: KnownData,
     /// Which resources are whose.
     pub(crate) resources: Resources,
-    /// Who is connected.
+    /// The connected minions.
     pub(crate) attendance: Arc<Attendance>,
     /// `range_server`.
     pub(crate) range_server: RangeServer,
     clones: Mutex<Clones<Origin>>,
     /// What minions ask about the pillars of others, by the mine.
     pillar_questions: Mutex<Budget<MinionId>>,
-    /// Who has cached grains.
+    /// The minions with cached grains.
     with_grains: Mutex<CachedIds>,
     general: Arc<General>,
     keys: Arc<Keys>,
@@ -154,11 +154,14 @@ impl Fleet {
         }
     }
 
-    /// Whether a minion has signed in, or has told of itself to an earlier run.
+    /// Whether a minion has signed in, or was known to an earlier run.
     fn was_here(&self, id: &MinionId) -> bool {
         let read = || {
             self.data.ids(Bank::Grains).unwrap_or_else(|error| {
-                tracing::warn!("could not read who has cached data: {}", chain(&error));
+                tracing::warn!(
+                    "could not list the minions with cached data: {}",
+                    chain(&error)
+                );
                 Vec::new()
             })
         };
@@ -191,20 +194,24 @@ impl Fleet {
         self.forget_clones(id);
         self.forget_pillars(id);
         if let Err(error) = self.data.store().retain(|known| known != id) {
-            tracing::error!(minion = %id, "could not drop its cached data: {}", chain(&error));
+            tracing::error!(
+                minion = %id,
+                "could not remove the minion's cached data: {}",
+                chain(&error)
+            );
         }
     }
 
-    /// Drops the pillars of a minion that `pillar_cache` keeps: its key counts no
-    /// more, and they have secrets.
+    /// Drops the pillars of a minion from `pillar_cache`: its key is no longer valid, and
+    /// they contain secrets.
     pub(crate) fn forget_pillars(&self, id: &MinionId) {
         if let Some(cache) = &self.pillar_cache {
             cache.forget(id.as_str());
         }
     }
 
-    /// Drops what `pillar_cache` keeps too long, or for minions whose key counts no
-    /// more, with whatever tool that was done.
+    /// Drops pillars from `pillar_cache` that are too old, or whose minion's key is no
+    /// longer valid, with whatever tool that was done.
     pub(crate) fn sweep_pillars(&self) {
         if let Some(cache) = &self.pillar_cache {
             cache.sweep(&self.keys.accepted.list());
@@ -223,7 +230,7 @@ impl Fleet {
     /// The minions of a target; none if it cannot be read.
     pub(crate) fn resolve_or_nobody(&self, asked: Asked<'_>) -> Resolved {
         resolve(asked, self).unwrap_or_else(|error| {
-            tracing::warn!("the target is not understood: {error}");
+            tracing::warn!("the target is invalid: {error}");
             Resolved::default()
         })
     }
@@ -245,7 +252,7 @@ impl Fleet {
             Ok(allowed) if allowed.by_data && !self.settings.keeps_data => false,
             Ok(allowed) => minions.iter().all(|id| allowed.minions.contains(id)),
             Err(error) => {
-                tracing::warn!("a target in an access list is not understood: {error}");
+                tracing::warn!("a target in an access list is invalid: {error}");
                 false
             }
         }
@@ -263,7 +270,11 @@ impl Fleet {
 
     fn cached(&self, bank: Bank, id: &MinionId) -> Option<Map> {
         self.data.get(bank, id).unwrap_or_else(|error| {
-            tracing::warn!(minion = %id, "could not read its cached data: {}", chain(&error));
+            tracing::warn!(
+                minion = %id,
+                "could not read the minion's cached data: {}",
+                chain(&error)
+            );
             None
         })
     }

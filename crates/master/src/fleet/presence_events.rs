@@ -13,9 +13,9 @@ use crate::cluster::Cluster;
 use crate::events::bus::Bus;
 use crate::limits::PRESENCE_SETTLE;
 
-/// Fires the presence events until it is dropped: the connected minions each
-/// `every`, changes also as soon as they are known. Of the masters of a cluster one
-/// does, and the others are told.
+/// Fires the presence events until it is dropped: the connected minions in the interval
+/// `every`, and changes at once. In a cluster one master fires them and passes them to
+/// the others.
 pub(crate) async fn fire_presence(
     fleet: Arc<Fleet>,
     bus: Arc<Bus>,
@@ -63,7 +63,7 @@ async fn connected(fleet: &Arc<Fleet>) -> Option<BTreeSet<MinionId>> {
     match spawn_blocking(move || fleet.connected()).await {
         Ok(now) => Some(now),
         Err(error) => {
-            tracing::error!("could not see who is connected: {error}");
+            tracing::error!("could not list the connected minions: {error}");
             None
         }
     }

@@ -22,7 +22,7 @@ pub(crate) struct Resources {
 }
 
 impl Resources {
-    /// Those that are in the store.
+    /// The resources in the store.
     pub(crate) fn new(banks: Banks, keys: Arc<Keys>) -> Self {
         Self {
             banks,
@@ -31,7 +31,7 @@ impl Resources {
         }
     }
 
-    /// Takes what a minion has registered.
+    /// Stores the resources that a minion has registered.
     pub(crate) fn register(&self, id: &MinionId, resources: &Map) {
         let mut kept = self.lock();
         let owners = kept.get_or_insert_with(|| self.read());
@@ -49,7 +49,11 @@ impl Resources {
             false => self.banks.store(BANK, id.as_str(), &named.into()),
         };
         if let Err(error) = stored {
-            tracing::error!(minion = %id, "could not keep its resources: {}", chain(&error));
+            tracing::error!(
+                minion = %id,
+                "could not store the minion's resources: {}",
+                chain(&error)
+            );
         }
     }
 
@@ -64,7 +68,7 @@ impl Resources {
         let mut owners = Owners::default();
         if let Err(error) = self.read_into(&mut owners) {
             tracing::error!(
-                "could not read whose resources are whose: {}",
+                "could not read which minions own which resources: {}",
                 chain(&error)
             );
         }

@@ -11,7 +11,7 @@ use crate::settings::clamped;
 pub(crate) struct FleetSettings {
     /// The port that minions are told to listen at.
     pub(crate) publish_port: u16,
-    /// Zero is no limit.
+    /// Zero means no limit.
     pub(crate) max_minions: usize,
     /// `order_masters`: there may be masters below with minions of their own.
     pub(crate) order_masters: bool,

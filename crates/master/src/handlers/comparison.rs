@@ -36,7 +36,7 @@ pub(crate) fn compare(
     .to_value()
 }
 
-/// What it is told: facts, or what came of a promotion.
+/// The answer: the facts, or the result of a promotion.
 fn answer(known: Known<'_>, request: &ComparisonRequest) -> Map {
     let Some(promotion) = &request.promotion else {
         return facts::gather(known);

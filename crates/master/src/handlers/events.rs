@@ -42,7 +42,10 @@ pub(super) fn fire(parts: Firing<'_>, caller: &Caller, request: &Request) -> Han
             let prefix = event.prefix();
             for one in many {
                 let Value::Map(data) = &one.data else {
-                    tracing::debug!(minion = %caller.id, tag = %one.tag, "an event without a map is dropped");
+                    tracing::debug!(
+                        minion = %caller.id, tag = %one.tag,
+                        "dropped an event whose data is not a map"
+                    );
                     continue;
                 };
                 if let Some(prefix) = &prefix {
@@ -63,7 +66,10 @@ fn fire_one(parts: Firing<'_>, caller: &Caller, tag: &str, data: Map) {
     if may_fire && !data_is_anothers(&caller.id, tag, &data) {
         parts.fired.bus.fire(tag, data);
     } else if caller.may_log("event") {
-        tracing::warn!(minion = %caller.id, "dropped the event {tag:?}: it is not the minion's to fire");
+        tracing::warn!(
+            minion = %caller.id,
+            "dropped the event {tag:?}: the minion may not fire it"
+        );
     }
 }
 

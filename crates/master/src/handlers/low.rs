@@ -43,7 +43,7 @@ pub(crate) fn runner(access: &Access, runners: &Arc<Runners>, request: LowReques
         if access.may_log(&admitted.user, "jid") {
             tracing::warn!(
                 user = admitted.user,
-                "refused a runner: its jid is another job's"
+                "refused a runner: its jid belongs to another job"
             );
         }
         return (refusal("SaltInvocationError", TAKEN_JID), false);
@@ -185,7 +185,7 @@ fn proof_of(caller: &LocalUser, token: &Option<String>) -> Unproven {
     }
 }
 
-/// The refusal of somebody unproven, or of a user who is proven and may not.
+/// The refusal for a sender who has not authenticated, or for a user without the right.
 fn denied(unproven: Unproven, user: Option<&str>) -> Value {
     let kind = match unproven {
         Unproven::Token => "token",
@@ -237,7 +237,7 @@ fn list_of(value: Option<&Value>) -> Vec<Value> {
     }
 }
 
-/// Makes a token; the answer is what it stands for, or an empty text.
+/// Makes a token; returns its data, or an empty text.
 pub(crate) fn make_token(access: &Access, request: &TokenRequest) -> Answer {
     match access.make_token(request) {
         Ok(token) => (token.into(), false),
@@ -249,7 +249,7 @@ pub(crate) fn make_token(access: &Access, request: &TokenRequest) -> Answer {
     }
 }
 
-/// What a token stands for: nothing if it is none, false without one.
+/// The data of a token: nothing if it does not exist, false if none is given.
 pub(crate) fn get_token(access: &Access, token: Option<&str>) -> Value {
     match token {
         None => false.into(),
@@ -257,8 +257,8 @@ pub(crate) fn get_token(access: &Access, token: Option<&str>) -> Value {
     }
 }
 
-/// Ends a token, at the other masters of the cluster too. One that nobody knows changes
-/// nothing: peers are told of no token that somebody has made up.
+/// Deletes a token, at the other masters of the cluster too. An unknown token changes
+/// nothing, so that peers are not flooded with made-up ones.
 pub(crate) fn log_out(access: &Access, request: &LogOutRequest) -> Value {
     let tokens = &access.tokens;
     let has_ended = request

@@ -20,7 +20,7 @@ use crate::limits::{
     MINE_FUNCTIONS_ASKED_MAX, MINE_PILLAR_PARTS_MAX, MINION_TARGET_BYTES_MAX, TARGET_TIME_MAX,
 };
 
-/// Keeps what the minion publishes about itself.
+/// Stores what the minion publishes about itself.
 pub(super) fn store(fleet: &Fleet, caller: &Caller, store: MineStore) -> Handled {
     if !fleet.settings.keeps_mine {
         return true.into();
@@ -64,8 +64,8 @@ pub(super) fn get(fleet: &Fleet, caller: &Caller, get: &MineGet) -> Handled {
         if caller.may_log("mine by pillar") {
             tracing::error!(
                 minion = %caller.id,
-                "refused to look into the mine: it asks too often whose pillar holds what \
-                 ({MINE_PILLAR_PARTS_MAX} times an hour)"
+                "refused a mine request: the minion targets by pillar more than \
+                 {MINE_PILLAR_PARTS_MAX} times an hour"
             );
         }
         // Nothing would look like a fleet without minions.
@@ -163,8 +163,8 @@ fn is_long(tgt: &Value, tgt_type: &str) -> bool {
     tgt.as_str().is_some_and(is_long)
 }
 
-/// Whom a target of the mine means; one that cannot be understood, or that
-/// nothing is known for, nobody.
+/// The minions that a target of the mine matches; none if the target is invalid or
+/// nothing is known for it.
 fn matching(minions: &dyn Minions, tgt: &Value, tgt_type: &str) -> Resolved {
     if is_long(tgt, tgt_type) {
         tracing::debug!("a target of the mine has more than {MINION_TARGET_BYTES_MAX} bytes");
@@ -182,7 +182,7 @@ fn matching(minions: &dyn Minions, tgt: &Value, tgt_type: &str) -> Resolved {
         Ok(resolved) if resolved.by_data && !minions.keeps_data() => Resolved::default(),
         Ok(resolved) => resolved,
         Err(error) => {
-            tracing::debug!("a target of the mine is not understood: {error}");
+            tracing::debug!("a target of the mine is invalid: {error}");
             Resolved::default()
         }
     }

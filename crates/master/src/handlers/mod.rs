@@ -39,7 +39,7 @@ use halite_transport::fleet::Origin;
 use crate::master::Master;
 use crate::telemetry::Telemetry;
 
-/// Who asks, and how the answer is to be made.
+/// The minion that asks, and how its answer is encoded.
 #[derive(Clone)]
 pub(crate) struct Caller {
     /// The proven minion.

@@ -84,7 +84,10 @@ impl PeerJobs<'_> {
         }
         let Some(turn) = self.publishing.peer_turns.take(&caller.id) else {
             if caller.may_log("peer turns") {
-                tracing::warn!(minion = %caller.id, "not publishing for it: it waits for too many jobs");
+                tracing::warn!(
+                    minion = %caller.id,
+                    "refused to publish for the minion: too many of its jobs are unanswered"
+                );
             }
             return Handled::nothing();
         };
@@ -122,7 +125,8 @@ impl PeerJobs<'_> {
     }
 }
 
-/// No job, since nobody is meant: not what somebody gets who may not publish.
+/// The answer without a job if the target matches no minion. It differs from the answer
+/// without the right.
 fn nobody() -> Handled {
     Map::from([
         ("jid", Value::from(0)),
@@ -149,7 +153,7 @@ pub(super) fn results(jobs: &Jobs, caller: &Caller, ret: &PubRet) -> Handled {
     }
 }
 
-/// Whether the minion may publish this, and to whom.
+/// Whether the minion may publish this, and to which minions.
 fn judge(parts: PeerJobs<'_>, caller: &Caller, publish: &PeerPublish) -> Option<Judged> {
     let judged = judge_permitted(parts, &caller.id, publish);
     if judged.is_none() && caller.may_log("peer") {
@@ -159,8 +163,8 @@ fn judge(parts: PeerJobs<'_>, caller: &Caller, publish: &PeerPublish) -> Option<
     judged
 }
 
-/// Rights come first: who has none is answered before the functions are taken
-/// apart, and before a target shows what others are.
+/// Rights are checked first, before the functions are parsed and before a target can
+/// reveal anything about other minions.
 fn judge_permitted(parts: PeerJobs<'_>, id: &MinionId, publish: &PeerPublish) -> Option<Judged> {
     let fleet = parts.fleet;
     let perms = fleet.settings.peers.publishes(id);
@@ -197,7 +201,7 @@ fn is_too_long(publish: &PeerPublish) -> bool {
         || publish.fun.split(',').count() > FUNCTIONS_PER_JOB_MAX
 }
 
-/// Takes a job id and notes whose job it is.
+/// Allocates a job id and records whose job it is.
 fn begin(parts: PeerJobs<'_>, caller: &Caller, job: &mut Judged) -> Option<Jid> {
     let arguments = job.request.arg.iter();
     let bytes = arguments
@@ -210,7 +214,7 @@ fn begin(parts: PeerJobs<'_>, caller: &Caller, job: &mut Judged) -> Option<Jid> 
     parts
         .jobs
         .record_publisher(&jid, &caller.id)
-        .map_err(|error| tracing::error!("could not note who published: {}", chain(&error)))
+        .map_err(|error| tracing::error!("could not record who published a job: {}", chain(&error)))
         .ok()?;
     job.request.jid = Some(jid.clone());
     Some(jid)
@@ -219,7 +223,9 @@ fn begin(parts: PeerJobs<'_>, caller: &Caller, job: &mut Judged) -> Option<Jid> 
 fn send_judged(publishing: &Publishing, caller: &Caller, job: &Judged) -> bool {
     publishing
         .send(&job.request, &job.resolved, job.restricted)
-        .map_err(|error| tracing::error!(minion = %caller.id, "could not publish for it: {error}"))
+        .map_err(|error| {
+            tracing::error!(minion = %caller.id, "could not publish for the minion: {error}")
+        })
         .is_ok()
 }
 

@@ -61,7 +61,7 @@ pub(super) fn run(runners: &Arc<Runners>, caller: &Caller, request: &MinionRunne
                 Map::new().into()
             }
             Err(_) => {
-                tracing::error!("a runner for a minion failed");
+                tracing::error!("a runner for a minion ended without a result");
                 Map::new().into()
             }
         }

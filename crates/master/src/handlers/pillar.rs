@@ -1,5 +1,4 @@
-//! The pillar of a minion: compiled on threads of its own, signed, sealed and
-//! stored.
+//! The pillar of a minion: compiled on threads of its own, signed, encrypted and stored.
 
 use std::borrow::Cow;
 use std::future::ready;
@@ -23,7 +22,7 @@ use crate::keys::accepted::KeyMark;
 use crate::keys::{Keys, encryption_algorithm, signing_algorithm};
 use crate::pillar::pillars::Pillars;
 
-/// What the minion is told when no pillar can be made for it.
+/// The answer to the minion when its pillar cannot be compiled.
 const BAD_LOAD: &str = "bad load";
 /// The same, when the request cannot be bound to an answer.
 const NO_NONCE: &str = "Nonce not included in request";
@@ -31,9 +30,9 @@ const NO_NONCE: &str = "Nonce not included in request";
 /// Why a pillar is not delivered.
 #[derive(Debug, Error)]
 enum PillarError {
-    #[error("the minion's key is not accepted any more")]
+    #[error("the minion's key is no longer accepted")]
     NoKey,
-    #[error("the minion asks for an algorithm that does not exist")]
+    #[error("the minion asks for an unknown algorithm")]
     Algorithm(#[from] halite_crypto::UnknownAlgorithm),
     #[error("could not encrypt or sign the pillar")]
     Key(#[from] KeyError),
@@ -50,8 +49,8 @@ pub(super) struct PillarRequests {
     pub(super) pillars: Arc<Pillars>,
 }
 
-/// Keeps the grains, makes the pillar and delivers it. Without room for one
-/// more there is no answer: the minion asks again.
+/// Stores the grains, compiles the pillar and delivers it. If too many are being compiled
+/// there is no answer, and the minion asks again.
 pub(super) fn pillar(parts: PillarRequests, caller: &Caller, request: PillarRequest) -> Handled {
     let Some(nonce) = caller.nonce.clone() else {
         return Handled::Private(PillarAnswer::Error(NO_NONCE.to_owned()).to_value());
@@ -122,8 +121,8 @@ fn answer(
     }
 }
 
-/// What is kept of a pillar. It decides about targets and rights: it is what the
-/// master makes of the minion, without what the minion adds to it.
+/// The part of a pillar that is stored. It decides targets and rights, so it contains
+/// only what the master compiled, without what the minion added.
 fn kept_of<'a>(
     parts: &PillarRequests,
     wanted: Request,
@@ -165,7 +164,7 @@ fn seal(keys: &Keys, caller: &Caller, mut data: PillarData) -> Result<PillarRepl
     })
 }
 
-/// Keeps what the master learns from the request, and says so.
+/// Stores what the request says about the minion, and logs a failure.
 fn keep(
     parts: &PillarRequests,
     caller: &Caller,
@@ -198,14 +197,18 @@ fn keep(
             if caller.may_log("pillarenv") {
                 tracing::warn!(
                     minion = %id,
-                    "the pillar of one more environment is not kept for targets, it has asked for \
-                     many or for one that no file can be called by"
+                    "the pillar of a further environment is not cached for targeting: the minion \
+                     has asked for too many, or the name cannot be a file name"
                 );
             }
         }
         Err(error) => {
             if caller.may_log("data") {
-                tracing::error!(minion = %id, "could not keep its data: {}", chain(&error));
+                tracing::error!(
+                    minion = %id,
+                    "could not store the minion's data: {}",
+                    chain(&error)
+                );
             }
         }
     }

@@ -17,7 +17,10 @@ pub(super) fn answer(master: &Master, caller: &Caller, replay: &Replay) -> Handl
     let id = &caller.id;
     let jobs = jobs.missed.missed_by(id);
     if !jobs.is_empty() {
-        tracing::info!(minion = %id, jobs = jobs.len(), "told of jobs it may have missed");
+        tracing::info!(
+            minion = %id, jobs = jobs.len(),
+            "sent the minion the jobs that it may have missed"
+        );
     }
     let mut others = Vec::new();
     if let Some(process) = &replay.process {

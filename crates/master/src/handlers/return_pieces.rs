@@ -17,7 +17,7 @@ use crate::clock::now_s;
 use crate::core::unfinished_returns::{Kept, UnfinishedReturns};
 use crate::jobs::Jobs;
 
-/// Takes a piece, and the return if it is the last one.
+/// Adds a piece, and handles the return if it is the last one.
 pub(super) fn take(returns: Returns<'_>, caller: &Caller, request: Request) -> Handled {
     let MinionRequest::ReturnPiece(piece) = &request.command else {
         return Handled::failed();
@@ -51,7 +51,10 @@ fn store(
     let Some(job) = job_in(packed) else {
         unfinished(jobs).finish(&caller.id, &piece.parcel, false);
         if caller.may_log("return pieces") {
-            tracing::warn!(minion = %caller.id, "the pieces of a return are none");
+            tracing::warn!(
+                minion = %caller.id,
+                "dropped a return in pieces: the pieces do not form a valid return"
+            );
         }
         return PieceAnswer::Answered(false.into()).into_value().into();
     };

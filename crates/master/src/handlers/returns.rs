@@ -22,7 +22,7 @@ use crate::jobs::Jobs;
 use crate::keys::Keys;
 use crate::limits::SHOWN_CHARS_MAX;
 
-/// By which 3008 says that it returns for a resource of its own.
+/// The field by which Salt 3008 names the resource that a return is for.
 const RESOURCE: &str = "resource_id";
 
 /// The parts of the master that results go to.
@@ -157,7 +157,7 @@ impl Returns<'_> {
             Err(error) => error,
         };
         if caller.may_log("own job") {
-            tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
+            tracing::error!(minion = %id, "could not create a job for a return: {}", chain(&error));
         }
         // What does not come again is kept for later, as any other result.
         is_sent_once(caller).then(|| self.jobs.next_id())
@@ -178,15 +178,17 @@ impl Returns<'_> {
         }
     }
 
-    /// Whose result a return is: the sender's, or that of a resource which it
-    /// has registered; nobody's if the job was for others. What it says beside
-    /// the result itself does not travel.
+    /// The owner of a return: the sender, or a resource that it has registered; `None` if
+    /// the job was sent to others. Fields beside the result itself are not passed on.
     fn whose(self, caller: &Caller, job: &mut JobReturn) -> Option<MinionId> {
         if let ReturnJid::Jid(jid) = &job.jid
             && self.jobs.standing(jid, &caller.id) == Standing::ForOthers
         {
             if caller.may_log("not meant") {
-                tracing::warn!(minion = %caller.id, %jid, "dropped the result of a job that was for others");
+                tracing::warn!(
+                    minion = %caller.id, %jid,
+                    "dropped the result of a job that was not sent to this minion"
+                );
             }
             return None;
         }
@@ -211,7 +213,7 @@ impl Returns<'_> {
                     tracing::warn!(
                         minion = %caller.id,
                         resource,
-                        "dropped the result of a resource that the minion does not own"
+                        "dropped the result of a resource that does not belong to the minion"
                     );
                 }
                 None
@@ -226,9 +228,9 @@ const fn is_sent_once(caller: &Caller) -> bool {
     !caller.is_halite
 }
 
-/// Takes its id from the return of another master's job, if a job of this master
-/// has that id, too: nothing that is known of the one is about the other. It is
-/// kept under the next id that nobody has, the same one if it comes again.
+/// Gives the return of another master's job a new id if a job of this master has the same
+/// id, because the two are unrelated. The return is stored under the next free id, and
+/// under the same one if it comes again.
 fn take_foreign(jobs: &Jobs, caller: &Caller, job: &mut JobReturn) -> Option<Jid> {
     let drawn_by = job.extra.remove(PUBLISHER);
     let jid = job.jid.jid()?.clone();
@@ -238,7 +240,8 @@ fn take_foreign(jobs: &Jobs, caller: &Caller, job: &mut JobReturn) -> Option<Jid
     if caller.may_log("another master's job") {
         tracing::warn!(
             minion = %caller.id, %jid,
-            "a return of another master's job has the id of a job of this master, and gets another one"
+            "a return of another master's job has the jid of a job of this master; stored it under \
+             a new jid"
         );
     }
     job.jid = ReturnJid::Req;
@@ -252,7 +255,7 @@ struct Stored {
     is_again: Option<bool>,
 }
 
-/// What became of a return, as it is counted; `None` is one without room.
+/// The outcome of a return for the counters; `None` if there was no room.
 const fn outcome(stored: Option<&Result<Stored, StoreError>>) -> &'static str {
     match stored {
         Some(Ok(Stored { is_new: true, .. })) => "stored",
@@ -308,7 +311,7 @@ fn store(
     let is_new = match saved {
         Saved::Duplicate { differs: true } => {
             if caller.may_log("second return") {
-                tracing::warn!(minion = %id, %jid, "a second, different return is ignored");
+                tracing::warn!(minion = %id, %jid, "ignored a second, different return");
             }
             true
         }

@@ -1,4 +1,4 @@
-//! A minion that gives up its key.
+//! A minion that asks for its key to be deleted.
 
 use halite_proto::request::{Request, RevokeAuth};
 
@@ -18,7 +18,10 @@ pub(super) fn revoke(
     let id = &caller.id;
     if !keys.settings.allow_minion_key_revoke {
         if caller.may_log("revoke") {
-            tracing::warn!(minion = %id, "asked to have its key deleted; allow_minion_key_revoke is off");
+            tracing::warn!(
+                minion = %id,
+                "refused the minion's request to delete its key: allow_minion_key_revoke is off"
+            );
         }
         return request.event_data().into();
     }
@@ -39,6 +42,6 @@ pub(super) fn revoke(
         false => fleet.forget_minion_data(id),
     }
     publishing.cut_access();
-    tracing::info!(minion = %id, "deleted its key as it asked");
+    tracing::info!(minion = %id, "deleted the minion's key at its own request");
     true.into()
 }

@@ -37,7 +37,7 @@ const VERSION_SIGNED: u32 = 2;
 /// Why a sign-in could not be answered as it was decided.
 #[derive(Debug, Error)]
 enum SignInError {
-    #[error("could not look at or file the key")]
+    #[error("could not read or store the key")]
     Keys(#[from] KeyStoreError),
     #[error("could not make the session")]
     Session(#[from] FileError),
@@ -45,9 +45,9 @@ enum SignInError {
     Key(#[from] KeyError),
     #[error("could not pack the answer")]
     Pack(#[from] PackError),
-    #[error("the key was accepted and is gone again")]
+    #[error("the key was accepted, but removed meanwhile")]
     KeyGone,
-    #[error("other masters have decided about it at the same time again and again")]
+    #[error("other masters keep changing the state of the key at the same time")]
     Contested,
 }
 
@@ -106,7 +106,7 @@ impl SignIns<'_> {
     }
 }
 
-/// One sign-in on its way.
+/// A sign-in being answered.
 struct SignIn<'a> {
     parts: SignIns<'a>,
     request: &'a AuthRequest,
@@ -194,8 +194,9 @@ impl<'a> SignIn<'a> {
         self.sign(AuthReply::Accepted(Box::new(grant)))
     }
 
-    /// What a minion of ours is told. What was published before it asks for; one
-    /// that trusts another key hears which keys this master had.
+    /// The additional data for a Halite minion. Missed publications are requested by the
+    /// minion itself; a minion that trusts another key is told which keys this master
+    /// had.
     fn extra(&self, trusts_another: bool, before: PublishedBefore) -> Map {
         let keys = self.parts.keys;
         let capabilities = Capabilities {
@@ -236,7 +237,8 @@ impl<'a> SignIn<'a> {
         if self.parts.may_log(id.as_str(), "token") {
             tracing::warn!(
                 minion = %id,
-                "its token was not made for this master's key, it may trust another one: {}",
+                "the minion's token was not encrypted for this master's key, it may know another \
+                 master key: {}",
                 chain(&error)
             );
         }
@@ -294,11 +296,11 @@ impl<'a> SignIn<'a> {
     }
 }
 
-/// What becomes of a minion's token.
+/// The token in the answer to a minion.
 enum Token {
-    /// There is none to give back.
+    /// No token to return.
     None,
-    /// It is given back.
+    /// The token to return.
     Returned(Vec<u8>),
     /// It is for the key of another master.
     OfAnotherMaster,

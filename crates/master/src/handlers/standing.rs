@@ -76,8 +76,8 @@ impl Standings<'_> {
         (reply.to_value(), false)
     }
 
-    /// The minions of the question that are looked up: for who may not do
-    /// everything, those that their own jobs have gone to.
+    /// The minions of the question that are looked up: for users with limited rights,
+    /// those that got their own jobs.
     fn may_ask_about(
         self,
         request: &StandingRequest,
@@ -111,7 +111,7 @@ fn returns(jobs: &Jobs, caller: &LocalUser, name: Option<&str>, jid: &Jid) -> Op
     )
 }
 
-/// What was published as a job, if it is the caller's.
+/// The load of a job, if the caller published it.
 fn load_of(jobs: &Jobs, caller: &LocalUser, name: Option<&str>, jid: &Jid) -> Option<Map> {
     let load = jobs.cache.load(jid).ok()??;
     let is_theirs = is_of(&load, name, Some(&caller.proven_by));

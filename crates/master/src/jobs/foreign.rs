@@ -26,7 +26,11 @@ impl Jobs {
             Ok(load) => load.is_some_and(|own| is_of_another(&own, drawn_by, job)),
             Err(error) => {
                 if self.telemetry.may_log("job cache", "who published") {
-                    tracing::error!(%jid, "could not read who published it: {}", chain(&error));
+                    tracing::error!(
+                        %jid,
+                        "could not read who published the job: {}",
+                        chain(&error)
+                    );
                 }
                 false
             }

@@ -26,12 +26,12 @@ use crate::limits::{JOB_MIRROR_BYTES_MAX, JOB_MIRROR_CALL_MAX};
 /// How often the log says that jobs cannot be given on.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(60);
 
-/// One call of the returner.
+/// A call of the returner.
 struct Write {
     /// `save_load`, `returner` ...
     function: &'static str,
     args: Vec<Value>,
-    /// What it counts for.
+    /// Its size for the limit.
     bytes: usize,
 }
 
@@ -39,7 +39,7 @@ struct Write {
 #[derive(Default)]
 pub(crate) struct JobMirror(Mutex<Option<Waiting>>);
 
-/// What waits for the returner, and the word that it is done.
+/// The calls that wait for the returner, and a channel that reports when they are done.
 struct Waiting {
     queue: Sender<Write>,
     bytes: Arc<AtomicUsize>,
@@ -47,7 +47,7 @@ struct Waiting {
     complained: Complained,
 }
 
-/// When the log was last told of a trouble.
+/// When a failure was last logged.
 #[derive(Default)]
 struct Complained(Option<Instant>);
 
@@ -72,7 +72,7 @@ pub(crate) fn configured(opts: &Map) -> Option<&str> {
 }
 
 impl JobMirror {
-    /// Begins to give jobs on, if the configuration names a returner.
+    /// Starts passing jobs to the returner, if the configuration names one.
     ///
     /// # Errors
     /// When there is no thread for it.
@@ -105,19 +105,19 @@ impl JobMirror {
         Ok(())
     }
 
-    /// Whether jobs are given on.
+    /// Whether jobs are passed to a returner.
     pub(crate) fn is_on(&self) -> bool {
         self.waiting().is_some()
     }
 
-    /// Gives what waits to the returner, for so long at most.
+    /// Passes the waiting calls to the returner, for at most this time.
     pub(crate) fn finish(&self, longest: Duration) {
         let Some(Waiting { queue, done, .. }) = self.waiting().take() else {
             return;
         };
         drop(queue);
         if done.recv_timeout(longest).is_err() {
-            tracing::warn!("stopping before all jobs are with master_job_cache");
+            tracing::warn!("stopping before master_job_cache has stored all jobs");
         }
     }
 
@@ -133,7 +133,7 @@ impl JobMirror {
         });
     }
 
-    /// What a minion returned.
+    /// Stores the return of a minion.
     pub(crate) fn returned(&self, jid: &Jid, id: &MinionId, job: &JobReturn) {
         self.write("returner", || {
             let mut load = job.to_map();
@@ -167,7 +167,8 @@ impl JobMirror {
             waiting.bytes.fetch_sub(bytes, Ordering::Relaxed);
             if waiting.complained.is_time() {
                 tracing::error!(
-                    "master_job_cache is too slow: {function} is left out, the files have it"
+                    "master_job_cache is too slow: skipped a call of {function}; this master's \
+                     files have the job"
                 );
             }
             return;
@@ -186,7 +187,7 @@ impl JobMirror {
     }
 }
 
-/// Who calls the returner, one call after the other.
+/// Calls the returner, one call after the other.
 struct Writer {
     name: String,
     functions: Arc<Functions>,
@@ -211,7 +212,7 @@ impl Writer {
 
     fn complain(&mut self, error: &CallFailed) {
         if self.complained.is_time() {
-            tracing::error!("master_job_cache: {error}; the files of this master have the jobs");
+            tracing::error!("master_job_cache: {error}; this master's files have the jobs");
         }
     }
 }
@@ -219,10 +220,10 @@ impl Writer {
 /// Why a returner gave nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallFailed {
-    /// It has no such function, or there is no such returner.
+    /// The returner does not exist or has no such function.
     #[error(
-        "there is no {0}, neither among users' returners (`salt-run saltutil.sync_returners` \
-         fetches those of `_returners`) nor in an installed Salt"
+        "no such returner: {0} exists neither among users' returners (`salt-run \
+         saltutil.sync_returners` fetches those of `_returners`) nor in an installed Salt"
     )]
     NoFunction(String),
     /// It failed; the text is Python's traceback, where there is one.

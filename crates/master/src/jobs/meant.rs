@@ -9,20 +9,19 @@ use crate::core::meant::{Meant, Standing};
 use crate::error::chain;
 
 impl Jobs {
-    /// Records for whom a job, or a part of one, is: these, and nobody else if
-    /// its target is about ids. To be called before it leaves.
+    /// Records the minions of a job or of a part of one: these, and no others if the
+    /// target is a list of ids. Must be called before the job is sent.
     pub(crate) fn record_meant(&self, jid: &Jid, minions: &[MinionId], by_ids: bool) {
         self.remember(jid);
         self.record_meant_at_first(jid, minions, by_ids);
     }
 
-    /// The same of a job of which nothing is known but this: what the job cache has of
-    /// it was stored just now.
+    /// The same for a job that is not known otherwise: the job cache stored it just now.
     pub(crate) fn record_meant_at_first(&self, jid: &Jid, minions: &[MinionId], by_ids: bool) {
         self.with_meant(|meant| meant.record(jid, minions.iter().cloned(), by_ids));
     }
 
-    /// Whether a job was meant for a minion.
+    /// Whether a job was sent to a minion.
     pub(crate) fn standing(&self, jid: &Jid, id: &MinionId) -> Standing {
         self.remember(jid);
         self.with_meant(|meant| meant.standing(jid, id))
@@ -61,7 +60,7 @@ impl Jobs {
             // Nobody is remembered for ids that somebody has thought of.
             Ok(None) => {}
             Err(error) if self.telemetry.may_log("job cache", "who was meant") => {
-                tracing::warn!(%jid, "could not read who was meant: {}", chain(error));
+                tracing::warn!(%jid, "could not read the minions of the job: {}", chain(error));
             }
             Err(_) => {}
         }

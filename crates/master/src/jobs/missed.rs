@@ -27,9 +27,9 @@ struct Memory {
     begun: Moment,
 }
 
-/// What the count of seconds begins with, so that what is older has a time too.
-/// It is not that of the wall's clock: that may be set, and a job that is too
-/// old is not given out for all that.
+/// The value at which the count of seconds starts, so that earlier times can be
+/// represented. It is not the wall clock, which may be set: a job that is too old must
+/// not be sent because of that.
 const BEGIN_S: u64 = 1 << 40;
 
 impl MissedJobs {
@@ -93,14 +93,18 @@ impl MissedJobs {
         let packed = match pack(&map, open.iter().chain(returned), age) {
             Ok(packed) => packed,
             Err(error) => {
-                tracing::warn!(jid = %load.jid, "not kept for replay: {error}");
+                tracing::warn!(jid = %load.jid, "could not keep the job for replay: {error}");
                 return;
             }
         };
         if let Some(spool) = &mut memory.spool
             && let Err(error) = spool.append(now, &packed)
         {
-            tracing::warn!(jid = %load.jid, "kept for replay in memory only: {}", chain(&error));
+            tracing::warn!(
+                jid = %load.jid,
+                "kept the job for replay in memory only: {}",
+                chain(&error)
+            );
         }
         let now_s = memory.seconds(now);
         let job = Job {
@@ -115,7 +119,7 @@ impl MissedJobs {
         memory.missed.record(now_s, job);
     }
 
-    /// What the memory on disk holds, and what it has lost; nothing where it is off.
+    /// The size of the spool on disk and its losses; `None` if the spool is off.
     pub(crate) fn on_disk(&self) -> OnDisk {
         let memory = self.lock();
         let spool = memory.spool.as_ref();
@@ -152,7 +156,7 @@ impl MissedJobs {
         memory.missed.again_since(now_s, since_s, MAX)
     }
 
-    /// Those of the last `max` jobs that were published since and not returned by all,
+    /// Of the last `max` jobs, those that were published since and not returned by all,
     /// and how many older ones are left out.
     pub(crate) fn last_open(&self, since_s: u64, max: usize) -> (Vec<OpenJob>, usize) {
         let mut memory = self.lock();
@@ -194,7 +198,7 @@ impl MissedJobs {
     }
 }
 
-/// The jobs of the last while, as they lie on disk.
+/// The recent jobs as stored on disk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OnDisk {
     /// How many there are.
@@ -255,7 +259,7 @@ fn pack<'i>(
     msgpack::pack_modern(&kept.into())
 }
 
-/// A job as it lies on disk.
+/// A job as stored on disk.
 struct Packed {
     jid: Jid,
     load: Map,

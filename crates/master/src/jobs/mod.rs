@@ -54,24 +54,24 @@ pub(crate) struct Jobs {
     /// The jobs that minions can ask for after a reconnect.
     pub(crate) missed: MissedJobs,
     telemetry: Arc<Telemetry>,
-    /// Who this master is among all of its minions, until it ends: masters that
-    /// share keys, names or a store differ in it.
+    /// The identity of this master until it ends, which differs between masters that
+    /// share keys, names or a store.
     pub(crate) publisher: PublisherId,
     /// The masters that hear of what runners return.
     cluster: Option<Arc<Cluster>>,
-    /// Gives job ids.
+    /// Allocates job ids.
     ids: Mutex<JidClock>,
     /// Results of this master's jobs that other masters have.
     held_by_others: Mutex<HeldByOthers>,
-    /// Results that were told of although they could not be stored.
+    /// Results that were announced although they could not be stored.
     unstored: Mutex<UnstoredReturns>,
-    /// Those of minions that do not bring them again.
+    /// Returns that could not be stored, of minions that do not send them again.
     unkept_returns: Mutex<UnkeptReturns>,
     /// Large returns that come piece by piece.
     pub(crate) unfinished: Arc<Mutex<UnfinishedReturns>>,
-    /// What is kept of jobs that this master has not begun.
+    /// Size of the jobs that this master has not started.
     own: Mutex<OwnJobs>,
-    /// Who was meant by those that it has begun.
+    /// The minions of the jobs that this master has started.
     meant: Mutex<Meant>,
 }
 
@@ -143,7 +143,7 @@ impl Jobs {
         }
     }
 
-    /// The next job id of this process, of which nothing is kept.
+    /// The next job id of this process; nothing is stored for it.
     pub(crate) fn next_id(&self) -> Jid {
         let mut clock = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         let jid = clock.next(now_micros());
@@ -170,8 +170,7 @@ impl Jobs {
         time::jid_to_text(&now)
     }
 
-    /// Gives back the room of a job that is not stored after all, or was stored
-    /// before.
+    /// Releases the room of a job that is not stored after all, or was stored before.
     pub(crate) fn release_room(&self, id: &MinionId, bytes: usize) {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         own.give_back(id, u64::try_from(bytes).unwrap_or(u64::MAX));
@@ -189,8 +188,8 @@ impl Jobs {
                 if self.telemetry.may_log(id.as_str(), "own jobs") {
                     tracing::error!(
                         minion = %id,
-                        "a job that this master did not begin is not stored: its {bytes} bytes \
-                         are more than is left of own_jobs_max_size"
+                        "did not store a job that this master did not start: its {bytes} bytes \
+                         exceed what is left of own_jobs_max_size"
                     );
                 }
                 false
@@ -198,8 +197,8 @@ impl Jobs {
             own_jobs::Room::JustUsedUp => {
                 tracing::error!(
                     minion = %id,
-                    "it has returned so many jobs that this master did not begin that no more of \
-                     them are stored (own_jobs_max_size, {} MiB while jobs are kept)",
+                    "the minion has used up own_jobs_max_size ({} MiB while jobs are kept) with \
+                     jobs that this master did not start: further ones are not stored",
                     own.bytes_max() / 1024 / 1024
                 );
                 false

@@ -11,7 +11,7 @@ impl Jobs {
     /// nobody's.
     pub(crate) fn is_published_by(&self, jid: &Jid, id: &MinionId) -> bool {
         let publisher = self.cache.publisher(jid).unwrap_or_else(|error| {
-            tracing::error!(%jid, "could not read who published it: {}", chain(&error));
+            tracing::error!(%jid, "could not read who published the job: {}", chain(&error));
             None
         });
         publisher.as_ref() == Some(id)

@@ -49,8 +49,7 @@ impl Jobs {
         self.cluster.is_none() && !self.mirror.is_on() && self.cache.is_packed()
     }
 
-    /// Stores what a runner has returned: the map of `value`, of which `data` has what is
-    /// said of it.
+    /// Stores the return of a runner: the map of `value`; `data` has the other fields.
     pub(crate) fn store_packed_runner_return(
         &self,
         jid: &Jid,
@@ -72,19 +71,19 @@ impl Jobs {
             .save_load(jid, &load, Some(std::slice::from_ref(&id)))
             .and_then(|()| self.cache.save_packed_return(jid, &id, &ret, value));
         if let Err(error) = stored {
-            tracing::error!(%jid, "could not keep what a runner returned: {}", chain(&error));
+            tracing::error!(%jid, "could not store the return of a runner: {}", chain(&error));
         }
     }
 
-    /// Keeps how a runner of another master has ended that cannot say so any more. `by` is
-    /// how the name of its user was proven.
+    /// Stores how a runner of another master has ended that can no longer report it. `by`
+    /// is how the name of its user was proven.
     pub(crate) fn keep_lost_runner(&self, jid: &Jid, id: &MinionId, by: Option<Value>, data: &Map) {
         let settings = &self.settings;
         if !(settings.stores_runner_returns && settings.stores_returns) {
             return;
         }
         if let Err(error) = self.cache.prepare(jid, false) {
-            tracing::error!(%jid, "could not begin the job of a runner: {}", chain(&error));
+            tracing::error!(%jid, "could not create the job of a runner: {}", chain(&error));
         }
         let (mut load, ret) = stored_form(jid, id, data.clone());
         if let Some(by) = by {
@@ -93,19 +92,19 @@ impl Jobs {
         self.keep_runner_return(jid, id, &load, &ret);
     }
 
-    /// Keeps what a runner of this master or of a peer has returned.
+    /// Stores the return of a runner of this master or of a peer.
     pub(crate) fn keep_runner_return(&self, jid: &Jid, id: &MinionId, load: &Map, ret: &JobReturn) {
         let stored = self
             .cache
             .save_load(jid, load, Some(std::slice::from_ref(id)))
             .and_then(|()| self.cache.save_return(jid, id, ret));
         if let Err(error) = stored {
-            tracing::error!(%jid, "could not keep what a runner returned: {}", chain(&error));
+            tracing::error!(%jid, "could not store the return of a runner: {}", chain(&error));
         }
     }
 }
 
-/// What a runner has returned, as a job of the minion `id` and its return.
+/// The return of a runner as the job and the return of the minion `id`.
 fn stored_form(jid: &Jid, id: &MinionId, data: Map) -> (Map, JobReturn) {
     let args = data.get("fun_args").and_then(Value::as_list);
     let args = args.unwrap_or_default().to_vec();

@@ -22,13 +22,13 @@ const FORCE: i32 = 9;
 /// Why a runner is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Somebody has asked for it (`jobs.kill`).
+    /// `jobs.kill` was called.
     Asked,
     /// It has taken longer than `runner_timeout`.
     Time,
     /// The master stops.
     Closing,
-    /// Another master of the cluster goes on with it.
+    /// Another master of the cluster continues it.
     Elsewhere,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Why {
             Self::Asked => "it was stopped by jobs.kill",
             Self::Time => "it has taken longer than runner_timeout allows",
             Self::Closing => "the master stops",
-            Self::Elsewhere => "another master goes on with it",
+            Self::Elsewhere => "another master continues it",
         })
     }
 }
@@ -57,7 +57,7 @@ struct Shared {
 }
 
 impl Stop {
-    /// Of a runner that nobody has stopped.
+    /// For a runner that was not stopped.
     pub(crate) fn new() -> Self {
         Self(Arc::new(Shared {
             why: watch::Sender::new(None),
@@ -67,7 +67,7 @@ impl Stop {
         }))
     }
 
-    /// Of a runner that another one runs: it ends with that one.
+    /// For a runner started by another one: it ends with that one.
     pub(crate) fn within(&self) -> Self {
         let inner = Self::new();
         let mut within = self.0.within.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,7 +80,7 @@ impl Stop {
         inner
     }
 
-    /// Tells it to end, and all that runs within it.
+    /// Stops it, and all runners that it has started.
     pub(crate) fn stop(&self, why: Why) {
         self.signal(why, ASK);
     }
@@ -124,7 +124,7 @@ impl Stop {
         !self.0.is_told.swap(true, Ordering::AcqRel)
     }
 
-    /// Whether the end was told of.
+    /// Whether the end was announced.
     pub(crate) fn is_told(&self) -> bool {
         self.0.is_told.load(Ordering::Acquire)
     }

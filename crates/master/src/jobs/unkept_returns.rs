@@ -24,8 +24,8 @@ pub(super) fn unkept_returns() -> Mutex<UnkeptReturns> {
 }
 
 impl Jobs {
-    /// Keeps a result until the job cache takes it: its minion does not bring it again.
-    /// The result may be of a resource of `minion`.
+    /// Keeps a result in memory until the job cache accepts it, because its minion does
+    /// not send it again. The result may be that of a resource of `minion`.
     pub(crate) fn keep_return_for_later(
         &self,
         jid: &Jid,
@@ -41,15 +41,18 @@ impl Jobs {
             if self.telemetry.may_log(id.as_str(), "lost return") {
                 tracing::error!(
                     minion = %id, %jid,
-                    "a result is lost: the job cache does not take it, and too many wait for that"
+                    "a result is lost: the job cache refuses it, and too many wait in memory \
+                     already"
                 );
             }
         } else if count == 1 {
-            tracing::warn!("results wait in memory until the job cache takes them");
+            tracing::warn!(
+                "the job cache does not accept results: they are kept in memory until it does"
+            );
         }
     }
 
-    /// Stores the results that wait: for a while, or until none is taken.
+    /// Stores the results that wait, for a limited time or until the store accepts none.
     pub(crate) fn store_unkept_returns(&self) {
         self.store_unkept_returns_until(Instant::now() + UNKEPT_ROUND);
     }
@@ -66,7 +69,9 @@ impl Jobs {
             };
             match self.store_unkept_return(&unkept) {
                 Ok(()) if self.unkept().size().0 == 0 => {
-                    tracing::info!("the job cache has taken the results that waited in memory");
+                    tracing::info!(
+                        "the job cache has accepted all results that were kept in memory"
+                    );
                 }
                 Ok(()) => failed = 0,
                 // It waited for a disk, and is nothing that the cache can hold.
@@ -84,7 +89,9 @@ impl Jobs {
                         );
                     }
                     if !self.unkept().put_back(unkept) {
-                        tracing::error!("a result is lost: too many wait for the job cache");
+                        tracing::error!(
+                            "a result is lost: too many wait in memory for the job cache"
+                        );
                     }
                 }
             }
@@ -102,7 +109,8 @@ impl Jobs {
             }
             if Instant::now() + UNKEPT_ROUND > deadline {
                 return tracing::error!(
-                    "{count} results are lost: the job cache has not accepted them"
+                    "{count} results are lost: the job cache did not accept them before the master \
+                     stopped"
                 );
             }
             std::thread::sleep(UNKEPT_ROUND);
@@ -117,7 +125,10 @@ impl Jobs {
     fn store_unkept_return(&self, unkept: &UnkeptReturn) -> Result<(), StoreError> {
         let UnkeptReturn { jid, id, .. } = unkept;
         let Some(job) = &unkept.job() else {
-            tracing::error!(minion = %id, %jid, "a result is lost: it cannot be read again");
+            tracing::error!(
+                minion = %id, %jid,
+                "a result is lost: the packed copy in memory cannot be read"
+            );
             return Ok(());
         };
         let saved = self.cache.save_return(jid, id, job)?;
@@ -130,7 +141,7 @@ impl Jobs {
         if self.settings.stores_endtime {
             let now = self.endtime();
             if let Err(error) = self.cache.save_endtime(jid, &now) {
-                tracing::error!(%jid, "could not store when a job has ended: {}", chain(&error));
+                tracing::error!(%jid, "could not store the end time of a job: {}", chain(&error));
             }
             self.mirror.ended(jid, &now);
         }

@@ -23,7 +23,11 @@ pub(crate) fn untrimmed(
         Ok(Some(stored)) => stored.ret().clone(),
         Ok(None) => value,
         Err(error) => {
-            tracing::warn!(minion = %id, %jid, "a large return is shown in part: {}", chain(&error));
+            tracing::warn!(
+                minion = %id, %jid,
+                "could not read a large return from the job cache, the event has it in part: {}",
+                chain(&error)
+            );
             value
         }
     }

@@ -14,7 +14,7 @@ use halite_proto::MinionId;
 
 use crate::error::chain;
 
-/// What is remembered of an accepted key: enough to know it again, not the key.
+/// A fingerprint of an accepted key: enough to recognise the key.
 #[derive(Clone, Debug)]
 struct Remembered {
     version: KeyVersion,
@@ -52,7 +52,7 @@ struct Listing {
     ids: Vec<MinionId>,
 }
 
-/// The keys as they were when it was last looked whether one is gone.
+/// The keys at the last check for removed ones.
 #[derive(Debug, Default)]
 struct Watched {
     /// As in [`Listing`].
@@ -61,7 +61,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Takes what is there now; whether a minion is gone, or has another key.
+    /// Records the present keys; returns whether a minion is missing or has another key.
     fn take(&mut self, now: Vec<(MinionId, Option<KeyVersion>)>) -> bool {
         let mut before = std::mem::take(&mut self.keys);
         let mut has_lost = false;
@@ -82,7 +82,7 @@ pub(crate) struct AcceptedKeys {
     tokens: TokenCheck,
     keys: Mutex<HashMap<MinionId, Remembered>>,
     listing: Mutex<Listing>,
-    /// What was accepted when another master's decisions were last looked for.
+    /// The accepted keys when the decisions of other masters were last read.
     watched: Mutex<Watched>,
     /// The store does not answer, and that was said.
     is_away: AtomicBool,
@@ -223,7 +223,7 @@ impl AcceptedKeys {
 
     fn note_away(&self, error: &KeyStoreError) {
         if !self.is_away.swap(true, Ordering::Relaxed) {
-            tracing::error!("could not look for an accepted key: {}", chain(error));
+            tracing::error!("could not read an accepted key: {}", chain(error));
         }
     }
 

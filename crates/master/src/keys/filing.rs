@@ -18,13 +18,13 @@ pub(super) struct FilingLocks {
     single: [Mutex<()>; LOCKS],
 }
 
-/// Keeps the key of one minion as it is.
+/// Locks the key of one minion against changes.
 pub(crate) struct OneMinion<'a> {
     _single: MutexGuard<'a, ()>,
     _all: RwLockReadGuard<'a, ()>,
 }
 
-/// Keeps the keys of all minions as they are.
+/// Locks the keys of all minions against changes.
 pub(crate) struct AllMinions<'a> {
     _all: RwLockWriteGuard<'a, ()>,
 }

@@ -29,9 +29,9 @@ use crate::limits::{
 };
 use crate::settings::General;
 
-/// In front of the key of the facts. A minion that signs in has a token opened
-/// and given back that was made for the master's key: without this mark it
-/// could have a recorded key opened.
+/// Prefix of the key of the facts. A minion that signs in has a token decrypted and
+/// returned that was made for the master's key; without this mark it could have a
+/// recorded key decrypted.
 pub(crate) const KEY_MARK: &[u8] = b"halite.compare:";
 
 /// Directory below `cachedir` that sessions are kept in.
@@ -46,7 +46,7 @@ pub(crate) struct Keys {
     pub(crate) is_shared: bool,
     /// The accepted ones among them.
     pub(crate) accepted: AcceptedKeys,
-    /// Who is accepted or rejected without asking.
+    /// Which minions are accepted or rejected automatically.
     pub(crate) autosign: Autosign,
     /// The master's own keys.
     pub(crate) identity: MasterKeys,
@@ -62,7 +62,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Opens the keys, and makes those of the master where there are none.
+    /// Opens the keys, and generates missing keys of the master.
     ///
     /// # Errors
     /// When a key cannot be read or made.
@@ -108,12 +108,12 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Keeps other sign-ins of a minion from filing its key.
+    /// Prevents other sign-ins of a minion from filing its key.
     pub(crate) fn lock_filing(&self, id: &MinionId) -> OneMinion<'_> {
         self.filing.lock(id)
     }
 
-    /// Keeps all sign-ins from filing keys.
+    /// Prevents all sign-ins from filing keys.
     pub(crate) fn lock_all_filing(&self) -> AllMinions<'_> {
         self.filing.lock_all()
     }
@@ -170,7 +170,10 @@ impl Keys {
     pub(crate) fn end_session(&self, id: &MinionId) {
         if self.accepted.is_out(id) {
             self.accepted.get(id);
-            tracing::info!(minion = %id, "its session ends, it is not accepted any more");
+            tracing::info!(
+                minion = %id,
+                "ended the minion's session: its key is no longer accepted"
+            );
             self.sessions.drop_session(id);
         }
     }
@@ -180,7 +183,10 @@ impl Keys {
         self.accepted.prune();
         for id in self.sessions.ids() {
             if self.accepted.is_out(&id) {
-                tracing::info!(minion = %id, "its session ends, it is not accepted any more");
+                tracing::info!(
+                    minion = %id,
+                    "ended the minion's session: its key is no longer accepted"
+                );
                 self.sessions.drop_session(&id);
             }
         }

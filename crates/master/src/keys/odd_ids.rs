@@ -13,7 +13,7 @@ use super::settings::new_ids;
 /// Ids that are named at most.
 const NAMED_MAX: usize = 20;
 
-/// What to say about the keys of a master that has this configuration.
+/// The warning about the keys of a master with this configuration.
 pub fn odd_ids(config: &MasterConfig) -> Option<Warning> {
     let hash_type = HashType::parse(&config.hash_type.0).ok()?;
     let places = Places::from_opts(config.opts(), &config.cachedir, hash_type).ok()?;
@@ -23,7 +23,7 @@ pub fn odd_ids(config: &MasterConfig) -> Option<Warning> {
     Some(Warning::Found { path, text })
 }
 
-/// What to say about the keys of a store.
+/// The warning about the keys of a store.
 pub(super) fn odd_ids_of(store: &KeyStore, rule: NewIds) -> Option<String> {
     let states = [KeyState::Accepted, KeyState::Pending];
     let mut odd: Vec<String> = states

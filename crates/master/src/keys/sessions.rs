@@ -30,7 +30,7 @@ use crate::keys::accepted::{AcceptedKey, KeyMark};
 pub(crate) struct Session {
     /// Opens its requests and seals the answers.
     pub(crate) crypticle: Crypticle,
-    /// What the minion is given at sign-in.
+    /// The key given to the minion at sign-in.
     pub(crate) key: SymmetricKey,
     born: i64,
     owner: KeyMark,

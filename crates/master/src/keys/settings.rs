@@ -48,7 +48,7 @@ impl KeySettings {
         Ok(Self {
             keysize: u32::try_from(config.keysize).map_err(|_| StartError::Option {
                 option: "keysize",
-                why: "no key is that large".to_owned(),
+                why: "the value is too large for a key size".to_owned(),
             })?,
             key_pass: config.key_pass.clone().map(Secret::new),
             signing_key_pass: config.signing_key_pass.clone().map(Secret::new),

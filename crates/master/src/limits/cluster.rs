@@ -20,7 +20,7 @@ pub const GRANTS_SPOILED_MAX: usize = 24;
 /// dropped, and their grants are not learnt any more.
 pub const EARLY_NONCES_MAX: usize = 10_000;
 
-/// Minions that one message to a peer says are here or gone.
+/// Minions that one message to a peer lists as connected or disconnected.
 pub const PRESENCE_TOLD_MAX: usize = 1_000_000;
 
 /// A master of a cluster that has no links does what is to be done once only after so
@@ -31,8 +31,8 @@ pub const LEAD_AFTER: Duration = Duration::from_secs(3);
 /// with success.
 pub const LEASE_HELD_FOR: Duration = Duration::from_secs(2);
 
-/// A lease that has not changed for so long is anybody's. What lies between is the time in
-/// which the last holder ends its engines.
+/// A lease that has not changed for this long can be taken by any master. The last holder
+/// stops its engines in the time before.
 pub const LEASE_STALE_AFTER: Duration = Duration::from_millis(3500);
 
 /// How often the lease is asked for.
@@ -48,24 +48,24 @@ pub const LEAD_EVERY: Duration = Duration::from_millis(500);
 /// linked does not say that it has it too. Then this master's copy has to do.
 pub const RETURN_COPIED_MAX: Duration = Duration::from_secs(5);
 
-/// For how long peers that have not said so in that time are not waited for.
+/// How long returns do not wait for peers after none has acknowledged one in time.
 pub const RETURN_STALL_PAUSE: Duration = Duration::from_secs(30);
 
 /// Returns that wait for a peer's copy at once. For further ones this master's copy
 /// has to do.
 pub const RETURN_COPIES_WAITING_MAX: usize = 10_000;
 
-/// Returns of which it is known under which number the peers were told of them.
+/// Returns whose message number to the peers is remembered.
 pub const RETURNS_TOLD_MAX: usize = 20_000;
 
-/// How long a master that hands its minions over waits until none is connected.
+/// How long a master that hands its minions over waits for all of them to disconnect.
 pub const HAND_OVER_MAX: Duration = Duration::from_secs(5);
 
-/// How often it looks whether they are gone.
+/// How often it checks whether they have disconnected.
 pub const HAND_OVER_LOOK: Duration = Duration::from_millis(50);
 
-/// When jobs are sent again, after a peer has gone, to minions that cannot ask what
-/// they have missed: those of Salt connect again within 11 s.
+/// How often jobs are sent again, after a peer was lost, to minions that cannot ask for
+/// missed ones: those of Salt reconnect within 11 s.
 pub const RESEND_EVERY: Duration = Duration::from_secs(2);
 
 /// How often.
@@ -95,7 +95,8 @@ pub const JOB_LATE_AFTER: Duration = Duration::from_secs(2);
 /// been lost with it.
 pub const RESEND_BEFORE: Duration = Duration::from_secs(2);
 
-/// How long a new publish key is told to the peers before it is used in any case.
+/// How long the peers may take to acknowledge a new publish key before it is used in any
+/// case.
 pub const PUBLISH_KEY_TOLD_MAX: Duration = Duration::from_secs(1);
 
 /// Largest file with the secret of a cluster, in bytes.
@@ -119,8 +120,8 @@ pub const JOIN_PAUSE_REFUSED: Duration = Duration::from_secs(10);
 /// How often it is logged why a master is not taken in.
 pub const JOIN_SAID_EVERY: Duration = Duration::from_secs(30);
 
-/// How long a part of a job in batches waits until the other masters have heard of it. It
-/// is sent then all the same.
+/// How long a part of a job in batches waits for the other masters to hear of it. It is
+/// sent after that in any case.
 pub const BATCH_PART_TOLD_MAX: Duration = Duration::from_secs(1);
 
 /// How often it is looked for work of masters that are away.
@@ -137,7 +138,8 @@ pub const REGISTERS_EVERY: Duration = Duration::from_millis(200);
 /// How often a master of a cluster names to the others what it has learnt of minions.
 pub const SHARED_DATA_EVERY: Duration = Duration::from_millis(100);
 
-/// Minions of which what is known may be changed at once, where others hear of it.
+/// Minions whose data may be changed at the same time, where other masters are notified
+/// of it.
 pub const DATA_TURNS: usize = 64;
 
 /// How long it is remembered that a token was taken back, for masters that are away.
@@ -162,7 +164,7 @@ pub const SEEK_THREADS: usize = 4;
 /// How often it is written down which versions of that there are.
 pub const DATA_VERSIONS_WRITTEN_EVERY: Duration = Duration::from_secs(60);
 
-/// Looks at the key store in a row that go by the times of its directories alone.
+/// Consecutive checks of the key store that rely on the times of its directories alone.
 pub const REGISTERS_LOOKS_SKIPPED_MAX: u32 = 25;
 
 /// Keys whose trouble is logged by name at one look; the others are counted.
@@ -181,6 +183,6 @@ pub const REGISTERS_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// snapshot; that is done when it is larger than the snapshot too.
 pub const REGISTERS_LOG_BYTES_MIN: u64 = 1024 * 1024;
 
-/// How long a master of a cluster that ends waits for its peers to handle what it
-/// has told them.
+/// How long a master of a cluster that stops waits for its peers to handle its last
+/// messages.
 pub const PEERS_HANDLE_MAX: Duration = Duration::from_secs(1);

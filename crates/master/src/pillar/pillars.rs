@@ -83,7 +83,7 @@ pub(crate) enum PillarsError {
     #[error("could not start a thread")]
     Thread(#[from] io::Error),
     /// The value of `pillar_cache_backend`.
-    #[error("{0:?} is neither disk nor memory")]
+    #[error("{0:?} is not supported: use disk or memory")]
     Backend(String),
 }
 
@@ -178,7 +178,7 @@ impl Pillars {
         halite_pillar::compile(&self.compiler, request, self.functions.context())
     }
 
-    /// What the pillar's top files say for a minion.
+    /// The rendered top files of the pillar for a minion.
     ///
     /// # Errors
     /// What is wrong with them, in Salt's words.

@@ -55,7 +55,7 @@ impl Tops {
         };
         let words = shlex::split(command).map_err(|error| format!("ext_nodes: {error}"))?;
         match words.is_empty() {
-            true => Err("ext_nodes: there is no command".to_owned()),
+            true => Err("ext_nodes: the command is empty".to_owned()),
             false => Ok(Self {
                 ext_nodes: Some(words),
                 modules,
@@ -101,8 +101,8 @@ fn in_python(
 ) -> Result<Map, String> {
     let context = functions.context();
     let Some(function) = plugin(context, ExtensionKind::Tops, &format!("{name}.top")) else {
-        let why = "there is no such top, neither here nor in Python \
-                   (`salt-run saltutil.sync_tops` fetches those of `_tops`)";
+        let why = "no such master top, neither built in nor in Python (`salt-run \
+                   saltutil.sync_tops` fetches those of `_tops`)";
         return Err(why.to_owned());
     };
     let grains = fleet.data.get(Bank::Grains, id);
@@ -124,7 +124,10 @@ fn in_python(
     match said {
         Value::Map(states) => Ok(states),
         said if !said.is_true() => Ok(Map::new()),
-        said => Err(format!("it gave a {} instead of a map", said.type_name())),
+        said => Err(format!(
+            "it returned a {} instead of a map",
+            said.type_name()
+        )),
     }
 }
 
@@ -189,14 +192,14 @@ fn run(functions: &Functions, command: &[String], id: &MinionId) -> Result<Strin
             let told = text("stderr").unwrap_or_default();
             let last = told.lines().last().unwrap_or_default();
             Err(format!(
-                "the command has ended with {}: {last}",
+                "the command ended with {}: {last}",
                 code.map_or_else(|| "no code".to_owned(), |code| code.to_string())
             ))
         }
     }
 }
 
-/// What a node's description says: its classes are states.
+/// The states in a node's description: its classes.
 fn states(node: &Value) -> Map {
     let environment = match node.get("environment") {
         None => ENVIRONMENT.into(),

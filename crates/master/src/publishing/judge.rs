@@ -24,7 +24,7 @@ use crate::limits::SHOWN_CHARS_MAX;
 pub(crate) struct Published {
     /// The answer.
     pub(crate) reply: PublishReply,
-    /// It is to take its time.
+    /// The answer is to be delayed.
     pub(crate) is_slow: bool,
 }
 
@@ -43,12 +43,12 @@ pub(crate) struct Judged {
     pub(crate) request: PublishRequest,
     /// Whom it means.
     pub(crate) resolved: Resolved,
-    /// It may only go to those, whoever else its target means.
+    /// It may go to these minions only, whatever its target matches.
     pub(crate) restricted: bool,
 }
 
 impl Publishing {
-    /// Judges caller, functions and targets of a request.
+    /// Checks the caller, the functions and the targets of a request.
     ///
     /// Nothing of it is looked at, told or logged before the caller is proven.
     ///
@@ -129,9 +129,9 @@ impl Publishing {
         Ok(caller)
     }
 
-    /// `publisher_acl_blacklist`: the name that a program says need not be the
-    /// one that is proven, and either is forbidden. Behind sudo it is the person
-    /// who is judged: rules that name root mean root itself.
+    /// `publisher_acl_blacklist`: the name that a program gives may differ from the one
+    /// it proves, and either can be forbidden. Behind sudo the person is checked: rules
+    /// that name root apply to root itself.
     fn check_blacklist(
         &self,
         request: &PublishRequest,
@@ -171,8 +171,8 @@ impl Publishing {
             .is_some_and(|jid| !jobs.may_begin(jid, user, Some(by)))
     }
 
-    /// What the target says of whom it asks. Programs that wait for a job ask its
-    /// minions whether they still work on it.
+    /// The part of the target that limits who is asked. Programs that wait for a job ask
+    /// its minions whether they still run it.
     fn whom(&self, request: &PublishRequest, by: &ProvenBy) -> Whom {
         let of_own_job = || {
             let asked = request.arg.first()?.as_str()?;
@@ -197,7 +197,7 @@ impl Publishing {
         self.refuse(request, &format!("{fun} is"))
     }
 
-    /// Refuses a caller who is proven; `what` is not permitted.
+    /// Refuses a caller who has authenticated; `what` is not permitted.
     fn refuse(&self, request: &PublishRequest, what: &str) -> Published {
         let user = request.user.as_deref().unwrap_or_default();
         if self.groups.telemetry.may_log(user, "publish") {

@@ -79,13 +79,13 @@ impl Publishing {
         }
     }
 
-    /// From now on the publish key is what the masters agree on there.
+    /// From now on the publish key is the one that the masters agree on there.
     pub(crate) fn agree_by(&self, agreed: Weak<dyn AgreedKey>) {
         // There is one such place in a master.
         let _ = self.agreed.set(agreed);
     }
 
-    /// What is wrong with the store, for who commands.
+    /// What is wrong with the store, for the user who publishes.
     pub(crate) fn trouble(&self) -> Option<String> {
         let jobs = &self.groups.jobs;
         jobs.health.trouble(jobs.unkept_returns().0)
@@ -149,8 +149,8 @@ impl Publishing {
         Ok(self.publisher.adopt(key)?)
     }
 
-    /// Takes the key that another master of the cluster has put into the shared
-    /// file, if there is one.
+    /// Uses the key that another master of the cluster has put into the shared file, if
+    /// there is one.
     pub(crate) fn reload_key(&self) {
         let Some(cluster) = &self.groups.cluster else {
             return;

@@ -19,7 +19,7 @@ pub(crate) async fn publish_pushed(publishing: &Arc<Publishing>, socket: &mut Lo
     while let Some(packed) = socket.recv().await {
         let publishing = Arc::clone(publishing);
         if let Err(error) = spawn_blocking(move || publish(&publishing, &packed)).await {
-            tracing::error!("could not publish what was pushed: {error}");
+            tracing::error!("could not publish a pushed job: {error}");
         }
     }
 }
@@ -28,7 +28,10 @@ fn publish(publishing: &Publishing, packed: &[u8]) {
     let load = match PublishLoad::decode(packed) {
         Ok(load) => load,
         Err(error) => {
-            return tracing::warn!("what was pushed is no publication: {}", chain(&error));
+            return tracing::warn!(
+                "ignored a pushed message that is not a publication: {}",
+                chain(&error)
+            );
         }
     };
     let fleet = &publishing.groups.fleet;
@@ -53,7 +56,7 @@ fn publish(publishing: &Publishing, packed: &[u8]) {
         })));
     }
     match publishing.publisher.publish(&load, &minions) {
-        Ok(()) => tracing::info!(jid = %load.jid, "published what was pushed"),
+        Ok(()) => tracing::info!(jid = %load.jid, "published a pushed job"),
         Err(error) => tracing::error!(jid = %load.jid, "{}", chain(&error)),
     }
 }

@@ -23,7 +23,7 @@ enum Told {
 }
 
 impl Publishing {
-    /// Stores, announces and sends a job that was judged.
+    /// Stores, announces and sends a checked job.
     ///
     /// # Errors
     /// With what the caller is told.
@@ -77,7 +77,7 @@ impl Publishing {
         // Who has to make room on a full disk may want to do so with a command.
         let (jid, no_room, kept) = self.begin(request, resolved, nocache);
         if let Some(why) = &no_room {
-            tracing::error!(%jid, "the job is sent, but not kept: {why}");
+            tracing::error!(%jid, "the job is published, but not stored: {why}");
         }
         before(&jid);
         let load = self.load_of(request, &jid, resolved, restricted);
@@ -121,7 +121,7 @@ impl Publishing {
         Ok(jid)
     }
 
-    /// The job's id, why nothing of it is kept, if so, and else what is.
+    /// The job's id, and either why nothing of it is stored or what is.
     fn begin(
         &self,
         request: &PublishRequest,
@@ -183,7 +183,7 @@ impl Publishing {
         load
     }
 
-    /// What is kept of a job in the job cache.
+    /// The load of a job for the job cache.
     fn kept(&self, request: &PublishRequest, jid: &Jid) -> Map {
         let publisher = self.groups.jobs.publisher;
         let mut kept = jobs::saved_load(request, jid);
@@ -241,7 +241,9 @@ impl Publishing {
             ..Resolved::default()
         };
         self.send(&request, &resolved, false)
-            .map_err(|error| tracing::warn!("could not ask who works on a job: {error}"))
+            .map_err(|error| {
+                tracing::warn!("could not ask the minions whether they run a job: {error}")
+            })
             .ok()
     }
 }

@@ -21,12 +21,12 @@ pub(super) struct ReactionFile {
     pub(super) path: PathBuf,
     /// Its environment.
     pub(super) saltenv: String,
-    /// What is in it, if it comes from the file server.
+    /// Its content, if it comes from the file server.
     served: Option<Vec<u8>>,
 }
 
 impl ReactionFile {
-    /// What is in it.
+    /// Its content.
     pub(super) fn content(&self) -> io::Result<Cow<'_, [u8]>> {
         match &self.served {
             Some(bytes) => Ok(Cow::Borrowed(bytes)),
@@ -35,7 +35,7 @@ impl ReactionFile {
     }
 }
 
-/// The files that a name of the option means.
+/// The files that a name in the `reactor` option matches.
 ///
 /// # Errors
 /// When there is none.
@@ -54,7 +54,7 @@ pub(super) fn found(files: &FileServer, name: &str) -> Result<Vec<ReactionFile>,
     }
     let path = Path::new(name);
     if !path.is_absolute() {
-        return Err("it is no absolute path".to_owned());
+        return Err("the path is not absolute".to_owned());
     }
     let found = if is_glob(name) {
         matching(path)
@@ -77,7 +77,7 @@ pub(super) fn found(files: &FileServer, name: &str) -> Result<Vec<ReactionFile>,
     }
 }
 
-/// What a glob matches, sorted; it does not match what is hidden.
+/// The paths that a glob matches, sorted; hidden files are not matched.
 fn matching(glob: &Path) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("/")];
     for part in glob.components() {

@@ -125,7 +125,8 @@ pub(crate) async fn react(reactor: Arc<Reactor>) {
         if storms.is_suspicious(event.tag.as_str(), Instant::now()) {
             tracing::warn!(
                 tag = %event.tag,
-                "an event calls for reactions again and again: does one of them cause it?"
+                "the same event triggers reactions over and over: check whether one of its \
+                 reactions fires it"
             );
         }
         let called = Called {
@@ -140,7 +141,7 @@ pub(crate) async fn react(reactor: Arc<Reactor>) {
     }
 }
 
-/// Says how many events call for nothing, once in a while.
+/// Logs from time to time how many events were dropped.
 fn say_dropped(storms: &mut Storms) {
     if let Some(count) = storms.dropped(Instant::now()) {
         let events = if count == 1 {
@@ -149,8 +150,8 @@ fn say_dropped(storms: &mut Storms) {
             "events call"
         };
         tracing::error!(
-            "the reactor has more to do than it can: {count} {events} for nothing \
-             (reactor_worker_threads, reactor_worker_hwm)"
+            "the reactor is overloaded: {count} {events} dropped without a reaction (see \
+             reactor_worker_threads, reactor_worker_hwm)"
         );
     }
 }
@@ -300,7 +301,7 @@ fn publish(
     };
     let targets = reactor.fleet.targets_of(&request);
     if targets.minions.is_empty() && !reactor.fleet.settings.order_masters {
-        return Err("no minion is meant".to_owned());
+        return Err("the target matches no minion".to_owned());
     }
     reactor.publishing.send(&request, &targets, false)?;
     Ok(())

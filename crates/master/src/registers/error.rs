@@ -12,7 +12,7 @@ use thiserror::Error;
 /// Why the registers cannot be kept, or what a peer says not be taken.
 #[derive(Debug, Error)]
 pub(crate) enum RegistersError {
-    /// This master's id is no name of a member.
+    /// This master's id cannot be the name of a member.
     #[error("`id` cannot be the name of a member")]
     Id(#[source] IdError),
     /// The key store does not answer.
@@ -43,7 +43,7 @@ pub(crate) enum RegistersError {
         path: PathBuf,
     },
     /// The registers do not fit into what is read again.
-    #[error("what is to be kept in {} is larger than {max} bytes", dir.display())]
+    #[error("the registers in {} would be larger than {max} bytes", dir.display())]
     TooLarge {
         /// The directory of the registers.
         dir: PathBuf,
@@ -64,32 +64,32 @@ pub(crate) enum RegistersError {
         dir: PathBuf,
     },
     /// The key store cannot show what is known of a minion.
-    #[error("the key store cannot show what is decided about {id}")]
+    #[error("the key store cannot show the state of the key of {id}")]
     Show {
         /// The minion.
         id: MinionId,
-        /// What the store says.
+        /// The error of the store.
         source: KeyStoreError,
     },
     /// The files are not there any more.
-    #[error("the directory of the keys is gone, nothing is taken for deleted")]
+    #[error("the directory of the keys is missing: no key is treated as deleted")]
     Gone,
     /// Something cannot be packed.
     #[error("could not pack the registers")]
     Pack(#[from] PackError),
     /// What the key store holds is not a key.
-    #[error("it is no public key of a minion")]
+    #[error("not the public key of a minion")]
     Unusable(#[source] KeyError),
-    /// What a peer says is not understood.
-    #[error("it is not understood")]
+    /// A message of a peer cannot be read.
+    #[error("the message cannot be read")]
     Unreadable(#[source] DecodeError),
-    /// What a peer says is refused.
-    #[error("it is refused")]
+    /// A message of a peer is refused.
+    #[error("the message was refused")]
     Peer(#[from] MergeError),
-    /// Somebody who was removed, or never taken in, talks.
-    #[error("it is no member of the cluster")]
+    /// The sender was removed, or never admitted.
+    #[error("the sender is not a member of the cluster")]
     NoMember,
-    /// What is decided about a minion is not taken into the registers.
-    #[error("what is decided about a key cannot be told to the cluster")]
+    /// A decision about a minion cannot be stored in the registers.
+    #[error("could not record the state of a key in the cluster's registers")]
     Register(#[from] RegisterError),
 }

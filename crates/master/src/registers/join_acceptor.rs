@@ -13,7 +13,7 @@ use super::KeyRegisters;
 use crate::cluster::joining::packed;
 use crate::error::chain;
 
-/// Hears those who want to join.
+/// Answers masters that want to join.
 pub(crate) struct JoinAcceptor {
     registers: Arc<KeyRegisters>,
     gate: Arc<Mutex<Gate<Origin>>>,
@@ -34,7 +34,7 @@ impl JoinAcceptor {
 impl Joins for JoinAcceptor {
     fn begin(&self, from: SocketAddr, link: JoinLink) -> Box<dyn Conversation> {
         if !lock(&self.gate).admits(&Origin::of(Some(from.ip())), Instant::now()) {
-            tracing::debug!(%from, "too many joins have failed");
+            tracing::debug!(%from, "refused a join: too many have failed");
             return Box::new(Refused);
         }
         let cluster = &self.registers.parts.cluster;
@@ -62,7 +62,8 @@ impl Joins for JoinAcceptor {
     }
 }
 
-/// One who wants to join while the gate is shut. Whatever it says costs nothing.
+/// A joining master that is refused because too many have failed. Its messages cost
+/// nothing.
 struct Refused;
 
 impl Conversation for Refused {
@@ -74,14 +75,14 @@ impl Conversation for Refused {
     }
 }
 
-/// One who wants to join.
+/// A joining master.
 struct Applicant {
     from: SocketAddr,
     member: Member,
     registers: Arc<KeyRegisters>,
     gate: Arc<Mutex<Gate<Origin>>>,
-    /// Who knows the secret has not failed: it may ask again at once, as while this
-    /// master has not got itself what it would give.
+    /// A joining master that knows the secret has not failed: it may ask again at once,
+    /// for instance while this master does not have the cluster's keys itself yet.
     is_proven: bool,
 }
 
@@ -97,7 +98,7 @@ impl Conversation for Applicant {
                 self.take_in(&asks)
             }
             Err(error) => {
-                tracing::debug!(from = %self.from, "no join: {}", chain(&error));
+                tracing::debug!(from = %self.from, "a join failed: {}", chain(&error));
                 Turn::End
             }
         }
@@ -112,11 +113,15 @@ impl Applicant {
         };
         match welcome {
             Ok(value) => {
-                tracing::info!(peer = %asks.id, from = %self.from, "took a master into the cluster");
+                tracing::info!(peer = %asks.id, from = %self.from, "added a master to the cluster");
                 Turn::Last(packed(&value))
             }
             Err(error) => {
-                tracing::error!(peer = %asks.id, "could not welcome a master: {}", chain(&error));
+                tracing::error!(
+                    peer = %asks.id,
+                    "could not answer a master that joins: {}",
+                    chain(&error)
+                );
                 self.refused(Refusal::Failed)
             }
         }
@@ -130,7 +135,7 @@ impl Applicant {
     }
 
     fn refuse(&self, refusal: Refusal, value: &halite_proto::Value) -> Turn {
-        tracing::warn!(from = %self.from, "refused a master that wants to join: {refusal}");
+        tracing::warn!(from = %self.from, "refused a join: {refusal}");
         Turn::Last(packed(value))
     }
 }

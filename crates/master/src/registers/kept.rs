@@ -41,7 +41,7 @@ pub(super) struct Kept {
     snapshot_bytes: u64,
 }
 
-/// What was kept.
+/// The registers as read from disk.
 pub(super) struct Restored {
     pub(super) registers: Registers,
     /// Minions of whose keys something was heard that the key store may not show
@@ -99,8 +99,8 @@ impl Kept {
         self.dir.join(SNAPSHOT).exists()
     }
 
-    /// Writes down what is new of the registers, and, where it has changed, which
-    /// minions the key store is to be told of (`unapplied`).
+    /// Writes changes of the registers to disk and, if they have changed, the minions
+    /// whose decisions the key store does not show yet (`unapplied`).
     ///
     /// # Errors
     /// When it cannot be written; a part may be.
@@ -235,7 +235,7 @@ fn record(
     Ok(pack_modern(&record)?)
 }
 
-/// Takes in what a record says; `None` if it is none.
+/// Applies a record; `None` if it is invalid.
 fn read_record(bytes: &[u8], restored: &mut Restored) -> Option<()> {
     let Value::List(items) = unpack_modern(bytes).ok()? else {
         return None;
@@ -275,14 +275,14 @@ fn read_log(path: &Path, restored: &mut Restored) -> Result<u64, RegistersError>
     let whole = read_records(&bytes, path, restored)?;
     if whole < bytes.len() {
         tracing::warn!(
-            "{}: the last record was not written to its end and is left out",
+            "{}: ignored the last record, which is incomplete",
             path.display()
         );
     }
     Ok(whole as u64)
 }
 
-/// Takes in the records of a file; how many of its bytes they are.
+/// Applies the records of a file; returns the number of bytes read.
 fn read_records(
     bytes: &[u8],
     path: &Path,

@@ -1,5 +1,5 @@
-//! What the masters of a cluster without shared files agree on: minion keys,
-//! membership, and the publish key.
+//! What the masters of a cluster without shared files agree on: minion keys, membership,
+//! and the publish key.
 //!
 //! `halite_cluster` decides; here are its files and the key store. Each master
 //! looks for decisions in its own store, sends them to the others, and applies
@@ -101,7 +101,7 @@ impl KeyRegisters {
         Ok(this)
     }
 
-    /// Looks for decisions, and says what is due. Waits for the disk.
+    /// Reads decisions, and sends what is due. Waits for the disk.
     pub(crate) fn tick(&self) {
         let mut state = self.state();
         if state.mirror.is_joining() && state.sync.has_agreed(&state.mirror.registers) {
@@ -128,7 +128,7 @@ impl KeyRegisters {
         }
     }
 
-    /// Takes a master in that has proven that it may join.
+    /// Admits a master that has proven that it may join.
     pub(super) fn admit(&self, asks: &Asks) -> Result<Admission, Refusal> {
         let mut state = self.state();
         if state.mirror.is_joining() {
@@ -145,7 +145,11 @@ impl KeyRegisters {
             return Err(Refusal::Busy);
         }
         let admission = self.take_in(&mut state, asks).map_err(|error| {
-            tracing::error!(peer = %asks.id, "could not take a master in: {}", chain(&error));
+            tracing::error!(
+                peer = %asks.id,
+                "could not add a master to the cluster: {}",
+                chain(&error)
+            );
             match error {
                 RegistersError::Register(_) => Refusal::Full,
                 _ => Refusal::Failed,
@@ -156,7 +160,7 @@ impl KeyRegisters {
         Ok(admission)
     }
 
-    /// Takes a master out of the cluster, at once. Whether it was a member.
+    /// Removes a master from the cluster, at once; returns whether it was a member.
     ///
     /// # Errors
     /// When it cannot be written down.
@@ -198,8 +202,8 @@ impl KeyRegisters {
         })
     }
 
-    /// Looks for what was decided here, and tells the others. For who has locked
-    /// the filing of keys.
+    /// Reads the decisions made here, and sends them to the others. The caller must have
+    /// locked the filing of keys.
     fn look(&self, state: &mut State) -> Result<(), RegistersError> {
         let State { mirror, sync, .. } = state;
         let wall = now_micros();
@@ -215,7 +219,7 @@ impl KeyRegisters {
         Ok(())
     }
 
-    /// Takes what a peer says about its registers.
+    /// Applies a peer's message about its registers.
     fn hear(&self, peer: &PeerId, body: Value) -> Result<(), RegistersError> {
         let message = Message::from_value(body).map_err(RegistersError::Unreadable)?;
         let mut state = self.state();
@@ -246,15 +250,15 @@ impl KeyRegisters {
         for id in &effects.undone {
             tracing::warn!(
                 minion = %id,
-                "its key was accepted here and meanwhile rejected or deleted on another master: \
+                "the key was accepted here, but another master rejected or deleted it meanwhile: \
                  it is not accepted"
             );
         }
         for id in &effects.displaced {
             tracing::warn!(
                 minion = %id,
-                "another key of it was accepted here than the cluster has: that one is not accepted \
-                 any more"
+                "the key accepted here differs from the one that the cluster has accepted: it is \
+                 no longer accepted"
             );
         }
         // Who has revoked them did not know that they were accepted and may have the
@@ -285,7 +289,9 @@ impl KeyRegisters {
             }
             match PeerAddress::parse(address, self.parts.cluster.settings.listen.port()) {
                 Ok(address) => self.parts.cluster.mesh.also_dial(address),
-                Err(error) => tracing::warn!(peer = %id, "cannot be dialled: {error}"),
+                Err(error) => {
+                    tracing::warn!(peer = %id, "the address of the peer is unusable: {error}")
+                }
             }
         }
     }
@@ -305,8 +311,8 @@ impl KeyRegisters {
         let trouble = done.err().map(|error| chain(&error));
         if trouble != state.trouble {
             match &trouble {
-                Some(why) => tracing::error!("the cluster's registers: {why}"),
-                None => tracing::info!("the cluster's registers are kept again"),
+                Some(why) => tracing::error!("could not keep the cluster's registers: {why}"),
+                None => tracing::info!("the cluster's registers can be kept again"),
             }
         }
         state.trouble = trouble;
@@ -334,7 +340,11 @@ impl Channel for KeyRegisters {
 
     fn receive(&self, peer: &PeerId, body: Value) {
         if let Err(error) = self.hear(peer, body) {
-            tracing::error!(%peer, "what it says about the registers is not taken: {}", chain(&error));
+            tracing::error!(
+                %peer,
+                "ignored the peer's message about the registers: {}",
+                chain(&error)
+            );
         }
     }
 }

@@ -19,11 +19,11 @@ use crate::publishing::AgreedKey;
 pub(super) struct InUse {
     /// The key in the file, as it was read or written last.
     in_file: SymmetricKey,
-    /// Until then the publisher is left its key: the other masters are being told
-    /// the new one.
+    /// Until then the publisher keeps the old key, while the other masters are sent the
+    /// new one.
     told_until: Option<Instant>,
-    /// Somebody may have the key who is not accepted any more, which only this
-    /// master knows.
+    /// Somebody who is no longer accepted may have the key, and only this master knows
+    /// that.
     pub(super) is_spent: bool,
     /// A revocation is not answered with a new key before.
     rotates_next: Option<Instant>,
@@ -102,7 +102,10 @@ impl AgreedKey for KeyRegisters {
         self.send(&mut state);
         // The key holds all the same: others have heard of it.
         if let Err(error) = kept.and(used) {
-            tracing::error!("a new publish key is not on disk yet: {}", chain(&error));
+            tracing::error!(
+                "could not write a new publish key to disk yet: {}",
+                chain(&error)
+            );
         }
         key
     }

@@ -36,13 +36,13 @@ use crate::limits::REGISTERS_BYTES_MAX;
 pub(super) struct Effects {
     /// Minions that were accepted here and are not any more.
     pub(super) lost: Vec<MinionId>,
-    /// Minions whose keys are gone.
+    /// Minions whose keys were deleted.
     pub(super) deleted: Vec<MinionId>,
     /// See [`Merged::undone`].
     pub(super) undone: Vec<MinionId>,
-    /// Minions of whom this master had accepted another key than the cluster.
+    /// Minions for which this master had accepted a key that differs from the cluster's.
     pub(super) displaced: Vec<MinionId>,
-    /// Masters of whom something is new.
+    /// Masters with changes.
     pub(super) members: Vec<PeerId>,
     /// There is another publish key.
     pub(super) publish_key: bool,
@@ -58,19 +58,18 @@ pub(super) struct StoreMirror {
     store: KeyStore,
     /// The public keys of the members.
     dir: ClusterDir,
-    /// What a joiner was given, until it has what the others have. Before that
-    /// nothing in the store is taken for a decision.
+    /// What the joining master was given, until it has agreed with the others. Before
+    /// that nothing in its store counts as a decision.
     given: Option<PathBuf>,
-    /// What is not on disk yet, and what the store does not show yet.
+    /// Changes that are not on disk yet, and changes that the store does not show yet.
     unsettled: Unsettled,
-    /// Minions of whose keys the registers cannot hold what the store says; the log
-    /// says so once.
+    /// Minions whose keys the registers cannot hold; logged once.
     left_out: BTreeSet<MinionId>,
     /// The keys of the store as they were when they were last looked at.
     looked: Looked,
     /// The versions of the lists of keys then.
     lists: Vec<Option<KeyVersion>>,
-    /// Looks that took these for proof that nothing has changed.
+    /// Consecutive checks that took these for proof that nothing has changed.
     skipped: u32,
 }
 
@@ -123,8 +122,8 @@ impl StoreMirror {
         Ok(mirror)
     }
 
-    /// Takes what a peer says; `effects` is what has changed by it. What was decided
-    /// here counts as such only if it was looked for before.
+    /// Applies a message of a peer; `effects` collects what it changed. Decisions made
+    /// here count only if `look` was called before.
     ///
     /// # Errors
     /// When it is refused. What cannot be written or shown is settled later.
@@ -151,7 +150,7 @@ impl StoreMirror {
         Ok(())
     }
 
-    /// Takes a master in, also one that was removed.
+    /// Adds a master, also one that was removed before.
     ///
     /// # Errors
     /// When there is no room for it, or a file cannot be written.
@@ -167,7 +166,7 @@ impl StoreMirror {
         self.keep()
     }
 
-    /// Takes a master out. Whether it was a member. It is on disk after
+    /// Removes a master; returns whether it was a member. It is on disk after
     /// [`settle`](Self::settle).
     pub(super) fn remove_member(&mut self, peer: &PeerId, wall: u64) -> bool {
         let is_removed = self.registers.remove_member(peer, wall);
@@ -211,7 +210,7 @@ impl StoreMirror {
             {
                 tracing::warn!(
                     minion = %id,
-                    "the cluster does not know its key as accepted: it waits for a decision"
+                    "the cluster does not list the key as accepted: it is pending again"
                 );
                 self.store.put(&id, KeyState::Pending, &pem)?;
             }
@@ -224,8 +223,8 @@ impl StoreMirror {
         Ok(())
     }
 
-    /// The keys of the store, each with its version. One whose version cannot be
-    /// had is left out.
+    /// The keys of the store, each with its version. A key whose version cannot be read
+    /// is left out.
     fn versions(&self) -> Result<Looked, RegistersError> {
         let listing = self.store.list_all()?;
         let all = listing
@@ -296,7 +295,10 @@ impl StoreMirror {
         };
         let gone: Vec<PeerId> = members.filter(gone).collect();
         for id in &gone {
-            tracing::warn!(peer = %id, "its key was removed from the peers: it is no member any more");
+            tracing::warn!(
+                peer = %id,
+                "the peer's key was removed from the directory of peers: it is no longer a member"
+            );
             self.remove_member(id, wall);
         }
         self.keep()?;

@@ -23,8 +23,8 @@ use crate::error::chain;
 use crate::jobs::Jobs;
 use crate::limits::{JOB_LATE_AFTER, RESEND_JOBS_MAX};
 
-/// Tells the peers of jobs that minions may still ask for: in its last life this
-/// master may have been killed before it told of them.
+/// Sends the peers the jobs that minions may still ask for: before its restart this
+/// master may have been killed before it sent them.
 pub(super) fn tell_unfinished(jobs: &Jobs, cluster: &Cluster) {
     // Older ones are over before a peer that was away hears of them.
     let window = Duration::from_secs(cluster.settings.replay_window_s / 2);
@@ -33,8 +33,8 @@ pub(super) fn tell_unfinished(jobs: &Jobs, cluster: &Cluster) {
     let (open, left_out) = missed.last_open(missed.seconds_ago(window), RESEND_JOBS_MAX);
     if left_out > 0 {
         tracing::warn!(
-            "{left_out} jobs of the last life of this master are not told to the peers: \
-             {RESEND_JOBS_MAX} younger ones may be"
+            "{left_out} jobs from before this master's restart are not sent to the peers: only the \
+             newest {RESEND_JOBS_MAX} are"
         );
     }
     for OpenJob {
@@ -101,7 +101,10 @@ impl PeerReceiver {
         // Nobody runs a job that was meant for another time.
         let window = Duration::from_secs(self.cluster.settings.replay_window_s);
         if age > window.max(JOB_LATE_AFTER) {
-            return tracing::warn!(%jid, "a job of {peer} comes too late and is not sent");
+            return tracing::warn!(
+                %jid,
+                "a job of {peer} arrived too late and is not sent to minions"
+            );
         }
         missed.record_told(&load, &open, &returned, age);
         // One that is not remembered is not sent again, so it is sent now.
@@ -117,7 +120,7 @@ impl PeerReceiver {
         }
     }
 
-    /// Takes the minions out that cannot say whether they have run a late job: they get it
+    /// Removes the minions that cannot say whether they have run a late job: they get it
     /// when it is known what was published for them since, and returned.
     fn leave_to_resend(&self, load: &mut PublishLoad, minions: &mut Vec<MinionId>) {
         let before = minions.len();
@@ -128,14 +131,14 @@ impl PeerReceiver {
         }
     }
 
-    /// Keeps a job as the master does that has published it: lists of jobs show those
-    /// alone that were prepared.
+    /// Stores a job as its publishing master does: lists of jobs show only those that
+    /// were prepared.
     fn save_load(&self, jid: &Jid, kept: &Map, minions: &[MinionId]) -> Result<(), StoreError> {
         self.jobs.cache.prepare(jid, false)?;
         self.jobs.cache.save_load(jid, kept, Some(minions))
     }
 
-    /// Keeps what a runner of a peer has returned: lists of jobs show it here too.
+    /// Stores the return of a peer's runner, so that lists of jobs show it here too.
     pub(super) fn keep_runner_return(&self, id: &MinionId, load: &Map, job: &JobReturn) {
         let settings = &self.jobs.settings;
         let is_kept = settings.stores_runner_returns && settings.stores_returns;
@@ -143,12 +146,12 @@ impl PeerReceiver {
             return;
         };
         if let Err(error) = self.jobs.cache.prepare(jid, false) {
-            tracing::error!(%jid, "could not begin the job of a runner: {}", chain(&error));
+            tracing::error!(%jid, "could not create the job of a runner: {}", chain(&error));
         }
         self.jobs.keep_runner_return(jid, id, load, job);
     }
 
-    /// Keeps a result that a peer has taken and fired, and fires it here.
+    /// Stores a return that a peer has received and fired, and fires it here.
     pub(super) fn keep_fired_return(&self, peer: &PeerId, fired: FiredReturn) {
         let FiredReturn { id, job, data } = fired;
         self.keep_return(&id, &job);
@@ -157,7 +160,7 @@ impl PeerReceiver {
         }
     }
 
-    /// Keeps a result that a peer has taken.
+    /// Stores a return that a peer has received.
     pub(super) fn keep_return(&self, id: &MinionId, job: &JobReturn) {
         let Some(jid) = job.jid.jid() else {
             return;
@@ -186,8 +189,8 @@ fn is_stored(stored: &Result<Option<Map>, StoreError>, minions: &[MinionId]) -> 
     }
 }
 
-/// Whether what is kept of a job is a master's, and not made of a return, and names all of
-/// these minions.
+/// Whether the stored load of a job was published by a master, not made from a return,
+/// and names all of these minions.
 fn is_published_for(load: &Map, minions: &[MinionId]) -> bool {
     let known = load.get("Minions").and_then(Value::as_list);
     let known: HashSet<&str> = known

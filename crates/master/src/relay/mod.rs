@@ -43,8 +43,8 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Ends the links, when the peers that are linked have handled what they were
-    /// told or take too long.
+    /// Ends the links once the connected peers have handled all messages, or take too
+    /// long.
     pub(crate) async fn stop(self) {
         if let Some(lease) = &self.cluster.lease {
             lease.give_up().await;
@@ -161,7 +161,7 @@ impl Receiver for PeerReceiver {
     }
 
     fn peer_is_down(&self, peer: &PeerId) {
-        tracing::warn!(%peer, "the peer is away");
+        tracing::warn!(%peer, "the peer is not connected");
         self.cluster.note_down(peer);
         self.resend.for_a_while();
         self.channels
@@ -179,7 +179,7 @@ impl Receiver for PeerReceiver {
             return;
         }
         let Some(message) = Message::decode(message) else {
-            return tracing::warn!(%peer, "the peer tells something that is not understood");
+            return tracing::warn!(%peer, "ignored an unreadable message from the peer");
         };
         match message {
             Message::Event(packed) => self.event(peer, &packed),
@@ -220,14 +220,14 @@ impl Receiver for PeerReceiver {
                 let channel = self.channels.iter().find(|channel| channel.name() == name);
                 match channel {
                     Some(channel) => channel.receive(peer, body),
-                    None => tracing::debug!(%peer, name, "nobody listens on this channel"),
+                    None => tracing::debug!(%peer, name, "ignored a message on an unknown channel"),
                 }
             }
         }
     }
 
     fn has_missed(&self, peer: &PeerId) {
-        tracing::warn!(%peer, "something of the peer was missed: it was away for too long");
+        tracing::warn!(%peer, "messages from the peer were lost: it was disconnected for too long");
         // What was let through with keys of the grants so far may be among it.
         self.cluster.grants.forget();
         self.cluster.renew_grant();
@@ -237,7 +237,7 @@ impl Receiver for PeerReceiver {
     }
 }
 
-/// The minion that an event says is accepted no more.
+/// The minion that is no longer accepted according to an event.
 fn revoked_by(event: &Event) -> Option<MinionId> {
     let text = |name| event.data.get(name)?.as_str();
     let is_revocation = matches!(text("act")?, "rejected" | "delete");
@@ -269,7 +269,9 @@ impl PeerReceiver {
                     self.keys.end_session(&id);
                 }
             }
-            Err(error) => tracing::warn!(%peer, "an event of the peer is none: {}", chain(&error)),
+            Err(error) => {
+                tracing::warn!(%peer, "ignored an invalid event from the peer: {}", chain(&error))
+            }
         }
     }
 
@@ -277,7 +279,8 @@ impl PeerReceiver {
     fn tell_met(&self, peer: &PeerId, met: Met) {
         tracing::warn!(
             %peer,
-            "the link to the peer was cut for {:.1?}; what is done once was {} here meanwhile",
+            "the link to the peer was cut for {:.1?}; meanwhile the tasks of the cluster that one \
+             master runs were {} here",
             met.apart,
             if met.led { "done" } else { "not done" }
         );
@@ -314,7 +317,7 @@ impl PeerReceiver {
         }
     }
 
-    /// Tells a peer what it may have missed.
+    /// Sends a peer what it may have missed.
     fn answer(&self, peer: &PeerId) {
         let grant = self.cluster.grants.current();
         self.cluster.tell_one(peer, &Message::Grant(grant));

@@ -41,7 +41,7 @@ pub(super) struct Rounds {
     left: u32,
     /// Jobs that were heard of since.
     since: u64,
-    /// It was said that some are left out.
+    /// It was logged that some are left out.
     was_said: bool,
 }
 
@@ -56,8 +56,8 @@ impl Rounds {
         self.left = RESENDS;
     }
 
-    /// The next round, if there is one: from when on jobs are sent again, those before
-    /// `oldest` no more.
+    /// The next round, if there is one: the time from which on jobs are sent again, but
+    /// none before `oldest`.
     fn next(&mut self, oldest: u64) -> Option<u64> {
         self.left = self.left.checked_sub(1)?;
         self.since = self.since.max(oldest);
@@ -66,9 +66,9 @@ impl Rounds {
 }
 
 impl Resend {
-    /// The connections to a peer end now: sends jobs again for a while. That a single
-    /// minion has lost its own is no reason: one of Salt may have been started again by
-    /// the very job, of which it knows nothing any more.
+    /// The connections of a peer's minions end now: sends jobs again for a while. The
+    /// loss of a single minion's connection is no reason, because a Salt minion may have
+    /// been restarted by that very job and no longer know of it.
     pub(super) fn for_a_while(&self) {
         let since = self.jobs.missed.seconds_ago(RESEND_BEFORE);
         self.rounds().ask(since);
@@ -104,7 +104,7 @@ impl Resend {
                 };
                 let this = Arc::clone(&self);
                 if let Err(error) = spawn_blocking(move || this.send(since)).await {
-                    tracing::error!("jobs are not sent again: {error}");
+                    tracing::error!("could not send jobs again: {error}");
                 }
             }
         }

@@ -16,7 +16,7 @@ pub(crate) struct Asked {
     pub(crate) args: Vec<Value>,
     /// Its arguments by name.
     pub(crate) kwargs: Map,
-    /// Who asks.
+    /// The user who asks.
     pub(crate) user: String,
     /// How they have proven who they are; nobody has for what the master runs by
     /// itself, or for a minion.
@@ -60,20 +60,23 @@ impl Asked {
 pub(crate) enum NotStarted {
     /// Too many run.
     #[error(
-        "{RUNNERS_MAX} runners are running already; `salt-run jobs.master` lists them, \
-         `salt-run jobs.kill <jid>` ends one"
+        "{RUNNERS_MAX} runners are running already; list them with `salt-run jobs.master`, end one \
+         with `salt-run jobs.kill <jid>`"
     )]
     TooMany,
     /// The master does not run yet, or not any more.
     #[error("the master is starting or stopping")]
     Closed,
-    /// It is another master's to run.
-    #[error("by now another master of the cluster does what is done once")]
+    /// Another master is to run it.
+    #[error(
+        "another master of the cluster now runs the schedule, engines and other tasks that run on \
+         one master only"
+    )]
     Elsewhere,
-    /// No job id can be had.
+    /// No job id could be allocated.
     #[error("could not allocate a job id")]
     Jid(#[source] halite_store::StoreError),
-    /// No thread can be had.
+    /// No thread could be started.
     #[error("could not start a thread")]
     Thread(#[source] std::io::Error),
 }

@@ -8,12 +8,7 @@ use super::error::{Ran, RunnerError};
 use super::table::Function;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new(
-        "auth.del_token",
-        "(token)",
-        del_token,
-        "Makes a token worthless.",
-    ),
+    Function::new("auth.del_token", "(token)", del_token, "Deletes a token."),
     Function::new(
         "auth.mk_token",
         "(**load)",

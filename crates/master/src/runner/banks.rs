@@ -18,13 +18,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "cache.cloud",
         "(tgt, provider=None)",
         cloud,
-        "What is kept of machines in clouds: nothing, there is no salt-cloud.",
+        "The cached data of cloud machines: always empty, as there is no salt-cloud.",
     ),
     Function::new(
         "cache.fetch",
         "(bank, key, cachedir=None)",
         fetch,
-        "What is kept under a key of a bank.",
+        "The value under a key of a bank.",
     ),
     Function::new(
         "cache.flush",
@@ -42,7 +42,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "cache.store",
         "(bank, key, data, cachedir=None)",
         store,
-        "Keeps a value under a key of a bank.",
+        "Stores a value under a key of a bank.",
     ),
 ];
 

@@ -12,19 +12,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "batch.list_active",
         "()",
         list_active,
-        "The jobs in batches that run without anybody waiting for them.",
+        "The jobs in batches that run in the master, without a program that waits for them.",
     ),
     Function::new(
         "batch.status",
         "(jid)",
         status,
-        "How far a job in batches is.",
+        "The progress of a job in batches.",
     ),
     Function::new(
         "batch.stop",
         "(jid, kill=False)",
         stop,
-        "Has nobody else get a job in batches. With `kill=True` those that work on it\nend it, too.",
+        "Stops a job in batches: no further minions get it. With `kill=True` those that run it\n\
+         end it, too.",
     ),
 ];
 

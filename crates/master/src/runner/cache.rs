@@ -15,45 +15,40 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "cache.clear_all",
         CLEAR,
         clear_all,
-        "Forgets grains, pillar and mine of minions.",
+        "Clears the cached grains, pillar and mine of minions.",
     ),
     Function::new(
         "cache.clear_grains",
         CLEAR,
         clear_grains,
-        "Forgets the grains of minions.",
+        "Clears the cached grains of minions.",
     ),
     Function::new(
         "cache.clear_mine",
         CLEAR,
         clear_mine,
-        "Forgets the mine of minions.",
+        "Clears the cached mine of minions.",
     ),
     Function::new(
         "cache.clear_mine_func",
         "(tgt=None, tgt_type='glob', clear_mine_func_flag=None)",
         clear_mine_func,
-        "Forgets one function in the mine of minions.",
+        "Clears one function in the cached mine of minions.",
     ),
     Function::new(
         "cache.clear_pillar",
         CLEAR,
         clear_pillar,
-        "Forgets the pillar of minions.",
+        "Clears the cached pillar of minions.",
     ),
     Function::new(
         "cache.grains",
         "(tgt, tgt_type='glob', **kwargs)",
         grains,
-        "The grains that are kept of minions.",
+        "The cached grains of minions.",
     ),
-    Function::new("cache.mine", TGT, mine, "The mine that is kept of minions."),
-    Function::new(
-        "cache.pillar",
-        TGT,
-        pillar,
-        "The pillar that is kept of minions.",
-    ),
+    Function::new("cache.mine", TGT, mine, "The cached mine of minions."),
+    Function::new("cache.pillar", TGT, pillar, "The cached pillar of minions."),
 ];
 
 fn shown(call: &Call<'_>, bank: Bank) -> Ran {
@@ -77,9 +72,8 @@ fn mine(call: &Call<'_>) -> Ran {
     shown(call, Bank::Mine)
 }
 
-/// Forgets something of each minion that is meant, whether there was anything;
-/// without a target nothing is done, so that a forgotten word does not cost
-/// everything.
+/// Clears something for each matching minion; returns whether there was anything. Without
+/// a target nothing is cleared, so that a forgotten argument does not clear everything.
 fn cleared(call: &Call<'_>, forget: impl Fn(&MinionId) -> Result<bool, RunnerError>) -> Ran {
     if call.arg("tgt").is_nil() {
         return Ok(false.into());

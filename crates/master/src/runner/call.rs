@@ -20,7 +20,7 @@ use crate::jobs::stop::Stop;
 /// What progress is called that is text for the standard output.
 const PRINT: &str = "print";
 
-/// What is around a function of the master while it runs.
+/// The context of a function of the master while it runs.
 #[derive(Clone)]
 pub(super) struct Around {
     pub(super) runners: Arc<Runners>,
@@ -36,13 +36,13 @@ pub(super) struct Around {
 
 /// The call of a runner.
 pub(crate) struct Call<'a> {
-    /// What the runners of this master use.
+    /// The parts of the master that runners use.
     pub(crate) runners: &'a Arc<Runners>,
     /// The arguments in their places.
     pub(crate) bound: Bound,
     /// The job.
     pub(crate) jid: &'a Jid,
-    /// Who asks.
+    /// The user who asks.
     pub(crate) user: &'a str,
     /// How they have proven it.
     pub(super) proven_by: Option<&'a ProvenBy>,
@@ -159,7 +159,7 @@ impl<'a> Call<'a> {
         }))
     }
 
-    /// What is around this call, for longer than it lasts.
+    /// The context of this call, which may outlive the call.
     pub(super) fn around(&self) -> Around {
         Around {
             runners: Arc::clone(self.runners),
@@ -189,7 +189,7 @@ impl<'a> Call<'a> {
     pub(super) fn wait(&self, time: Duration) -> Result<(), RunnerError> {
         match Instant::now().checked_add(time) {
             Some(until) => Ok(self.stop.wait_until(self.runtime, until)?),
-            None => Err(RunnerError::Failed("that is too long".to_owned())),
+            None => Err(RunnerError::Failed("the time is too long".to_owned())),
         }
     }
 
@@ -241,12 +241,12 @@ impl<'a> Call<'a> {
             .fire(&format!("{}/{suffix}", self.tag), data);
     }
 
-    /// Tells of progress.
+    /// Reports progress.
     pub(super) fn progress(&self, data: Map) {
         self.event("progress", data);
     }
 
-    /// Text that `salt-run` writes as it is, as soon as it is there.
+    /// Text that `salt-run` prints unchanged and at once.
     pub(super) fn print(&self, text: impl Into<Value>) {
         self.progress(Map::from([(PRINT, text.into())]));
     }

@@ -21,10 +21,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "cluster.drain",
         "()",
         drain,
-        "Hands the minions of this master over to the others: `health_port` says that it\n\
-         is not ready, after `cluster_drain_time` nobody can subscribe here any more, and\n\
-         who has subscribed looks for another master. Requests are served as before.\n\n\
-         Whether this begins it. `cluster.status` shows how far it is; a restart undoes it.",
+        "Hands the minions of this master over to the others: `health_port` answers that it\n\
+         is not ready, and after `cluster_drain_time` the publish port closes, so that minions\n\
+         connect to another master. Requests are served as before.\n\n\
+         Returns whether this started it. `cluster.status` shows progress; a restart undoes it.",
     ),
     Function::new(
         "cluster.members",
@@ -36,7 +36,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "cluster.remove",
         "(peer)",
         remove,
-        "Takes a master out of the cluster: the others cut it off at once and have a new\n\
+        "Removes a master from the cluster: the others cut it off at once and get a new\n\
          publish key and, where they share no files, a new secret as by\n\
          `cluster.rotate_secret`.",
     ),
@@ -51,8 +51,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "()",
         rotate_secret,
         "Makes a new secret for masters that join, in place of `cluster_secret` in the\n\
-         configuration of each member. Members that are away hear of it when they are back.\n\n\
-         The file on this master that holds it.",
+         configuration of each member. Members that are not connected get it later.\n\n\
+         Returns the file on this master that holds it.",
     ),
     Function::new(
         "cluster.status",
@@ -219,8 +219,8 @@ fn drain(call: &Call<'_>) -> Ran {
     let cluster = own_cluster(call)?;
     if cluster.serving().is_empty() {
         return Err(RunnerError::Failed(
-            "no other master is connected that could take the minions: those that hand theirs \
-             over take none before they are restarted"
+            "no other master that accepts minions is connected; a master that hands its minions \
+             over accepts none until it is restarted"
                 .to_owned(),
         ));
     }
@@ -242,7 +242,7 @@ fn remove(call: &Call<'_>) -> Ran {
     let peer = PeerId::parse(name).map_err(|error| failed(error.to_string()))?;
     if peer.as_str() == cluster.own.as_str() {
         return Err(failed(
-            "a master is removed from another one: this is its own name".to_owned(),
+            "a master cannot remove itself: run cluster.remove on another master".to_owned(),
         ));
     }
     let is_removed = match &call.runners.registers {
@@ -268,7 +268,7 @@ fn remove(call: &Call<'_>) -> Ran {
     }
     match is_removed {
         true => Ok(true.into()),
-        false => Err(failed(format!("there is no member {peer}"))),
+        false => Err(failed(format!("the cluster has no member {peer}"))),
     }
 }
 

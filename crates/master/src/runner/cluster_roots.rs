@@ -21,17 +21,16 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
     "cluster.sync_roots",
     "(roots='both', members=None, test=False, timeout=60)",
     run,
-    "Gives the files of this master's `file_roots`, `pillar_roots` or both (`roots`: `file`,\n\
-     `pillar`, `both`) to the other members of the cluster, or to those of `members`.\n\
-     \n\
-     Only what a member has not, or not so, is sent. It lands in the first root that the\n\
-     member's own configuration has for the environment; nothing is removed there. Links\n\
-     and what belongs to git and its like stay. With test=True it is only told what would\n\
-     be written. timeout is how long a member may take for one answer, in seconds.\n\
-     \n\
-     For each member how many files were written, how many were the same, and which it has\n\
-     not taken; for this master how many files it has, and how many links and the like it\n\
-     has left out. The return code is 1 if a member is away or has not taken all.",
+    "Copies the files of this master's `file_roots`, `pillar_roots` or both (`roots`: `file`,\n\
+     `pillar`, `both`) to the other members of the cluster, or to those in `members`.\n\n\
+     Only files that a member lacks or has in another version are sent. They are written to\n\
+     the first root that the member's own configuration has for the environment; nothing is\n\
+     removed there. Links and the files of git and similar tools are not sent. With test=True\n\
+     it only reports what would be written. timeout is how long a member may take for one\n\
+     answer, in seconds.\n\n\
+     Returns for each member how many files were written, how many were the same, and which\n\
+     it refused; for this master how many files it has, and how many links and the like were\n\
+     left out. The return code is 1 if a member is not connected or has refused a file.",
 )];
 
 /// The files of one environment here.
@@ -40,7 +39,7 @@ pub(super) struct Env {
     pub(super) files: Vec<(OwnFile, RootFile)>,
 }
 
-/// What has become of the files of one option at one member.
+/// The outcome for the files of one option at one member.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) written: usize,
@@ -91,7 +90,7 @@ fn run(call: &Call<'_>) -> Ran {
         Some("file") => &[Which::Files],
         Some("pillar") => &[Which::Pillar],
         Some("both") => &[Which::Files, Which::Pillar],
-        _ => return Err(failed("roots is file, pillar or both".to_owned())),
+        _ => return Err(failed("roots must be file, pillar or both".to_owned())),
     };
     let mut peers = meant(call, known_peers(call))?;
     // A member is asked one thing at a time.
@@ -146,7 +145,7 @@ fn meant(call: &Call<'_>, known: Vec<PeerId>) -> Result<Vec<PeerId>, RunnerError
         let found = known.find(|peer| peer.as_str() == name);
         found
             .cloned()
-            .ok_or_else(|| failed(format!("there is no other member {name:?}")))
+            .ok_or_else(|| failed(format!("the cluster has no other member {name:?}")))
     };
     named.iter().map(member).collect()
 }

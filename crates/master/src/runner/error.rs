@@ -12,7 +12,7 @@ pub(crate) enum RunnerError {
     /// The arguments do not fit its signature.
     #[error("{0}")]
     BadArguments(String),
-    /// What it was asked to do went wrong; the text says how.
+    /// The runner failed; the text says why.
     #[error("{0}")]
     Failed(String),
     /// The job cache or the data cache cannot be used.
@@ -21,14 +21,14 @@ pub(crate) enum RunnerError {
     /// The keys cannot be used.
     #[error("could not use the keys")]
     Keys(#[from] KeyStoreError),
-    /// It was told to end.
+    /// The runner was stopped.
     #[error("{0}")]
     Stopped(Why),
     /// Users' Python code failed; the text is its traceback.
     #[error("{0}")]
     Python(String),
-    /// It ended in a way that nobody meant.
-    #[error("it ended unexpectedly; the master's log says more")]
+    /// The runner panicked.
+    #[error("the runner ended unexpectedly; see the master's log")]
     Panic,
 }
 

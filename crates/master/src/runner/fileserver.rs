@@ -21,14 +21,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "fileserver.clear_cache",
         "(backend=None)",
         clear_cache,
-        "Forgets what is kept of the files, with the copies of git remotes that no option names\n\
-         any more and that nobody has updated for a day.",
+        "Clears the cache of files, and removes the copies of git remotes that no option names\n\
+         any more and that were not updated for a day.",
     ),
     Function::new(
         "fileserver.clear_file_list_cache",
         "(saltenv=None, backend=None)",
         clear_file_list_cache,
-        "Forgets the lists of files.",
+        "Clears the cached lists of files.",
     ),
     Function::new(
         "fileserver.clear_lock",
@@ -64,15 +64,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "fileserver.lock",
         "(backend=None, remote=None)",
         lock,
-        "Locks the files against an update.",
+        "Locks the sources of files against updates.",
     ),
     PROMOTE,
     Function::new(
         "fileserver.status",
         "()",
         status,
-        "The git remotes of files: their environments, each with its commit and with the \
-         branch or tag that it is, when they were fetched, and why they were not.",
+        "The git remotes of the file server: their environments, each with its commit and its \
+         branch or tag, when they were fetched, and why a fetch failed.",
     ),
     Function::new(
         "fileserver.symlink_list",
@@ -84,8 +84,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "fileserver.update",
         "(backend=None, remotes=None, **kwargs)",
         update,
-        "Looks for changes of the files. With remotes only those git remotes are fetched:\n\
-         names or addresses, a list or separated by commas.",
+        "Updates the file server. With remotes only those git remotes are fetched: names or\n\
+         addresses, a list or separated by commas.",
     ),
 ];
 
@@ -216,7 +216,7 @@ fn update(call: &Call<'_>) -> Ran {
     Ok(true.into())
 }
 
-/// The repositories of the sources that are meant.
+/// The repositories of the selected backends.
 fn repositories(call: &Call<'_>) -> Vec<Arc<Repository>> {
     let files = &call.runners.files.server;
     match files.backends(&meant(call)).contains(&"gitfs") {
@@ -225,7 +225,7 @@ fn repositories(call: &Call<'_>) -> Vec<Arc<Repository>> {
     }
 }
 
-/// What the addresses of remotes have to fit.
+/// The pattern that the addresses of remotes must match.
 fn pattern(call: &Call<'_>) -> Option<String> {
     let pattern = call.arg("remote");
     pattern

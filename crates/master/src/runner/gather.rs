@@ -27,7 +27,7 @@ pub(super) struct Command<'a> {
     pub(super) jid: Option<Jid>,
     pub(super) timeout: Duration,
     pub(super) gather_job_timeout: Duration,
-    /// How long a minion may be away before it is given up.
+    /// How long a minion may be disconnected before it is no longer waited for.
     pub(super) away_grace: Duration,
 }
 
@@ -77,7 +77,7 @@ impl Call<'_> {
         self.publish(command).map(|(_, rows)| rows)
     }
 
-    /// The same, with the job that it was; there is none if nobody is meant.
+    /// The same, and the job; `None` if the target matches no minion.
     pub(super) fn publish(
         &self,
         command: &Command<'_>,

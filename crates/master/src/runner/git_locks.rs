@@ -7,10 +7,10 @@ use halite_git::{GitError, Repository, machine};
 use halite_proto::{Map, Value, chain};
 use halite_target::glob::fnmatch;
 
-/// What is told where there was no lock.
+/// The text when there was no lock.
 pub(super) const NONE_REMOVED: &str = "No locks were removed";
 
-/// What was done, and what could not be.
+/// What was done, and what failed.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     done: Vec<String>,
@@ -48,7 +48,7 @@ impl Done {
     }
 }
 
-/// Removes what was fetched, and says so once.
+/// Removes the fetched copies, and reports it once.
 pub(super) fn clear<'a>(repositories: impl Iterator<Item = &'a Repository>) -> Done {
     let mut done = Done::default();
     let mut is_any = false;

@@ -11,7 +11,7 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
     "http.query",
     "(url, output=True, **kwargs)",
     query,
-    "Asks a web server.",
+    "Sends a request to a web server.",
 )];
 
 fn query(call: &Call<'_>) -> Ran {

@@ -41,7 +41,7 @@ impl<'c> Source<'c> {
         }
     }
 
-    /// What it is called.
+    /// Its name.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Files(_) => "local_cache",
@@ -62,7 +62,7 @@ impl<'c> Source<'c> {
         }
     }
 
-    /// What was published as a job.
+    /// The load of a job.
     pub(super) fn load(&self, jid: &Jid) -> Result<Option<Map>, RunnerError> {
         match self {
             Self::Files(call) => Ok(call.runners.jobs.cache.load(jid)?),
@@ -81,7 +81,7 @@ impl<'c> Source<'c> {
         }
     }
 
-    /// What the minions returned.
+    /// The returns of the minions.
     pub(super) fn returns(&self, jid: &Jid) -> Result<Vec<(String, StoredReturn)>, RunnerError> {
         let call = match self {
             Self::Files(call) => {
@@ -145,8 +145,8 @@ impl<'c> Source<'c> {
         }
     }
 
-    /// What `pick` makes of the newest jobs, of `max` of them at most, newest first and
-    /// without who was meant. The filter finds at least those that it picks.
+    /// Applies `pick` to the newest jobs, at most `max`, newest first and without their
+    /// minions. The filter finds at least the jobs that `pick` accepts.
     pub(super) fn newest<T>(
         &self,
         max: usize,
@@ -169,7 +169,7 @@ impl<'c> Source<'c> {
         }
     }
 
-    /// Every job of a returner in Python, oldest first, without who was meant.
+    /// Every job of a returner in Python, oldest first, without its minions.
     fn listed(&self) -> Result<Vec<(Jid, Map)>, RunnerError> {
         let Self::Returner(call, _) = self else {
             return Ok(Vec::new());
@@ -193,14 +193,14 @@ fn undamaged(
 ) -> Result<Option<StoredReturn>, StoreError> {
     match found {
         Err(error @ StoreError::Damaged { .. }) => {
-            tracing::warn!(%error, "the return is left out");
+            tracing::warn!(%error, "skipping a damaged return");
             Ok(None)
         }
         found => found,
     }
 }
 
-/// The load of a job that is told of in Salt's words.
+/// The load of a job that is given with Salt's field names.
 fn load_of(told: &Value) -> Map {
     let words = [
         ("fun", "Function"),

@@ -22,25 +22,25 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "jobs.last_run",
         "(ext_source=None, outputter=None, metadata=None, function=None, target=None, display_progress=False)",
         last_run,
-        "The newest job, of those that fit.",
+        "The newest job that matches.",
     ),
     Function::new(
         "jobs.list_job",
         "(jid, ext_source=None, display_progress=False)",
         list_job,
-        "What is kept of one job.",
+        "All that is stored of one job.",
     ),
     Function::new(
         "jobs.list_jobs",
         "(ext_source=None, outputter=None, search_metadata=None, search_function=None, search_target=None, start_time=None, end_time=None, display_progress=False, search_user=None)",
         list_jobs,
-        "The jobs that are kept, of those that fit.",
+        "The stored jobs that match.",
     ),
     Function::new(
         "jobs.list_jobs_filter",
         "(count, filter_find_job=True, ext_source=None, outputter=None, display_progress=False)",
         list_jobs_filter,
-        "The newest jobs, a number of them.",
+        "The newest jobs, up to a count.",
     ),
     Function::new(
         "jobs.lookup_jid",
@@ -52,15 +52,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "jobs.print_job",
         "(jid, ext_source=None)",
         print_job,
-        "What is kept of one job, under its id.",
+        "All that is stored of one job, under its id.",
     ),
 ];
 
-/// By which masters ask whether somebody works on a job.
+/// The function by which masters ask whether a minion runs a job.
 const QUESTION: &str = "saltutil.find_job";
 
-/// What a job's load says of it, in Salt's words. The load's values are taken, not copied,
-/// and each field is looked at once: there may be very many jobs.
+/// The description of a job from its load, with Salt's field names. The values are moved,
+/// not copied, and each field is visited once, because there may be very many jobs.
 fn formatted(load: Option<Map>) -> Map {
     let Some(load) = load.filter(|load| !load.is_empty()) else {
         return Map::from([("Error", "Cannot contact returner or no job with this jid")]);
@@ -159,21 +159,21 @@ fn job(call: &Call<'_>, jid: &Jid) -> Result<Map, RunnerError> {
     Ok(job)
 }
 
-/// Tells what it looks at, if that is asked for.
+/// Reports what is read, if that is asked for.
 fn tell(call: &Call<'_>, message: &str) {
     if call.flag("display_progress") {
         call.progress(Map::from([("message", message)]));
     }
 }
 
-/// Tells whom it asks about one job.
+/// Reports which returner is queried about one job.
 fn tell_source(call: &Call<'_>) -> Result<(), RunnerError> {
     let source = Source::of(call)?;
     tell(call, &format!("Querying returner: {}", source.name()));
     Ok(())
 }
 
-/// Tells whom it asks about all jobs.
+/// Reports which returner is queried about all jobs.
 pub(super) fn tell_source_of_all(call: &Call<'_>) -> Result<(), RunnerError> {
     let source = Source::of(call)?;
     let text = format!("Querying returner {} for jobs.", source.name());

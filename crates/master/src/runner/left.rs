@@ -7,8 +7,9 @@ use halite_proto::{Jid, Map};
 use super::{Runners, proc_files};
 use crate::under_way::lost_return;
 
-/// Those that this master has left in its last life. To be called before a runner begins.
-/// Where masters share the directory, it has those of the others too, which end them.
+/// The runners that this master's previous process has left. Must be called before a
+/// runner starts. If masters share the directory, it contains those of the others too,
+/// which end them.
 pub(crate) fn left_runners(runners: &Runners) -> Vec<(Jid, Map)> {
     let cluster = runners.cluster.as_ref();
     match cluster.is_none_or(|cluster| cluster.settings.isolated) {
@@ -17,9 +18,9 @@ pub(crate) fn left_runners(runners: &Runners) -> Vec<(Jid, Map)> {
     }
 }
 
-/// Tells of the end of such runners, and keeps it. Waits for the job cache.
+/// Announces and stores the end of such runners. Waits for the job cache.
 pub(crate) fn end_left_runners(runners: &Arc<Runners>, left: Vec<(Jid, Map)>) {
-    const WHY: &str = "its master was killed while it ran";
+    const WHY: &str = "its master was killed while the runner ran";
     for (jid, data) in left {
         let Some(data) = lost_return(&runners.jobs, &jid, data, WHY) else {
             continue;

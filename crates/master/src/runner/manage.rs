@@ -110,8 +110,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// Who answers a ping, and who does not, sorted. Who has no connection is not
-/// waited for.
+/// The minions that answer a ping and those that do not, sorted. Minions without a
+/// connection are not waited for.
 fn pinged(call: &Call<'_>) -> Result<(Vec<String>, Vec<String>), RunnerError> {
     let tgt = call.arg("tgt").clone();
     let command = Command {

@@ -22,10 +22,9 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
     "(*masters, timeout=30, clock_skew=2)",
     compare,
     "Compares this master with others that share its key: keys of minions, files,\n\
-     pillar, who may do what, versions and clocks.\n\
-     \n\
-     Masters are named as minions name them: `host`, `host:port`; in a cluster, none\n\
-     means all members. The return code is 1 if anything differs.",
+     pillar, access options, versions and clocks.\n\n\
+     Masters are named as in the minions' configuration: `host`, `host:port`; in a cluster,\n\
+     all members are compared if none is named. The return code is 1 if anything differs.",
 )];
 
 /// What came of asking one master.
@@ -34,7 +33,7 @@ pub(super) enum Asked {
     Facts { facts: Map, clock_off_ms: i64 },
     /// It has another key.
     OtherKey(String),
-    /// It did not answer, or not so that it helps.
+    /// It did not answer, or not usefully.
     Failed(String),
 }
 
@@ -186,14 +185,17 @@ pub(super) fn ask(
     };
     let reply = unpack_wire(&answer).ok().map(ComparisonReply::from_value);
     let Some(Ok(Some(reply))) = reply else {
-        return Asked::Failed("it does not answer such questions: not a Halite master".to_owned());
+        return Asked::Failed("it does not support the comparison: not a Halite master".to_owned());
     };
     let own = fingerprint_text(identity.public_pem().as_bytes(), HashType::Sha256);
     if reply.fingerprint != own {
         return Asked::OtherKey(reply.fingerprint);
     }
     let Some(sealed) = reply.sealed else {
-        return Asked::Failed("it gives no facts: clocks far apart, or asked too often".to_owned());
+        return Asked::Failed(
+            "it refused the comparison: the clocks are too far apart, or it was asked too often"
+                .to_owned(),
+        );
     };
     match sealed::open(&call.runners.keys, &sealed) {
         Some(facts) if facts.get("nonce").and_then(Value::as_str) == Some(nonce.as_str()) => {
@@ -203,12 +205,12 @@ pub(super) fn ask(
                 facts,
             }
         }
-        _ => Asked::Failed("its answer is not sealed for this master".to_owned()),
+        _ => Asked::Failed("its answer is not encrypted for this master".to_owned()),
     }
 }
 
-/// How far the other clock is ahead, in microseconds: between the times of
-/// asking and hearing here lie those of being asked and answering there.
+/// How far the other clock is ahead, in microseconds. The times at which the question was
+/// sent and the answer arrived here enclose those at the other master.
 fn clock_off(ours: (u64, u64), theirs: &Map) -> i64 {
     let there = |name: &str| theirs.get(name).and_then(Value::as_i64).unwrap_or_default();
     let here = |micros: u64| i64::try_from(micros).unwrap_or(i64::MAX);
@@ -220,7 +222,7 @@ fn clock_off(ours: (u64, u64), theirs: &Map) -> i64 {
 /// `host`, `host:port` or `[v6]:port` as the place of requests.
 fn endpoint_of(name: &str, port: u16) -> Result<Endpoint, String> {
     let with_port = |host: &str, port: u16| Endpoint::tcp(host, port);
-    let bad = || format!("{name:?} names no master");
+    let bad = || format!("{name:?} is not the address of a master");
     if let Some(rest) = name.strip_prefix('[') {
         let (host, rest) = rest.split_once(']').ok_or_else(bad)?;
         return match rest.strip_prefix(':') {

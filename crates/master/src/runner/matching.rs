@@ -10,7 +10,7 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
     "match.compound_matches",
     "(expr, minion_id)",
     compound_matches,
-    "Whether a compound target means a minion, as far as the master knows it.",
+    "Whether a compound target matches a minion, by what the master knows of it.",
 )];
 
 fn compound_matches(call: &Call<'_>) -> Ran {

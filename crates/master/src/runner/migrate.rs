@@ -39,7 +39,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// Banks of the master that are copied if no other is named.
 const BANKS: [&str; 5] = ["grains", "pillar", "mine", "tokens", "keys"];
 
-/// Those of them that only the master's own user copies.
+/// Banks that only the master's own user may copy.
 const SECRET_BANKS: [&str; 3] = ["pillar", "tokens", "keys"];
 
 impl From<PlaceError> for RunnerError {
@@ -81,7 +81,7 @@ fn told_jobs(copied: &JobsCopied, is_dry: bool) -> Ran {
         let why = copied.reason.as_ref();
         let why = why.map_or_else(String::new, |why| format!(" (the first: {why})"));
         return Err(RunnerError::Failed(format!(
-            "{} jobs were looked at, and some are not the same there: {}{}",
+            "compared {} jobs, and these differ at the destination: {}{}",
             copied.jobs,
             jids.join(", "),
             why
@@ -101,7 +101,7 @@ fn told_jobs(copied: &JobsCopied, is_dry: bool) -> Ran {
 fn migrate_cache(call: &Call<'_>) -> Ran {
     if call.text("cachedir").is_some() {
         return Err(RunnerError::Failed(
-            "cachedir: the master's own is the only one here".to_owned(),
+            "cachedir: only the master's own cache directory is supported".to_owned(),
         ));
     }
     let general = &call.runners.general;
@@ -153,7 +153,7 @@ fn migrate_cache(call: &Call<'_>) -> Ran {
     match different.is_empty() {
         true => Ok(told.into()),
         false => Err(RunnerError::Failed(format!(
-            "these say something else there, and are left as they are: {}",
+            "these entries differ at the destination and were left unchanged: {}",
             different.join(", ")
         ))),
     }
@@ -253,8 +253,8 @@ fn refuse_url(call: &Call<'_>, place: &str) -> Result<(), RunnerError> {
     match call.is_owner || !halite_store::is_url(place) {
         true => Ok(()),
         false => Err(RunnerError::Failed(
-            "a URL is taken from the master's own user alone, by salt-run on its machine; name a \
-             place that the configuration describes"
+            "only the master's own user may name a URL, by salt-run on its machine; name a store \
+             that the configuration describes"
                 .to_owned(),
         )),
     }
@@ -268,8 +268,7 @@ fn refuse_secrets(call: &Call<'_>, banks: &[&str]) -> Result<(), RunnerError> {
     match call.is_owner || secret.is_empty() {
         true => Ok(()),
         false => Err(RunnerError::Failed(format!(
-            "{} may be copied by the master's own user alone, by salt-run on its machine; name \
-             another bank",
+            "only the master's own user may copy {}, by salt-run on its machine; name another bank",
             secret.join(", ")
         ))),
     }
@@ -277,7 +276,9 @@ fn refuse_secrets(call: &Call<'_>, banks: &[&str]) -> Result<(), RunnerError> {
 
 fn refuse_same(src: &BackendOptions, dst: &BackendOptions) -> Result<(), RunnerError> {
     match src == dst {
-        true => Err(RunnerError::Failed("both are the same place".to_owned())),
+        true => Err(RunnerError::Failed(
+            "source and destination are the same".to_owned(),
+        )),
         false => Ok(()),
     }
 }

@@ -14,13 +14,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "mine.get",
         "(tgt, fun, tgt_type='glob')",
         get,
-        "What minions have put into the mine for a function.",
+        "The values of a function in the mine of minions.",
     ),
     Function::new(
         "mine.update",
         "(tgt, tgt_type='glob', clear=False, mine_functions=None)",
         update,
-        "Tells minions to put into the mine what they should.",
+        "Tells minions to update their mine.",
     ),
 ];
 

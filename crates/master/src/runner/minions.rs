@@ -21,27 +21,25 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "minions.history",
         "(tgt='*', tgt_type='glob', count=50)",
         history,
-        "What has become of the connections of minions since this master began: when they\n\
-         came and went, at which master of a cluster, when they signed in, and why they\n\
-         were refused. With `tgt_type=list` also of names whose keys are not accepted.\n\
-         \n\
-         The newest `count` changes that each minion has shown, as many that other masters\n\
-         tell, and as many sign-ins and refusals, the oldest first; of large fleets fewer.\n\
-         `unreachable` is a minion whose master is not heard any more by this one.\n\
-         Only Halite minions show when they come and go.",
+        "The history of minions' connections since this master started: when they connected and\n\
+         disconnected, at which master of a cluster, when they signed in, and why they were\n\
+         refused. With `tgt_type=list` also for names whose keys are not accepted.\n\n\
+         The newest `count` changes that each minion has proven, as many that other masters\n\
+         report, and as many sign-ins and refusals, the oldest first; fewer in large fleets.\n\
+         `unreachable` is a minion whose master this one cannot reach.\n\
+         Only Halite minions show when they connect and disconnect.",
     ),
     Function::new(
         "minions.status",
         "(tgt='*', tgt_type='glob', highstates=True)",
         status,
-        "What the master knows of minions without asking them: by which master they are\n\
-         connected and since when, their version and system, and their last highstate.\n\
-         \n\
-         The newest 20 highstates are looked through.",
+        "What the master knows of minions without asking them: the master they are connected\n\
+         to and since when, their version and system, and their last highstate.\n\n\
+         The newest 20 highstates are searched.",
     ),
 ];
 
-/// What has become of minions' connections.
+/// The history of minions' connections.
 fn history(call: &Call<'_>) -> Ran {
     let attendance = &call.runners.fleet.attendance;
     let own = master_id(&call.runners.general.id);
@@ -86,7 +84,7 @@ fn listed(tgt: &Value) -> Vec<MinionId> {
     }
 }
 
-/// One change; `own` is the name of this master.
+/// The row of a change; `own` is the name of this master.
 fn row(entry: &Entry, own: &str) -> Value {
     let master = entry.master.as_deref().unwrap_or(own);
     let mut row = Map::from([
@@ -159,8 +157,8 @@ fn connection_row(connection: Connection) -> Map {
     ])
 }
 
-/// By which masters of the cluster a minion is connected: all of them, and as `master`
-/// this one if it is among them, else the one that the minion came to last.
+/// The masters of the cluster that a minion is connected to: all of them, and as `master`
+/// this one if it is among them, otherwise the one that it connected to last.
 fn insert_masters(row: &mut Map, call: &Call<'_>, id: &MinionId, connection: Connection) {
     let attendance = &call.runners.fleet.attendance;
     let own = master_id(&call.runners.general.id);

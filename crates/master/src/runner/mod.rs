@@ -100,9 +100,9 @@ use registry::Registry;
 /// The runners of a master, and the parts of it that they use.
 pub(crate) struct Runners {
     pub(crate) settings: RunnerSettings,
-    /// Those that run.
+    /// The running ones.
     pub(crate) registry: Registry,
-    /// Those that run for minions (`peer_run`).
+    /// The running ones of minions (`peer_run`).
     pub(crate) peer_turns: Turns,
     groups: RunnerGroups,
 }
@@ -189,7 +189,7 @@ pub(crate) fn start_if(
     Ok(begun)
 }
 
-/// Whether there is a runner of that name.
+/// Whether a runner of that name exists.
 ///
 /// # Errors
 /// In words, when there is none.

@@ -30,7 +30,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// What is said of an address that is none.
+/// Salt's text for an invalid address.
 const INVALID_MAC: &str = "Invalid MAC address";
 
 /// The bytes of a hardware address, with or without separators.

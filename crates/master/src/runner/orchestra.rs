@@ -26,7 +26,7 @@ use super::{Asked, Call, run_and_tell};
 use crate::error::chain;
 use crate::wheel;
 
-/// What an orchestration was told about pillar and environment.
+/// The pillar and environment given for an orchestration.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) pillar: Map,
@@ -285,7 +285,9 @@ impl Commander for Orchestra {
         let size = match &command.batch {
             Some(text) => BatchSize::parse(text)
                 .ok_or_else(|| {
-                    ContextError::Other(format!("batch: '{text}' is no number and no percentage"))
+                    ContextError::Other(format!(
+                        "batch: '{text}' is neither a number nor a percentage"
+                    ))
                 })?
                 .count(ids.len()),
             None => ids.len().max(1),

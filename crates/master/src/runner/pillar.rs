@@ -15,7 +15,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "pillar.clear_pillar_cache",
         "(minion='*', **kwargs)",
         clear_pillar_cache,
-        "Forgets the pillars that pillar_cache keeps.",
+        "Clears the pillars in pillar_cache.",
     ),
     Function::new(
         "pillar.show_pillar",
@@ -27,18 +27,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "pillar.show_pillar_cache",
         "(minion='*', **kwargs)",
         show_pillar_cache,
-        "The pillars that are kept of minions.",
+        "The pillars of minions in pillar_cache.",
     ),
     Function::new(
         "pillar.show_top",
         "(minion=None, saltenv='base')",
         show_top,
-        "What the pillar's top files say for a minion, or for the first one.",
+        "The pillar's top files rendered for a minion, or for the first one.",
     ),
 ];
 
-/// The minion `name` with the grains that are kept of it, the first one that
-/// is known if there is no name.
+/// The minion `name` with its cached grains; without a name, the first known one.
 fn known(call: &Call<'_>, name: Option<&str>) -> Result<(String, Option<Map>), super::RunnerError> {
     let id = match name {
         Some(name) => match MinionId::parse(name) {

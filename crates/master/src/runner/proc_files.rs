@@ -67,9 +67,9 @@ pub(super) fn running(cachedir: &Path) -> Vec<Value> {
     found
 }
 
-/// Takes the files away of runners that have not ended when their master was killed; what
-/// they say. Before any runner begins: a master that is started again may have the process
-/// id of the one before.
+/// Removes and returns the files of runners that had not ended when their master was
+/// killed. Must be called before any runner starts, because a restarted master may have
+/// the process id of the one before.
 pub(super) fn left(cachedir: &Path) -> Vec<(Jid, Map)> {
     let runs = |data: &Map| {
         let pid = data.get("pid").and_then(Value::as_i64);

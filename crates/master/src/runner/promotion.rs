@@ -15,12 +15,11 @@ pub(super) const PROMOTE: Function = Function::new(
     "fileserver.promote",
     "(commit, *masters, remote=None, saltenv='base', timeout=30)",
     run,
-    "Holds an environment of a git remote at a commit, on this master and on those that\n\
-     are named, which have the same key; in a cluster, none means all members. On all of\n\
-     them or, if one does not have the commit yet, on none.\n\
-     \n\
-     A commit is an id, a branch or a tag as it is now; `latest` lets the environment\n\
-     follow its branch again. remote is needed where there are several.",
+    "Pins an environment of a git remote to a commit, on this master and on the named ones,\n\
+     which must have the same key; in a cluster, on all members if none is named. If one of\n\
+     them does not have the commit yet, nothing is changed on any.\n\n\
+     A commit is an id, or the present commit of a branch or tag; `latest` lets the\n\
+     environment follow its branch again. remote is needed if there are several.",
 );
 
 fn run(call: &Call<'_>) -> Ran {
@@ -33,7 +32,7 @@ fn run(call: &Call<'_>) -> Ran {
         sets: false,
     };
     let files = &call.runners.files;
-    let failed = |why: String| RunnerError::Failed(format!("nothing was moved: {why}"));
+    let failed = |why: String| RunnerError::Failed(format!("nothing was changed: {why}"));
     // The others are told an id: a branch may be another commit there.
     promotion.commit = promote(files, &promotion).map_err(failed)?;
     let masters = meant_masters(call);
@@ -49,7 +48,7 @@ fn run(call: &Call<'_>) -> Ran {
             Ok(commit) => done.insert(master.as_str(), commit),
             Err(why) => {
                 call.retcode.set(1);
-                done.insert(master.as_str(), format!("NOT moved: {why}"))
+                done.insert(master.as_str(), format!("NOT changed: {why}"))
             }
         };
     }
@@ -65,7 +64,7 @@ fn tell(call: &Call<'_>, master: &str, promotion: &Promotion) -> Result<String, 
             match (text("promoted"), text("refused")) {
                 (Some(commit), None) if commit == promotion.commit => Ok(commit),
                 (_, Some(why)) => Err(why),
-                _ => Err("it does not know how to hold a commit".to_owned()),
+                _ => Err("it does not support pinning a commit".to_owned()),
             }
         }
         Asked::OtherKey(fingerprint) => Err(format!("it has another master key: {fingerprint}")),

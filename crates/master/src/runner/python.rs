@@ -47,7 +47,7 @@ pub(super) fn docs(runners: &Arc<Runners>) -> Map {
         .collect()
 }
 
-/// What the worker knows of the files.
+/// The files that the worker can load.
 fn listed(runners: &Arc<Runners>) -> Option<Value> {
     let request = Request::List { kind: KIND };
     Workers::global()
@@ -112,7 +112,7 @@ impl UsersFunction {
     }
 }
 
-/// What the code of a runner may ask.
+/// The functions of the master that the code of a runner may call.
 struct Host<'a> {
     runners: &'a Arc<Runners>,
     /// None while files are read.
@@ -165,7 +165,7 @@ impl PyHost for Host<'_> {
     }
 
     fn event(&self, tag: &str, data: Map) -> Result<(), Raised> {
-        let refused = || Raised::new("RuntimeError", "only runners that run have events");
+        let refused = || Raised::new("RuntimeError", "only a running runner can fire events");
         let call = self.call.ok_or_else(refused)?;
         call.event(tag, data);
         Ok(())

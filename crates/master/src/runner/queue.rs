@@ -21,7 +21,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "queue.delete",
         "(queue, items, backend='sqlite')",
         delete,
-        "Takes one or more items out of a queue.",
+        "Removes one or more items from a queue.",
     ),
     Function::new(
         "queue.insert",
@@ -40,7 +40,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "queue.list_items",
         "(queue, backend='sqlite')",
         list_items,
-        "What is in a queue, the oldest first.",
+        "The items of a queue, the oldest first.",
     ),
     Function::new(
         "queue.list_length",
@@ -58,20 +58,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "queue.pop",
         "(queue, quantity=1, backend='sqlite', is_runner=False)",
         pop,
-        "Takes the oldest items out of a queue: a number of them, or all.",
+        "Removes the oldest items from a queue and returns them: a number of them, or all.",
     ),
     Function::new(
         "queue.process_queue",
         "(queue, quantity=1, backend='sqlite', is_runner=False)",
         process_queue,
-        "Takes the oldest items out of a queue and fires an event with them,\n\
+        "Removes the oldest items from a queue and fires an event with them,\n\
          salt/queue/<queue>/process, for reactors.",
     ),
     Function::new(
         "queue.process_runner",
         "(quantity=1, queue=None, backend=None)",
         process_runner,
-        "Takes the oldest runners out of a queue and runs them, one after the other.",
+        "Removes the oldest runners from a queue and runs them, one after the other.",
     ),
 ];
 
@@ -94,7 +94,7 @@ struct NamedQueue {
     queue: QueueName,
 }
 
-/// Who keeps queues.
+/// The backend that stores queues.
 enum Backend {
     /// The files of Salt's sqlite.
     Files(Queues),
@@ -128,7 +128,7 @@ impl Backend {
     }
 }
 
-/// What a function of a backend in Python returns.
+/// The result of a function of a backend in Python.
 fn in_python(call: &Call<'_>, backend: &str, fun: &str, kwargs: Map) -> Ran {
     let function = format!("{backend}.{fun}");
     let context = call.runners.functions.context();
@@ -188,7 +188,7 @@ fn place_of_runners(call: &Call<'_>, fun: &str) -> Result<NamedQueue, RunnerErro
     };
     let Some(queue) = given("queue") else {
         return Err(RunnerError::BadArguments(
-            "no queue is given, and the option runner_queue names none".to_owned(),
+            "no queue is given, and the option runner_queue is not set".to_owned(),
         ));
     };
     Ok(NamedQueue {
@@ -262,7 +262,7 @@ fn pop(call: &Call<'_>) -> Ran {
     taken(call, &place, call.flag("is_runner"))
 }
 
-/// Takes items out.
+/// Removes items and returns them.
 fn taken(call: &Call<'_>, place: &NamedQueue, as_data: bool) -> Ran {
     let asked = [
         ("quantity", call.arg("quantity").clone()),
@@ -277,7 +277,10 @@ fn taken(call: &Call<'_>, place: &NamedQueue, as_data: bool) -> Ran {
     }
     let data = |item: String| {
         text_to_data(&item).unwrap_or_else(|| {
-            tracing::error!(queue = %place.queue, "an item of the queue is no data of a runner");
+            tracing::error!(
+                queue = %place.queue,
+                "an item of the queue does not describe a runner"
+            );
             item.into()
         })
     };
@@ -362,7 +365,7 @@ fn process_runner(call: &Call<'_>) -> Ran {
         if let Err(error) = run(call, runner) {
             // Those behind it are out of the queue already.
             let fun = runner.get("fun").map(python::str).unwrap_or_default();
-            tracing::error!(%fun, "a runner of a queue has failed: {}", chain(&error));
+            tracing::error!(%fun, "a queued runner failed: {}", chain(&error));
             failed.push(format!("{fun}: {}", chain(&error)));
             if matches!(error, RunnerError::Stopped(_)) {
                 return Err(error);
@@ -377,7 +380,8 @@ fn process_runner(call: &Call<'_>) -> Ran {
 
 fn run(call: &Call<'_>, runner: &Value) -> Result<(), RunnerError> {
     let fun = runner.get("fun").and_then(Value::as_str);
-    let fun = fun.ok_or_else(|| RunnerError::Failed("the item is no runner".to_owned()))?;
+    let fun =
+        fun.ok_or_else(|| RunnerError::Failed("the item does not describe a runner".to_owned()))?;
     let args = runner.get("args").and_then(Value::as_list);
     let kwargs = runner.get("kwargs").and_then(Value::as_map);
     let found = table::find(call.runners, fun).map_err(|why| {

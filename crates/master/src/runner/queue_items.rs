@@ -5,10 +5,10 @@ use halite_proto::{Value, python};
 
 use super::error::RunnerError;
 
-/// The texts of `items`: one, or a list; data as it is stored.
+/// The texts of `items`: one, or a list; data in its stored form.
 pub(super) fn items(value: &Value) -> Result<Vec<String>, RunnerError> {
     match value {
-        Value::Nil => Err(RunnerError::BadArguments("there is no item".to_owned())),
+        Value::Nil => Err(RunnerError::BadArguments("no item is given".to_owned())),
         Value::List(items) => items.iter().map(item).collect(),
         one => Ok(vec![item(one)?]),
     }
@@ -22,8 +22,8 @@ fn item(value: &Value) -> Result<String, RunnerError> {
     }
 }
 
-/// JSON with single quotes, as Salt stores it; as it is where that would not be
-/// read again.
+/// JSON with single quotes, as Salt stores it; with double quotes where it could not be
+/// read back otherwise.
 fn data_to_text(data: &Value) -> Result<String, RunnerError> {
     let options = RenderOptions {
         indent: Indent::Compact,
@@ -31,7 +31,7 @@ fn data_to_text(data: &Value) -> Result<String, RunnerError> {
     };
     let json = render_as(Outputter::Json, data, &options);
     if json == "{}" && data.is_true() {
-        let why = "the data has what JSON cannot say".to_owned();
+        let why = "the data cannot be represented as JSON".to_owned();
         return Err(RunnerError::BadArguments(why));
     }
     match json.contains(['\'', '\\']) {

@@ -11,13 +11,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "reactor.add",
         "(event, reactors, saltenv='base', test=None)",
         add,
-        "Has events with a tag call for files, until the master ends.",
+        "Adds reactors for events with a tag, until the master stops.",
     ),
     Function::new(
         "reactor.delete",
         "(event, saltenv='base', test=None)",
         delete,
-        "Has events with a tag call for nothing any more.",
+        "Removes the reactors for events with a tag.",
     ),
     Function::new(
         "reactor.is_leader",
@@ -29,13 +29,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "reactor.list",
         "(saltenv='base', test=None)",
         list,
-        "The tags that call for files, and the files.",
+        "The reactors: tags with their files.",
     ),
     Function::new(
         "reactor.set_leader",
         "(value=True)",
         set_leader,
-        "Has this master react to events, or not.",
+        "Sets whether this master reacts to events.",
     ),
 ];
 

@@ -44,7 +44,7 @@ impl Registry {
         }
     }
 
-    /// Gives runners the runtime whose timers they wait with.
+    /// Hands over the runtime whose timers runners wait with.
     pub(crate) fn open(&self, runtime: Handle) {
         let _ = self.runtime.set(runtime);
     }
@@ -54,7 +54,7 @@ impl Registry {
         self.runtime.get().cloned().ok_or(NotStarted::Closed)
     }
 
-    /// Those that run are told to stop; no others begin.
+    /// Stops all running runners; no others start.
     pub(crate) fn close(&self) {
         let runs: Vec<_> = {
             let mut known = self.lock();
@@ -81,8 +81,8 @@ impl Registry {
         })
     }
 
-    /// The runs of such a job, among runners. One whose end was told of runs no
-    /// longer, for whoever has heard of it.
+    /// The runs of a job among the runners. A run whose end was announced no longer
+    /// counts.
     pub(super) fn runs(&self, jid: &Jid) -> Vec<Arc<Run>> {
         let known = self.lock();
         let runs = known.runs.values();
@@ -96,7 +96,7 @@ impl Registry {
     }
 }
 
-/// Takes a run off the list when it is dropped.
+/// Removes a run from the list when it is dropped.
 pub(super) struct Listed {
     runners: Arc<Runners>,
     number: u64,
@@ -165,7 +165,7 @@ impl Drop for Abandoned {
     }
 }
 
-/// What a run holds while it runs: its place, or that it was abandoned.
+/// The place of a run while it runs, and whether the run was abandoned.
 #[derive(Default)]
 pub(super) struct Seat {
     _place: Option<RunnerSlot>,
@@ -181,8 +181,8 @@ impl Seat {
     }
 }
 
-/// Tells a run to end; if it does not within a while it is forced to, and if
-/// that does not help it is told of as ended, and its place is free.
+/// Stops a run. If it does not end within a grace time it is forced to; if that does not
+/// help, its end is announced and its place is freed.
 pub(super) fn stop(runners: &Arc<Runners>, runtime: &Handle, run: &Arc<Run>, why: Why) {
     run.stop.stop(why);
     let (runners, run) = (Arc::clone(runners), Arc::clone(run));
@@ -196,13 +196,17 @@ pub(super) fn stop(runners: &Arc<Runners>, runtime: &Handle, run: &Arc<Run>, why
         }
         sleep(RUNNER_STOP_GRACE).await;
         abandon(&runners, &run);
-        tracing::error!(jid = %run.jid, "the runner {} does not end; it is left to itself", run.fun());
+        tracing::error!(
+            jid = %run.jid,
+            "the runner {} does not stop; no longer waiting for it",
+            run.fun()
+        );
         // Disk and bus: not on an async thread.
         let _ = tokio::task::spawn_blocking(move || run.tell_stopped(&runners, why)).await;
     });
 }
 
-/// Gives the place of a run back, while its thread goes on.
+/// Releases the place of a run whose thread continues.
 fn abandon(runners: &Arc<Runners>, run: &Run) {
     let mut seat = run.seat();
     // Without a seat it has just ended.
@@ -230,7 +234,11 @@ impl Timer {
         Self(Some(runtime.spawn(async move {
             sleep(Duration::from_secs(seconds)).await;
             if let (Some(runners), Some(run)) = (weak.upgrade(), run.upgrade()) {
-                tracing::error!(jid = %run.jid, "the runner {} takes longer than {seconds} s (runner_timeout)", run.fun());
+                tracing::error!(
+                    jid = %run.jid,
+                    "stopping the runner {}: it has taken longer than {seconds} s (runner_timeout)",
+                    run.fun()
+                );
                 stop(&runners, &handle, &run, Why::Time);
             }
         })))

@@ -41,14 +41,14 @@ struct Taker<'a> {
     peer: &'a PeerId,
 }
 
-/// What is said of a member.
+/// The result shown for a member.
 pub(super) struct Said {
     pub(super) shown: Value,
-    /// It has not taken all.
+    /// It has refused a file.
     pub(super) has_failed: bool,
 }
 
-/// Why a member is given no more.
+/// Why no more is sent to a member.
 enum Lost {
     /// It does not answer.
     Silent(String),
@@ -63,8 +63,8 @@ impl From<Why> for Lost {
 }
 
 impl Gift<'_> {
-    /// Gives the files to these members, to some at a time: one that is slow holds up no
-    /// other.
+    /// Sends the files to these members, to some at a time, so that a slow one does not
+    /// delay the others.
     pub(super) fn give_all(&self, peers: &[PeerId]) -> Result<BTreeMap<PeerId, Said>, Why> {
         let next = AtomicUsize::new(0);
         let said = Mutex::new(BTreeMap::new());
@@ -84,7 +84,10 @@ impl Gift<'_> {
                     thread::Builder::new()
                         .spawn_scoped(scope, give_some)
                         .inspect_err(|error| {
-                            tracing::warn!("fewer members at a time are given files: {error}");
+                            tracing::warn!(
+                                "could not start a thread, sending files to fewer members at a \
+                                 time: {error}"
+                            );
                         })
                         .ok()
                 })
@@ -103,7 +106,7 @@ impl Gift<'_> {
         let mut members = self.cluster.mesh.peers().into_iter();
         if !members.any(|of| of.peer == *peer && of.is_connected()) {
             return Ok(Said {
-                shown: "it is away: nothing was given".into(),
+                shown: "the member is not connected: nothing was sent".into(),
                 has_failed: true,
             });
         }
@@ -149,7 +152,9 @@ impl Taker<'_> {
                     outcome.fail(&all.env, "", why);
                     return Ok(());
                 }
-                Answer::Taken => return Err(Lost::Silent("its answer makes no sense".to_owned())),
+                Answer::Taken => {
+                    return Err(Lost::Silent("the member's answer is invalid".to_owned()));
+                }
             };
             outcome.same += files.len().saturating_sub(places.len());
             for (own, file) in places.into_iter().filter_map(|place| files.get(place)) {
@@ -166,7 +171,7 @@ impl Taker<'_> {
         Ok(())
     }
 
-    /// Gives a file; why the other one has not taken it.
+    /// Sends a file; returns why the member has refused it, if it has.
     fn give_file(
         &self,
         env: &RootEnv,
@@ -188,7 +193,7 @@ impl Taker<'_> {
             }
             let sent = data.len() as u64;
             if sent == 0 && left > 0 {
-                return Ok(Err("it has become shorter meanwhile".to_owned()));
+                return Ok(Err("the file became shorter while it was read".to_owned()));
             }
             let question = Question::Take {
                 env: env.clone(),
@@ -201,7 +206,7 @@ impl Taker<'_> {
                 Answer::Taken => offset += sent,
                 Answer::Refused(why) => return Ok(Err(why)),
                 Answer::Differ(_) => {
-                    return Err(Lost::Silent("its answer makes no sense".to_owned()));
+                    return Err(Lost::Silent("the member's answer is invalid".to_owned()));
                 }
             }
             if offset >= file.size {
@@ -218,12 +223,12 @@ impl Taker<'_> {
                 Ok(answer) => return Ok(answer),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Lost::Silent(
-                        "it is away: the rest was not given".to_owned(),
+                        "the connection to the member was lost: the rest was not sent".to_owned(),
                     ));
                 }
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= until => {
                     let seconds = self.gift.answer_max.as_secs();
-                    let why = format!("it has not answered for {seconds} s");
+                    let why = format!("no answer from the member within {seconds} s");
                     return Err(Lost::Silent(why));
                 }
                 Err(RecvTimeoutError::Timeout) => self.gift.stop.check()?,

@@ -143,11 +143,15 @@ impl Run {
         }
     }
 
-    /// Tells of the end, unless somebody else has. What is told may be large, and is
-    /// given back.
+    /// Announces the end, unless another thread has. The data may be large and is
+    /// returned to the caller.
     fn tell(&self, runners: &Runners, mut data: Map) -> Map {
         if !self.stop.claim() {
-            tracing::info!(jid = %self.jid, "the runner {} has ended after all", self.fun());
+            tracing::info!(
+                jid = %self.jid,
+                "the runner {}, which was no longer waited for, has ended",
+                self.fun()
+            );
             return data;
         }
         if self.asked.is_kept {
@@ -161,12 +165,12 @@ impl Run {
         data
     }
 
-    /// The same of a run that has returned something packed, which means that all went
-    /// well. That it does not give back.
+    /// The same for a run whose return is packed, which means that it succeeded. The
+    /// packed return is not part of the result.
     fn tell_packed(&self, runners: &Runners, mut data: Map, list: &[u8]) -> Map {
         let entries = entries_of(&data, list);
         let entries = entries.inspect_err(|error| {
-            tracing::error!(jid = %self.jid, "could not pack what a runner returned: {error}");
+            tracing::error!(jid = %self.jid, "could not pack the return of a runner: {error}");
         });
         let Some(entries) = entries
             .ok()
@@ -191,7 +195,7 @@ impl Run {
         data
     }
 
-    /// Tells of the end of a run that does not heed the order to stop.
+    /// Announces the end of a run that does not react to the order to stop.
     pub(super) fn tell_stopped(&self, runners: &Runners, why: Why) {
         let mut data = self.data();
         data.insert("retcode", 1);

@@ -23,7 +23,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "jobs.kill",
         "(jid)",
         kill,
-        "Ends a runner that runs, with the commands and the Python code that it has\nstarted. Jobs of minions are ended by `salt '*' saltutil.kill_job <jid>`.",
+        "Ends a running runner, with the commands and the Python code that it has\n\
+         started. Jobs of minions are ended by `salt '*' saltutil.kill_job <jid>`.",
     ),
     Function::new(
         "jobs.master",
@@ -89,7 +90,7 @@ fn active(call: &Call<'_>) -> Ran {
 fn kill(call: &Call<'_>) -> Ran {
     let jid = wanted(call)?;
     if jid == *call.jid {
-        return Err(RunnerError::Failed("that is this runner itself".to_owned()));
+        return Err(RunnerError::Failed("a runner cannot end itself".to_owned()));
     }
     let runs = call.runners.registry.runs(&jid);
     for run in &runs {

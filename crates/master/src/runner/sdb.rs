@@ -12,12 +12,12 @@ const CHARS: &str = "(uri, length=8, chars='abcdefghijklmnopqrstuvwxyz0123456789
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("sdb.delete", "(uri)", delete, "Removes a value."),
-    Function::new("sdb.get", "(uri)", get, "The value behind an address."),
+    Function::new("sdb.get", "(uri)", get, "The value behind an sdb address."),
     Function::new(
         "sdb.get_or_set_hash",
         CHARS,
         get_or_set_hash,
-        "The value behind an address; where there is none, random characters become it.",
+        "The value behind an address; if there is none, random characters are stored and returned.",
     ),
     Function::new("sdb.set", "(uri, value)", set, "Stores a value."),
 ];

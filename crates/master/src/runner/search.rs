@@ -4,7 +4,7 @@ use halite_proto::{Jid, Map, Value};
 use halite_store::JobFilter;
 use halite_target::glob::fnmatch;
 
-/// What is shown of a job that says nothing of its function or target.
+/// Shown for a job without a function or target.
 const UNKNOWN: [&str; 2] = ["unknown-function", "unknown-target"];
 
 /// What jobs are searched by.
@@ -12,14 +12,14 @@ pub(super) struct Search<'a> {
     pub(super) metadata: &'a Value,
     pub(super) function: &'a Value,
     pub(super) target: &'a Value,
-    /// Who published it; anybody if it is not true.
+    /// The user who published it; any user if the value is not true.
     pub(super) user: &'a Value,
     pub(super) start: Option<String>,
     pub(super) end: Option<String>,
 }
 
 impl Search<'_> {
-    /// What a job cache can tell by itself: all that fit are found by it.
+    /// The part of the search that the job cache can do itself; it finds all that match.
     pub(super) fn filter(&self) -> JobFilter {
         let [function, target] = UNKNOWN;
         JobFilter {
@@ -99,8 +99,8 @@ fn fits_globs(wanted: &Value, found: &Value) -> bool {
         .any(|text| globs.iter().any(|glob| fnmatch(glob, text)))
 }
 
-/// A moment as the first digits of job ids: `2026, Nov 20 14:19:41.3`,
-/// `2026-11-20 14:19`, `20261120`. `None` for what is no moment.
+/// A moment as the first digits of job ids: `2026, Nov 20 14:19:41.3`, `2026-11-20
+/// 14:19`, `20261120`. `None` if the text is not a moment.
 pub(super) fn moment(text: &str) -> Option<String> {
     const MONTHS: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",

@@ -8,7 +8,7 @@ use halite_transport::fleet::Transport;
 /// What is read of the configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct RunnerSettings {
-    /// `runner_timeout`; zero is no limit.
+    /// `runner_timeout`; zero means no limit.
     pub(crate) timeout_s: u64,
     /// `sqlite_queue_dir`.
     pub(crate) queue_dir: PathBuf,

@@ -10,15 +10,16 @@ use super::orchestra::{Orchestra, Plan};
 use super::table::Function;
 
 const ORCHESTRATE: &str = "(mods, saltenv='base', test=None, exclude=None, pillar=None, pillarenv=None, pillar_enc=None, orchestration_jid=None)";
-const DOC: &str = "Applies SLS files on the master. Their states of the module `salt` command\nminions and run functions of the master, so that many machines are brought up in\norder.";
+const DOC: &str = "Applies SLS files on the master. Their states of the module `salt` run functions\n\
+                   on minions and on the master, so that many machines are set up in order.";
 
 const SHOW: &str =
     "(mods, saltenv='base', test=None, queue=False, pillar=None, pillarenv=None, pillar_enc=None)";
-const SHOW_DOC: &str = "What SLS files of an orchestration say, before anything is done.";
+const SHOW_DOC: &str = "The compiled states of an orchestration, without running them.";
 const PAUSE: &str = "(jid, state_id=None, duration=None)";
-const PAUSE_DOC: &str = "Has an orchestration wait before a state, or before its next one.";
+const PAUSE_DOC: &str = "Pauses an orchestration before a state, or before its next one.";
 const RESUME: &str = "(jid, state_id=None)";
-const RESUME_DOC: &str = "Has an orchestration go on that was told to wait.";
+const RESUME_DOC: &str = "Resumes a paused orchestration.";
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -38,7 +39,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "state.soft_kill",
         RESUME,
         soft_kill,
-        "Has an orchestration end before a state, or before its next one.",
+        "Ends an orchestration before a state, or before its next one.",
     ),
     Function::new("state.orch", ORCHESTRATE, orchestrate, DOC),
     Function::new("state.orchestrate", ORCHESTRATE, orchestrate, DOC),
@@ -46,13 +47,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "state.orchestrate_high",
         "(data, test=None, queue=False, pillar=None, **kwargs)",
         orchestrate_high,
-        "Carries out states that are given as data, on the master.",
+        "Applies states that are given as data, on the master.",
     ),
     Function::new(
         "state.orchestrate_single",
         "(fun, name, test=None, queue=False, pillar=None, **kwargs)",
         orchestrate_single,
-        "Carries out one state on the master.",
+        "Applies one state on the master.",
     ),
 ];
 
@@ -126,8 +127,8 @@ fn soft_kill(call: &Call<'_>) -> Ran {
     control(call, "state.soft_kill", &["jid", "state_id"])
 }
 
-/// Carries out states that are in no file: their results are told as progress,
-/// and returned without more.
+/// Applies states that are not in a file: their results are reported as progress, and
+/// returned.
 fn at_once(call: &Call<'_>, fun: &str, args: Vec<Value>, mut kwargs: Map) -> Ran {
     kwargs.insert("concurrent", true);
     let (id, ret, retcode) = carry_out(call, fun, args, kwargs)?;

@@ -8,8 +8,8 @@ pub(super) const FUNCTIONS: &[Function] = &[Function::new(
     "store.status",
     "()",
     status,
-    "Whether the places of jobs, minion data, banks, tokens and keys are there, and what waits \
-     until they are.",
+    "Whether the stores of jobs, minion data, banks, tokens and keys are reachable, and how many \
+     writes wait for them.",
 )];
 
 fn status(call: &Call<'_>) -> Ran {

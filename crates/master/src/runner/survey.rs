@@ -37,7 +37,7 @@ fn hash(call: &Call<'_>) -> Ran {
     Ok(shown(pools(call)?))
 }
 
-/// The differences are told as progress, before the return.
+/// The differences are reported as progress, before the return.
 fn diff(call: &Call<'_>) -> Ran {
     let pools = pools(call)?;
     if let Some((first, others)) = pools.split_first() {

@@ -22,7 +22,7 @@ pub(crate) struct Function {
     pub(crate) name: &'static str,
     /// Its parameters in Python's notation.
     pub(crate) signature: &'static str,
-    /// What it does.
+    /// Its documentation.
     pub(crate) doc: &'static str,
     /// The function.
     pub(super) run: fn(&Call<'_>) -> Ran,
@@ -50,7 +50,7 @@ impl Function {
             .map_or(self.name, |(_, name)| name)
     }
 
-    /// The documentation as it is shown: set off by blank lines and indented,
+    /// The documentation in the form that is shown: set off by blank lines and indented,
     /// with an example of the call.
     pub(crate) fn doc_text(&self) -> String {
         let mut text = String::from("\n");
@@ -128,7 +128,7 @@ impl Found {
         }
     }
 
-    /// The documentation as it is shown.
+    /// The documentation in the form that is shown.
     pub(super) fn doc_text(&self) -> String {
         match self {
             Self::Ours(function) => function.doc_text(),

@@ -13,13 +13,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "error.error",
         "(name=None, message='')",
         error,
-        "Fails with the error that is asked for, or does nothing.",
+        "Raises the given error, or does nothing.",
     ),
     Function::new(
         "test.arg",
         "(*args, **kwargs)",
         arg,
-        "Gives its arguments back.",
+        "Returns its arguments.",
     ),
     Function::new(
         "test.get_opts",
@@ -31,13 +31,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "test.metasyntactic",
         "(locality='us')",
         metasyntactic,
-        "Words that mean nothing.",
+        "A fixed test text.",
     ),
     Function::new(
         "test.raw_arg",
         "(*args, **kwargs)",
         raw_arg,
-        "Gives its arguments back, also those whose names begin with `__`.",
+        "Returns its arguments, including those whose names begin with `__`.",
     ),
     Function::new(
         "test.sleep",
@@ -49,13 +49,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "test.stdout_print",
         "()",
         stdout_print,
-        "Writes a word, and gives another one back.",
+        "Prints a word and returns another one.",
     ),
     Function::new(
         "test.stream",
         "()",
         stream,
-        "Tells of progress for ten seconds.",
+        "Reports progress for ten seconds.",
     ),
 ];
 

@@ -5,47 +5,47 @@
 const REASONS: &[(&str, &str)] = &[
     ("asam", NO_SALT),
     ("bgp", NAPALM),
-    ("cloud", "There is no salt-cloud here."),
+    ("cloud", "Halite has no salt-cloud."),
     (
         "cluster",
-        "Every master of a cluster has everything: there are no rings, no routes and no votes.",
+        "Every master of a cluster has all data: there are no rings, routes or votes.",
     ),
     ("ddns", NO_SALT),
     ("digicertapi", NO_SALT),
     (
         "http.update_ca_bundle",
-        "HTTPS goes by the certificates of the system; update those.",
+        "HTTPS uses the certificates of the system; update those.",
     ),
     ("launchd", NO_SALT),
     ("lxc", NO_SALT),
     (
         "manage.bootstrap",
-        "Minions are not installed over SSH from here.",
+        "Halite does not install minions over SSH.",
     ),
     ("manage.bootstrap_psexec", "Windows is not supported."),
     (
         "manage.key_regen",
-        "It would lock out every minion that is away. Run saltutil.regen_keys on the minions \
-         and delete their keys with salt-key.",
+        "It would lock out every minion that is not connected. Run saltutil.regen_keys on the \
+         minions and delete their keys with salt-key.",
     ),
     (
         "manage.safe_accept",
-        "It asks minions for their fingerprints with salt-ssh, which is not there. Compare \
+        "It asks minions for their fingerprints with salt-ssh, which Halite does not have. Compare \
          `salt-key -f <id>` with `salt-call key.finger` on the minion.",
     ),
     ("nacl", NO_SALT),
     ("net", NAPALM),
     ("pki", "Keys are files, one each, and are not migrated."),
-    ("resource", "There are no resources here."),
+    ("resource", "Halite has no resources."),
     ("smartos_vmadm", NO_SALT),
     ("spacewalk", NO_SALT),
-    ("ssh", "There is no salt-ssh here."),
+    ("ssh", "Halite has no salt-ssh."),
     ("state.graph", "Use state.show_low_sls of a minion."),
     (
         "state.graph_highstate",
         "Use state.show_lowstate of a minion.",
     ),
-    ("thin", "There is no salt-ssh here."),
+    ("thin", "Halite has no salt-ssh."),
     ("vault", NO_SALT),
     ("venafi", NO_SALT),
     ("virt", NO_SALT),
@@ -53,9 +53,9 @@ const REASONS: &[(&str, &str)] = &[
 ];
 
 const NAPALM: &str = "It needs napalm.";
-const NO_SALT: &str = "Only Salt's own master has it.";
+const NO_SALT: &str = "Only Salt's own master supports it.";
 
-/// Why there is no such runner, if it is one of Salt's.
+/// Why the runner is not available, if it is one of Salt's.
 pub(super) fn reason(fun: &str) -> Option<&'static str> {
     let module = fun.split_once('.').map_or(fun, |(module, _)| module);
     REASONS

@@ -52,7 +52,7 @@ fn run(
     };
     if RUNNERS.get() >= RUNNERS_WITHIN_PILLARS_MAX {
         return Err(ContextError::Other(
-            "pillars and runners call each other without an end".to_owned(),
+            "pillars and runners call each other in an endless loop".to_owned(),
         ));
     }
     let _within = Within::enter();

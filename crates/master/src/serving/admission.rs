@@ -26,7 +26,7 @@ const BOUNDS: Bounds = Bounds {
     furthest: COME_AGAIN_MAX,
 };
 
-/// What becomes of a sign-in that has just arrived.
+/// What happens to a sign-in that has just arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// It waits to be served.
@@ -35,7 +35,7 @@ pub(super) enum Decision {
     ComeAgain(Vec<u8>),
 }
 
-/// Who decides about sign-ins that have just arrived.
+/// Decides about sign-ins that have just arrived.
 pub(super) struct Admission {
     state: Mutex<State>,
     codes: OwnCodes,
@@ -47,7 +47,7 @@ struct State {
 }
 
 impl Admission {
-    /// In front of so many threads.
+    /// For this many threads.
     pub(super) fn new(threads: usize) -> Self {
         Self {
             state: Mutex::new(State {
@@ -66,7 +66,7 @@ impl Admission {
         });
     }
 
-    /// What becomes of a sign-in that finds so many ahead of itself.
+    /// What happens to a sign-in with this many ahead of it.
     pub(super) fn decide(&self, incoming: &Incoming, ahead: usize) -> Decision {
         let payload = &incoming.payload;
         let is_late = self.with_state(|state| state.pace.is_late(ahead));

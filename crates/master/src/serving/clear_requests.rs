@@ -19,7 +19,7 @@ use crate::limits::PING_BYTES_MAX;
 use crate::master::Master;
 use crate::serving::request_pipeline::{Answer, encode};
 
-/// What a handler says.
+/// The answer of a handler.
 enum Reply {
     Now(Value),
     /// The sender may be guessing.
@@ -28,7 +28,7 @@ enum Reply {
 }
 
 impl Reply {
-    /// With whether it is to be sent late.
+    /// The reply, and whether it is to be delayed.
     fn unhurried((value, is_slow): (Value, bool)) -> Self {
         match is_slow {
             true => Self::Slow(value),

@@ -31,15 +31,15 @@ const VERSION_SESSIONS: u32 = 3;
 
 /// The answer to a request.
 pub(crate) enum Answer {
-    /// It is here.
+    /// The answer is ready.
     Now(Vec<u8>),
-    /// It has to be waited for, and has a place for that.
+    /// The answer has to be waited for, and has a place for that.
     Held(Pin<Box<dyn Future<Output = Vec<u8>> + Send>>),
-    /// It has to be waited for.
+    /// The answer has to be waited for.
     Later(Pin<Box<dyn Future<Output = Vec<u8>> + Send>>),
-    /// It is here, but is sent late: a refused sender may be guessing.
+    /// The answer is ready but sent late, because a refused sender may be guessing.
     Slow(Vec<u8>),
-    /// There is none: the sender has had enough of them.
+    /// No answer: the sender has had too many.
     Nothing,
     /// The workers of another lane have to answer.
     Elsewhere(Lane),
@@ -97,11 +97,11 @@ impl Seal {
 
 /// A request that has proven who sends it.
 pub(crate) struct Admitted {
-    /// Who sends it.
+    /// The sender.
     pub(crate) caller: Caller,
     /// How to answer.
     pub(crate) seal: Seal,
-    /// What it says, without what proved it.
+    /// Its content, without the proof of its sender.
     pub(crate) load: Map,
 }
 

@@ -68,7 +68,7 @@ impl Lanes {
         }
     }
 
-    /// Queues a request, and counts those that there is no room for.
+    /// Queues a request, or counts it as refused if there is no room.
     fn submit(&self, lane: Lane, rank: Rank, incoming: Incoming, telemetry: &Telemetry) {
         let workers = self.slot(lane).get().ok_or(NoRoom);
         let given_up = workers.and_then(|workers| workers.submit_as(rank, incoming));
@@ -132,7 +132,7 @@ impl Server {
         }
     }
 
-    /// Before whom a sign-in waits; `None` if it was told to come again instead.
+    /// The rank of a sign-in that waits; `None` if it was told to come again instead.
     fn rank_of_sign_in(&self, incoming: &Incoming) -> Option<Rank> {
         let sign_ins = self.lanes.sign_ins.get();
         let ahead = sign_ins.map_or(0, |workers| workers.ahead_of(incoming.from));
@@ -234,7 +234,7 @@ fn limits_of(lane: Lane, serving: &Serving) -> LaneLimits {
     }
 }
 
-/// What a worker needs to answer a request.
+/// The parts that a worker needs to answer a request.
 #[derive(Clone)]
 struct Responder {
     serving: Serving,
@@ -327,7 +327,7 @@ impl Responder {
         }
     }
 
-    /// Counts a request that there is no room for.
+    /// Counts a request that was refused because there was no room.
     fn refuse_overload(&self) {
         let telemetry = &self.serving.master.telemetry;
         telemetry.count_refusal(Cause::Overload, None);

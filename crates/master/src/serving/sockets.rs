@@ -145,7 +145,7 @@ fn listen(what: &'static str) -> impl FnOnce(BindError) -> StartError {
     move |source| StartError::Listen { what, source }
 }
 
-/// Where a port of ours is, by the options.
+/// The endpoint of one of the master's ports.
 ///
 /// # Errors
 /// When `interface` is no address.

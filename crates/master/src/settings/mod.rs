@@ -38,7 +38,7 @@ pub(crate) struct General {
     pub(crate) loop_interval: Duration,
 }
 
-/// The `id` of a master whose configuration has none.
+/// The `id` of a master without one in its configuration.
 pub(crate) const NO_ID: &str = "localhost_master";
 
 impl General {

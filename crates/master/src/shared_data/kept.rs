@@ -44,7 +44,7 @@ impl Kept {
             Ok(packed) => packed,
             Err(error) if error.kind() == ErrorKind::NotFound => return Exchange::new(me.clone()),
             Err(error) => {
-                tracing::warn!(path = %self.path.display(), "could not be read: {error}");
+                tracing::warn!(path = %self.path.display(), "could not read the file: {error}");
                 return Exchange::new(me.clone());
             }
         };
@@ -53,7 +53,10 @@ impl Kept {
             Err(error) => Err(chain(&error)),
         };
         restored.unwrap_or_else(|why| {
-            tracing::warn!(path = %self.path.display(), "is damaged and begun anew: {why}");
+            tracing::warn!(
+                path = %self.path.display(),
+                "the file is damaged, starting with an empty one: {why}"
+            );
             Exchange::new(me.clone())
         })
     }
@@ -72,14 +75,17 @@ impl Kept {
             Ok(packed) if packed != last.packed => packed,
             Ok(_) => return,
             Err(error) => {
-                return tracing::error!("the versions of data cannot be packed: {}", chain(&error));
+                return tracing::error!(
+                    "could not pack the versions of shared data: {}",
+                    chain(&error)
+                );
             }
         };
         match write_atomic(&self.path, WriteOptions::new(MODE_SECRET), &packed) {
             Ok(()) => last.packed = packed,
             Err(error) => tracing::error!(
                 path = %self.path.display(),
-                "could not be written: {}",
+                "could not write the file: {}",
                 chain(&error)
             ),
         }

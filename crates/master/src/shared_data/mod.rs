@@ -40,17 +40,18 @@ pub(crate) struct SharedData {
     cluster: Arc<Cluster>,
     places: SharedPlaces,
     exchange: Mutex<Exchange>,
-    /// Who changes what is known of a minion holds the one of that minion.
+    /// A lock per minion, held while its data changes.
     turns: Vec<Mutex<()>>,
     kept: Kept,
-    /// Tells who waits in `sought` that something has come, or a peer has gone.
+    /// Wakes threads that wait in `sought` when something has arrived, or a peer was
+    /// lost.
     came: Condvar,
     searches: Searches,
 }
 
 impl SharedData {
-    /// Takes up what was known, and hears of changes from now on. Reads the names of
-    /// what is stored.
+    /// Restores the known versions, and listens to changes from now on. Reads the names
+    /// of all stored data.
     pub(crate) fn open(cluster: Arc<Cluster>, places: SharedPlaces) -> Arc<Self> {
         let kept = Kept::new(cluster.own_file(FILE));
         let mut exchange = kept.read(&cluster.own);
@@ -116,7 +117,7 @@ impl SharedData {
                         // It is asked for again after the next comparison.
                         tracing::error!(
                             ?name,
-                            "could not keep what another master has: {}",
+                            "could not store an entry from another master: {}",
                             chain(&error)
                         );
                     }
@@ -138,7 +139,7 @@ impl SharedData {
                 Err(error) => {
                     tracing::error!(
                         ?name,
-                        "could not be read for another master: {}",
+                        "could not read an entry that another master asked for: {}",
                         chain(&error)
                     );
                     Content::Unknown
@@ -230,7 +231,7 @@ impl Channel for SharedData {
             Err(error) => {
                 return tracing::warn!(
                     %peer,
-                    "what it says about minions and tokens is not understood: {}",
+                    "cannot read the peer's message about minions and tokens: {}",
                     chain(&error)
                 );
             }
@@ -239,7 +240,10 @@ impl Channel for SharedData {
         let is_known = |name: &DataName| self.places.is_known(name);
         let heard = self.exchange().heard(peer, message, at, is_known);
         if let Err(error) = heard {
-            tracing::warn!(%peer, "some of what it knows is not taken: {error}");
+            tracing::warn!(
+                %peer,
+                "ignored part of the peer's message about minions and tokens: {error}"
+            );
         }
         self.act();
         self.came.notify_all();

@@ -15,17 +15,17 @@ use crate::fleet::Fleet;
 use crate::keys::Keys;
 use crate::limits::TOKEN_REMOVALS_KEPT;
 
-/// What is shared, and with whose keys.
+/// The shared data, and the keys of its owners.
 pub(crate) struct SharedPlaces {
     pub(crate) keys: Arc<Keys>,
-    /// What is known of minions, if it is in files of this master's own.
+    /// The data of minions, if it is in files of this master's own.
     pub(crate) fleet: Option<Arc<Fleet>>,
     /// The tokens, if they are.
     pub(crate) access: Option<Arc<Access>>,
 }
 
 impl SharedPlaces {
-    /// What is stored.
+    /// The names of all stored data.
     pub(super) fn names(&self) -> Vec<DataName> {
         let mut names = Vec::new();
         if let Some(fleet) = &self.fleet {
@@ -54,8 +54,8 @@ impl SharedPlaces {
         }
     }
 
-    /// Tells versions that still count from those of minions that are not accepted, and
-    /// of tokens that are over.
+    /// Keeps valid versions, and drops those of minions that are not accepted and of
+    /// tokens that have expired.
     pub(super) fn keeps(&self) -> impl Fn(&DataName, &Version) -> bool {
         let accepted: HashSet<MinionId> = match &self.fleet {
             Some(_) => self.keys.accepted.list().into_iter().collect(),
@@ -114,13 +114,13 @@ impl SharedPlaces {
 
 fn not_listed<T>(error: &StoreError) -> Vec<T> {
     tracing::error!(
-        "could not list what the other masters are to know: {}",
+        "could not list the entries to share with the other masters: {}",
         chain(error)
     );
     Vec::new()
 }
 
-/// Where something of a name lies.
+/// Where data of a name is stored.
 enum Place {
     Data(Bank),
     /// `None` for what has not the form of a token.

@@ -1,5 +1,5 @@
-//! Searches for tokens that are shown here and were made at another master: it may have
-//! told of them to nobody yet, or this master may have been away.
+//! Searches for tokens that were made at another master and are presented here: that
+//! master may not have sent them to its peers yet, or this master may have been down.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -17,8 +17,8 @@ use crate::limits::ROOT_FILE_BYTES_MAX;
 /// another user by it.
 const MODE_MASK: u32 = 0o755;
 
-/// A file of which the first pieces are here. They have no name: nothing is left when the
-/// master ends.
+/// A file of which the first pieces have arrived. It has no name in the file system, so
+/// nothing remains when the master ends.
 pub(super) struct Incoming {
     env: RootEnv,
     root: PathBuf,
@@ -44,7 +44,8 @@ impl Incoming {
                 file.path
             ));
         }
-        let staged = nameless(staged).map_err(|error| format!("no place for files: {error}"))?;
+        let staged = nameless(staged)
+            .map_err(|error| format!("could not create a temporary file: {error}"))?;
         Ok(Self {
             env,
             root,
@@ -61,14 +62,15 @@ impl Incoming {
         self.env == *env && self.file == *file && self.written == offset
     }
 
-    /// Takes a piece. With the last one the file is put where it belongs; `None` then.
+    /// Adds a piece. With the last one the file is moved to its place, and `None` is
+    /// returned.
     pub(super) fn take(mut self, data: &[u8]) -> Result<Option<Self>, String> {
         let path = self.file.path.clone();
         let failed = |error: io::Error| format!("{path}: {error}");
         let written = self.written + data.len() as u64;
         if written > self.file.size || data.is_empty() && self.file.size > 0 {
             return Err(format!(
-                "{path}: its pieces do not make {} bytes",
+                "{path}: the pieces received do not add up to {} bytes",
                 self.file.size
             ));
         }
@@ -80,7 +82,7 @@ impl Incoming {
         }
         let mut staged = self.staged;
         if self.hasher.finish_hex() != self.file.sha256 {
-            return Err(format!("{path}: it has changed while it was given"));
+            return Err(format!("{path}: the file changed while it was sent"));
         }
         put(&self.root, &self.file, self.mode, &mut staged).map_err(failed)?;
         Ok(None)
@@ -117,7 +119,9 @@ fn put(root: &Path, file: &RootFile, mode: u32, staged: &mut File) -> io::Result
     }
     let place = HeldName::below(root, &path)?;
     match place.data() {
-        Ok(data) if !data.is_file() => return Err(io::Error::other("what is there is no file")),
+        Ok(data) if !data.is_file() => {
+            return Err(io::Error::other("the existing entry is not a regular file"));
+        }
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }

@@ -59,7 +59,7 @@ struct Giver {
 pub(crate) struct Pending<'a> {
     roots: &'a SharedRoots,
     number: u64,
-    /// That of what the peer was told.
+    /// The number of the message in which the peer was asked.
     told: Option<u64>,
     /// Has the answer; closed without one when the peer is away.
     pub(crate) answer: Receiver<Answer>,
@@ -127,7 +127,7 @@ impl SharedRoots {
         }
     }
 
-    /// What is answered, and the file that is not whole yet.
+    /// The answer, and the file if it is not complete yet.
     fn answer(
         &self,
         peer: &PeerId,
@@ -147,14 +147,14 @@ impl SharedRoots {
                     0 => self.begin_file(peer, env, whole, mode),
                     _ => file
                         .filter(|file| file.is_at(&env, &whole, offset))
-                        .ok_or_else(|| "the pieces before this one are not here".to_owned()),
+                        .ok_or_else(|| "the pieces before this one are missing".to_owned()),
                 };
                 let taken = begun.and_then(|file| file.take(&data));
                 match taken {
                     Ok(Some(file)) => (Answer::Taken, Some(file)),
                     Ok(None) => (Answer::Taken, None),
                     Err(why) => {
-                        tracing::warn!(%peer, "a file of its roots is not taken: {why}");
+                        tracing::warn!(%peer, "refused a file of the peer's roots: {why}");
                         (Answer::Refused(why), None)
                     }
                 }
@@ -165,7 +165,7 @@ impl SharedRoots {
     fn compare(&self, env: &RootEnv, files: &[RootFile]) -> Answer {
         let Some(root) = first_root(&self.general, env) else {
             let (option, saltenv) = (env.which.option(), &env.saltenv);
-            return Answer::Refused(format!("it has no {option} for {saltenv:?}"));
+            return Answer::Refused(format!("the member has no {option} for {saltenv:?}"));
         };
         let differs = |(place, file)| (!is_same(&root, file)).then_some(place);
         Answer::Differ(files.iter().enumerate().filter_map(differs).collect())
@@ -179,7 +179,12 @@ impl SharedRoots {
         mode: u32,
     ) -> Result<Incoming, String> {
         let root = first_root(&self.general, &env);
-        let root = root.ok_or_else(|| format!("there is no {} for it", env.which.option()))?;
+        let root = root.ok_or_else(|| {
+            format!(
+                "no {} is configured for this environment",
+                env.which.option()
+            )
+        })?;
         let staged = self.cluster.own_file(&format!("roots-of-{peer}"));
         Incoming::begin(&staged, (env, root), file, mode)
     }
@@ -228,7 +233,7 @@ impl Channel for SharedRoots {
             Err(error) => {
                 return tracing::warn!(
                     %peer,
-                    "what it says about files is not understood: {}",
+                    "cannot read the peer's message about files: {}",
                     chain(&error)
                 );
             }
@@ -247,7 +252,7 @@ impl Channel for SharedRoots {
             .name("roots".to_owned())
             .spawn(answers)
         {
-            tracing::error!("no thread for the files of another master: {error}");
+            tracing::error!("could not start a thread for the files of another master: {error}");
         }
     }
 }

@@ -13,7 +13,7 @@ use halite_proto::Value;
 use crate::limits::{ROOT_DEPTH_MAX, ROOT_FILES_MAX};
 use crate::settings::General;
 
-/// What stands in a root for the environment's name.
+/// The placeholder for the environment's name in a root.
 const ANY_ENV: &str = "__env__";
 
 /// Bytes that are read at once.
@@ -29,7 +29,7 @@ pub(crate) struct OwnFile {
 /// The files of an environment.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
-    /// Of a path that several roots have, the first.
+    /// The files. If several roots have a path, that of the first.
     pub(crate) files: Vec<OwnFile>,
     /// Links, and what has a name that no path has.
     pub(crate) left_out: usize,
@@ -47,8 +47,8 @@ pub(crate) fn envs(general: &General, which: Which) -> Vec<(RootEnv, Vec<PathBuf
     envs.into_iter().flatten().filter_map(env).collect()
 }
 
-/// Where files of an environment are put that come from another master. `None` if it has
-/// no root of its own.
+/// Where files of an environment from another master are written, or `None` if the
+/// environment has no root of its own.
 pub(crate) fn first_root(general: &General, env: &RootEnv) -> Option<PathBuf> {
     let mut envs = envs(general, env.which).into_iter();
     let (_, roots) = envs.find(|(known, _)| known == env)?;
@@ -126,7 +126,7 @@ fn walk(
 }
 
 impl OwnFile {
-    /// Opens the file; its mode. Links are not followed.
+    /// Opens the file; also returns its mode. Links are not followed.
     ///
     /// # Errors
     /// When it is no file any more, or cannot be read.
@@ -154,7 +154,7 @@ impl OwnFile {
 fn open(root: &Path, path: &RootPath) -> io::Result<File> {
     let place = HeldName::below(root, &root.join(path.as_path()))?;
     if !place.data()?.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("not a regular file"));
     }
     place.open_to_read()
 }

@@ -77,7 +77,11 @@ impl Meters {
                 "Requests answered",
                 &["cmd"],
             ),
-            durations: on.timing("salt.master.requests.duration", "What requests take", "cmd"),
+            durations: on.timing(
+                "salt.master.requests.duration",
+                "Time to answer a request",
+                "cmd",
+            ),
             fired: on
                 .count("salt.events.fired", "Events on the bus", &["tag_prefix"])
                 .reserving(&TAG_PREFIXES),

@@ -1,5 +1,5 @@
-//! What is counted, measured and logged about requests, so that no peer can flood
-//! the log.
+//! Counts, measurements and log messages about requests, limited so that no peer can
+//! flood the log.
 
 pub(crate) mod meters;
 mod stats;
@@ -22,7 +22,7 @@ use crate::limits::SHOWN_CHARS_MAX;
 /// Counts, statistics, and the remarks that were logged lately.
 #[derive(Default)]
 pub(crate) struct Telemetry {
-    /// What was served and refused.
+    /// The requests answered and refused.
     pub(crate) counters: Counters,
     /// How long requests take (`master_stats`).
     pub(crate) stats: Stats,
@@ -32,7 +32,7 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    /// With statistics so often; `None` for none at all.
+    /// Fires statistics in this interval; `None` for none.
     pub(crate) fn new(stats_every: Option<Duration>, meters: Option<Meters>) -> Self {
         Self {
             stats: Stats::new(stats_every, meters.clone()),
@@ -70,7 +70,7 @@ impl Telemetry {
             Telling::NotNow => false,
             Telling::Now { suppressed } => {
                 if suppressed > 0 {
-                    tracing::warn!("{suppressed} remarks about peers ({what}) were left out");
+                    tracing::warn!("left out {suppressed} log messages about peers ({what})");
                 }
                 true
             }

@@ -16,7 +16,7 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
-    /// Statistics that are told so often; `None` for none at all.
+    /// Statistics that are fired in this interval; `None` for no statistics.
     pub(crate) fn new(every: Option<Duration>, meters: Option<Meters>) -> Self {
         let told = every.map(|every| stats::Stats::new(every, Instant::now()));
         Self {

@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 use halite_cluster::PeerId;
 use halite_proto::{Map, MinionId, Value};
 
-/// Which master drives a job in batches, in what is kept of it: several may share a store.
+/// The field that names the master driving a job in batches, as several may share a
+/// store.
 pub(crate) const MASTER: &str = "halite_master";
 
 /// How often a job in batches was taken over, in what is known of it.
 const TAKEN_OVER: &str = "halite_taken_over";
 
-/// What a master that goes on with a job in batches begins with.
+/// The state from which a master continues a job in batches.
 pub(super) fn taken_over(mut state: Map, sent: &BTreeSet<MinionId>) -> Map {
     let is_sent = |id: &Value| {
         let id = id.as_str().and_then(|id| MinionId::parse(id).ok());
@@ -51,8 +52,8 @@ fn takeovers(state: &Map) -> i64 {
     count.unwrap_or(0).clamp(0, i64::MAX - 1)
 }
 
-/// Of two masters that drive one job, as after a cut between them: whether this one leaves
-/// it to the other. It stays where it was taken over less often.
+/// Decides, if two masters drive one job after a cut between them, whether this one
+/// leaves it to the other. It stays where it was taken over less often.
 pub(super) fn yields(own: (&PeerId, &Map), other: (&PeerId, &Map)) -> bool {
     let place = |(peer, state): (&PeerId, &Map)| (takeovers(state), peer.clone());
     place(other) < place(own)

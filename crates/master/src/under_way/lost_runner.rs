@@ -15,7 +15,7 @@ const ID: &str = "halite_id";
 /// Whether the job cache keeps what it returns.
 const IS_KEPT: &str = "halite_is_kept";
 
-/// What the other masters are told of a runner that begins.
+/// The announcement of a starting runner to the other masters.
 pub(super) fn announcement(data: &Map, id: &str, is_kept: bool, by: Option<&ProvenBy>) -> Map {
     let mut told = data.clone();
     let bytes = pack_modern(&Value::from(data.clone())).map_or(usize::MAX, |it| it.len());
@@ -30,20 +30,20 @@ pub(super) fn announcement(data: &Map, id: &str, is_kept: bool, by: Option<&Prov
     told
 }
 
-/// What a runner returns that will not return by itself; nothing if it has returned after
+/// The return of a runner whose master has died; `None` if the runner has returned after
 /// all. Waits for the job cache.
 pub(crate) fn lost_return(jobs: &Jobs, jid: &Jid, mut data: Map, why: &str) -> Option<Map> {
     match jobs.cache.returns(jid) {
         Ok(returns) if !returns.is_empty() => return None,
         Ok(_) => {}
-        Err(error) => tracing::error!(%jid, "could not look for a return: {}", chain(&error)),
+        Err(error) => tracing::error!(%jid, "could not read a return: {}", chain(&error)),
     }
     let fun = data.get("fun").and_then(Value::as_str).unwrap_or_default();
     let name = fun.strip_prefix("runner.").unwrap_or(fun);
     tracing::warn!(%jid, "the runner {name} is lost: {why}");
     let text = format!(
-        "Exception occurred in runner {name}: {why}; what it has done until then is done, and \
-         nothing of it is begun again"
+        "Exception occurred in runner {name}: {why}; what it did before that remains done, and it \
+         is not started again"
     );
     data.insert("return", text);
     data.insert("retcode", 1);
@@ -51,8 +51,8 @@ pub(crate) fn lost_return(jobs: &Jobs, jid: &Jid, mut data: Map, why: &str) -> O
     Some(data)
 }
 
-/// Keeps that a runner of a master is over, and tells the programs of this one. What it
-/// has returned after all stays.
+/// Stores the end of a runner of another master, and announces it on this one. A return
+/// that exists already is kept.
 pub(super) fn end(jobs: &Jobs, bus: &Bus, master: &str, jid: &Jid, mut data: Map) {
     let id = data.remove(ID).unwrap_or_default();
     let id = id.as_str().and_then(|id| MinionId::parse(id).ok());
@@ -60,7 +60,7 @@ pub(super) fn end(jobs: &Jobs, bus: &Bus, master: &str, jid: &Jid, mut data: Map
         .remove(IS_KEPT)
         .is_some_and(|is_kept| is_kept.is_true());
     let by = data.remove(PROVEN_BY);
-    let why = format!("the master {master} that ran it is away");
+    let why = format!("the master {master} that ran it cannot be reached");
     let Some(data) = lost_return(jobs, jid, data, &why) else {
         return;
     };

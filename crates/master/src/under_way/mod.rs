@@ -31,15 +31,16 @@ use crate::jobs::Jobs;
 /// The name under which masters talk about this.
 const CHANNEL: &str = "under-way";
 
-/// What is called with a job in batches that another master drives from now on.
+/// Called with a job in batches that another master drives from now on.
 type OnYield = Box<dyn Fn(&Jid) + Send + Sync>;
 
-/// What the masters of a cluster do for others.
+/// The runners and batches that the masters of a cluster have under way.
 pub(crate) struct UnderWay {
     cluster: Arc<Cluster>,
     bus: Arc<Bus>,
     jobs: Arc<Jobs>,
-    /// Held while the peers are told of a change, so that they hear of changes in order.
+    /// Held while the peers are notified of a change, so that they receive changes in
+    /// order.
     own: Mutex<BTreeMap<Jid, Work>>,
     works: Mutex<Works>,
     /// Jobs in batches of this master's last life, until it goes on with them.
@@ -99,14 +100,14 @@ impl UnderWay {
         self.tell(&Message::Begun(work));
     }
 
-    /// How far a job in batches is: who connects later is told that.
+    /// Records the progress of a job in batches; a peer that connects later is told it.
     pub(crate) fn batch_is_at(&self, jid: &Jid, state: &Map) {
         if let Some(work) = self.own().get_mut(jid) {
             work.data.clone_from(state);
         }
     }
 
-    /// It is over, and that was told.
+    /// The work has ended, and that was announced.
     pub(crate) fn ended(&self, jid: &Jid) {
         let mut own = self.own();
         if own.remove(jid).is_some() {
@@ -114,7 +115,7 @@ impl UnderWay {
         }
     }
 
-    /// A job in batches of this master's last life is not gone on with.
+    /// A job in batches of this master's previous process is not continued.
     pub(crate) fn left_is_over(&self, jid: &Jid) {
         let _own = self.own();
         self.tell(&Message::Ended(jid.clone()));
@@ -131,8 +132,8 @@ impl UnderWay {
         }
     }
 
-    /// Tells a master which jobs in batches, of those that it was driving in its last life,
-    /// this one has driven to their end.
+    /// Tells a restarted master which of the jobs in batches that it was driving before
+    /// this one has finished.
     fn say_over(&self, peer: &PeerId, left: &[Jid]) {
         for jid in left {
             if self.own().contains_key(jid) {
@@ -141,7 +142,7 @@ impl UnderWay {
             let state = match self.jobs.cache.batch(jid) {
                 Ok(state) => state.unwrap_or_default(),
                 Err(error) => {
-                    tracing::error!(%jid, "could not look at a batch: {}", chain(&error));
+                    tracing::error!(%jid, "could not read a batch: {}", chain(&error));
                     continue;
                 }
             };
@@ -182,7 +183,7 @@ impl UnderWay {
             Kind::Batch => {
                 tracing::warn!(
                     jid = %work.jid,
-                    "goes on with a job in batches of {peer}, which is away"
+                    "continuing a job in batches of {peer}, which is not connected"
                 );
                 Some((work.jid, taken_over(work.data, &sent)))
             }
@@ -207,9 +208,9 @@ impl UnderWay {
         self.works.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says once more that this master drives a job in batches, of which a peer says so
-    /// too: the others go by whom they hear last, and the peer leaves it. Of a runner neither
-    /// would, and both would say so for ever.
+    /// Announces once more that this master drives a job in batches that a peer claims
+    /// too: the others believe the last announcement, and the peer leaves the job. A
+    /// runner cannot be left, so this would not end for one.
     fn says_again(&self, jid: &Jid) {
         let own = self.own();
         if let Some(work) = own.get(jid).filter(|work| work.kind == Kind::Batch) {
@@ -262,7 +263,7 @@ impl Channel for UnderWay {
             Err(error) => {
                 return tracing::warn!(
                     %peer,
-                    "what it says about its work is not understood: {}",
+                    "cannot read the peer's message about its work: {}",
                     chain(&error)
                 );
             }
@@ -276,7 +277,7 @@ impl Channel for UnderWay {
                 return self.says_again(&work.jid);
             }
             if let Some(call) = self.on_yield.get().filter(|_| is_own) {
-                tracing::info!(jid = %work.jid, "leaves a job in batches to {peer}");
+                tracing::info!(jid = %work.jid, "leaving a job in batches to {peer}");
                 call(&work.jid);
             }
         }
@@ -289,8 +290,8 @@ impl Channel for UnderWay {
             }
             Err(_) => tracing::warn!(
                 %peer,
-                "it does more than is kept of one master: what comes beyond is not gone on \
-                 with, nor is its end told of, should that master die"
+                "the peer runs more runners and batches than are recorded for one master: those \
+                 beyond the limit are neither continued nor reported as lost if that master dies"
             ),
         }
     }

@@ -47,25 +47,25 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "key.gen",
         "(id_=None, keysize=2048)",
         generate,
-        "A new key pair, which is kept nowhere.",
+        "Generates a key pair, which is not stored.",
     ),
     function(
         "key.gen_accept",
         "(id_, keysize=2048, force=False)",
         generate_accepted,
-        "A new key pair for a minion; its public key is accepted.",
+        "Generates a key pair for a minion and accepts its public key.",
     ),
     function(
         "key.gen_keys",
         "(keydir=None, keyname=None, keysize=None, user=None)",
         on_this_machine,
-        "Writes a key pair; that is for salt-key on the master's own machine.",
+        "Writes a key pair; only salt-key on the master's own machine can do that.",
     ),
     function(
         "key.gen_signature",
         "(priv, pub, signature_path, auto_create=False, keysize=None)",
         on_this_machine,
-        "Writes a signature; that is for salt-key on the master's own machine.",
+        "Writes a signature; only salt-key on the master's own machine can do that.",
     ),
     function(
         "key.glob_match",
@@ -222,8 +222,8 @@ fn delete(wheel: &Wheel, bound: &Bound) -> Done {
     glob_match(wheel, bound)
 }
 
-/// What a function that takes a map does. Anything else means no key, as with
-/// Salt: it is not a way to say `*` by mistake.
+/// Runs a function that takes a map. Anything but a map matches no key, as with Salt, so
+/// that `*` cannot be given by mistake.
 fn of_map(wheel: &Wheel, bound: &Bound, run: fn(&Wheel, &Bound) -> Done) -> Done {
     match bound.get("match") {
         Some(Value::Map(_)) => run(wheel, bound),
@@ -243,7 +243,7 @@ fn delete_map(wheel: &Wheel, bound: &Bound) -> Done {
     of_map(wheel, bound, delete)
 }
 
-/// What became of keys: those of a map are told by the states they are in now.
+/// The keys of a map, listed by their present states.
 fn where_now(wheel: &Wheel, bound: &Bound, meant: &Listing) -> Done {
     if !matches!(bound.get("match"), Some(Value::Map(_))) {
         return glob_match(wheel, bound);

@@ -44,7 +44,7 @@ struct Function {
     run: fn(&Wheel, &Bound) -> Done,
 }
 
-/// In the place of a secret, as Salt masks pillars.
+/// Replaces a secret, as Salt masks pillars.
 const MASK: &str = "**********";
 
 /// What one returns.
@@ -56,7 +56,7 @@ enum WheelError {
     /// The keys cannot be used.
     #[error("could not use the keys")]
     Keys(#[from] KeyStoreError),
-    /// What it was asked to do went wrong; the text says how.
+    /// The function failed; the text says why.
     #[error("{0}")]
     Failed(String),
 }
@@ -140,8 +140,8 @@ pub(crate) fn run(
     Map::from([("tag", Value::from(tag)), ("data", data.into())]).into()
 }
 
-/// What who asked is told: the fields that Salt's masters tell, in their order.
-/// Of a function that is not there the time is told, too.
+/// The answer for the caller: the fields of Salt's masters, in their order. For a
+/// function that does not exist it includes the time.
 fn answer(data: &Map, tag: &str, stamp_micros: Option<u64>) -> Map {
     let mut answer = Map::with_capacity(7);
     for name in ["fun", "jid", "tag", "user", "return", "success"] {

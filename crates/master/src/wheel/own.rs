@@ -16,20 +16,22 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "config.apply",
         "(key, value)",
         apply,
-        "Sets one option in the configuration file; config.update_config does it in a file of its own.",
+        "Sets one option in the configuration file; use config.update_config, which writes a \
+         separate file.",
     ),
     function(
         "config.update_config",
         "(file_name, yaml_contents)",
         update_config,
-        "Writes options to a file below the directory of default_include. They hold from the master's next start.",
+        "Writes options to a file in the directory of default_include. They take effect when the \
+         master is restarted.",
     ),
     function("config.values", "()", values, "All options of the master."),
     function(
         "error.error",
         "(name=None, message='')",
         error,
-        "Fails with the error that is asked for, or does nothing.",
+        "Raises the given error, or does nothing.",
     ),
     function(
         "minions.connected",
@@ -39,7 +41,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// Options that nobody is told.
+/// Options that are never shown.
 const SECRET: [&str; 4] = [
     "key_pass",
     "sharedsecret",
@@ -68,13 +70,13 @@ fn values(wheel: &Wheel, _: &Bound) -> Done {
 
 fn apply(_: &Wheel, _: &Bound) -> Done {
     Err(WheelError::Failed(
-        "it would rewrite the configuration file without its comments; \
-         config.update_config writes a file beside it"
+        "config.apply would rewrite the configuration file without its comments; use \
+         config.update_config, which writes a separate file"
             .to_owned(),
     ))
 }
 
-/// Whether a name becomes a file of its own directory, and no hidden one.
+/// Whether a name can be that of a file in the directory, and not a hidden one.
 fn is_file_name(name: &str) -> bool {
     const CHARS_MAX: usize = 64;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

@@ -89,7 +89,7 @@ impl Users {
     }
 }
 
-/// What the code may ask.
+/// The functions of the master that the code may call.
 struct Host<'a> {
     wheel: &'a Wheel,
     /// What events about the run begin with; none while files are read.

@@ -69,7 +69,7 @@ const ENTRIES_MAX: usize = 200_000;
 /// Directories within one another.
 const DEPTH_MAX: usize = 64;
 
-/// The roots of an environment; none where there is no such environment.
+/// The roots of an environment, or `None` if the environment does not exist.
 fn roots(wheel: &Wheel, which: Which, saltenv: &str) -> Option<Vec<PathBuf>> {
     let mut envs = envs(&wheel.general, which).into_iter();
     envs.find_map(|(env, roots)| (env.saltenv == saltenv).then_some(roots))
@@ -100,7 +100,7 @@ fn relative(root: &Path, path: &str) -> Option<PathBuf> {
     (!checked.as_os_str().is_empty()).then_some(checked)
 }
 
-/// The file of that path in a root, if it lies below it.
+/// The file at that path in a root, if it is below the root.
 fn file_in(root: &Path, path: &str) -> Option<PathBuf> {
     let file = root.join(relative(root, path)?);
     let real = file.canonicalize().ok()?;
@@ -116,7 +116,7 @@ fn files(wheel: &Wheel, which: Which, bound: &Bound) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The text of a file; none if it is none.
+/// The file's text, or `None` if it is not text.
 fn text_of(file: &Path) -> Option<String> {
     let bytes = read_limited(file, FILE_BYTES_MAX).ok()?;
     String::from_utf8(bytes)
@@ -176,7 +176,7 @@ fn list_roots(wheel: &Wheel, which: Which) -> Done {
     Ok(found.into())
 }
 
-/// What lies in a directory: `f` for a file, a map for a directory.
+/// The content of a directory: `f` for a file, a map for a directory.
 fn tree(dir: &Path, depth: usize, left: &mut usize) -> Result<Map, WheelError> {
     let too_many = || WheelError::Failed("there are too many files to list".to_owned());
     if depth > DEPTH_MAX {
@@ -242,7 +242,7 @@ fn write(wheel: &Wheel, which: Which, bound: &Bound) -> Done {
     Ok(format!("Wrote data to file {}", file.display()).into())
 }
 
-/// Whether the part of a directory that is there lies below the root.
+/// Whether the existing part of a directory's path is below the root.
 fn leads_below(root: &Path, dir: &Path) -> bool {
     let Ok(root) = root.canonicalize() else {
         return false;

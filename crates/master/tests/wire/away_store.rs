@@ -59,7 +59,7 @@ async fn nothing_is_lost_while_the_server_of_the_jobs_is_dead() {
     }
     let (_, trouble) = publish_listening(&master).await;
     let trouble = trouble.unwrap();
-    assert!(trouble.contains("has been away since"), "{trouble}");
+    assert!(trouble.contains("has been unreachable since"), "{trouble}");
     assert!(trouble.contains("wait on this master's disk"), "{trouble}");
 
     // The next master goes on with what waits, and known minions sign in.

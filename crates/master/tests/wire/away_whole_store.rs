@@ -97,7 +97,7 @@ async fn check(url: &str, server: &Server) {
     while_it_is_away(&master, &mut web, &bob).await;
     let (_, jid, trouble) = publish_listening(&master, "*", "glob").await;
     let trouble = trouble.expect("a warning");
-    assert!(trouble.contains("has been away since"), "{trouble}");
+    assert!(trouble.contains("has been unreachable since"), "{trouble}");
     while arrives(&mut receives, &web).await != jid {}
     give(&web, &jid, "done").await;
 

@@ -132,10 +132,7 @@ async fn check(url: &str, disk: &SmallDisk, may_be_away: bool, restart: impl FnO
     expected.jids.push(jid);
     if !may_be_away {
         assert_eq!(degraded.get("available"), Some(&true.into()));
-        assert!(
-            trouble.contains("has refused what is to be kept since"),
-            "{trouble}"
-        );
+        assert!(trouble.contains("has refused writes since"), "{trouble}");
         assert!(asks_with(&master, &bob).await.get("tag").is_some());
     }
 

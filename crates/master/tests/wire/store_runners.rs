@@ -184,7 +184,7 @@ async fn who_has_logged_in_names_no_url_and_copies_no_secrets() {
     ];
     for (fun, kwarg) in asked {
         let (told, success) = run_as(bob(), &master, &mut events, fun, kwarg).await;
-        let is_refused = format!("{told:?}").contains("a URL is taken from");
+        let is_refused = format!("{told:?}").contains("only the master's own user may name a URL");
         assert!(!success && is_refused, "{fun}: {told:?}");
     }
     let banks = [None, Some("pillar"), Some("tokens"), Some("keys")];
@@ -194,7 +194,7 @@ async fn who_has_logged_in_names_no_url_and_copies_no_secrets() {
             kwarg.insert("bank", bank);
         }
         let (told, success) = run_as(bob(), &master, &mut events, "cache.migrate", kwarg).await;
-        let is_refused = format!("{told:?}").contains("by the master's own user alone");
+        let is_refused = format!("{told:?}").contains("only the master's own user may copy");
         assert!(!success && is_refused, "{bank:?}: {told:?}");
     }
     let by_minion = MinionRequest::MinionRunner(MinionRunner {
@@ -205,7 +205,7 @@ async fn who_has_logged_in_names_no_url_and_copies_no_secrets() {
     });
     let told = web1.ask(by_minion).await;
     assert!(
-        format!("{told:?}").contains("a URL is taken from"),
+        format!("{told:?}").contains("only the master's own user may name a URL"),
         "{told:?}"
     );
     let nobody = evil.accept().unwrap_err();
@@ -219,7 +219,7 @@ async fn who_has_logged_in_names_no_url_and_copies_no_secrets() {
     )
     .await;
     assert!(
-        !format!("{told:?}").contains("a URL is taken from"),
+        !format!("{told:?}").contains("only the master's own user may name a URL"),
         "{told:?}"
     );
     evil.accept().unwrap();

@@ -8,7 +8,7 @@ use tracing::error;
 use super::{Beacon, BeaconError};
 use crate::core::beacons::Settings;
 
-/// So many days before its end a certificate is told of.
+/// The number of days before its end from which a certificate is reported.
 const NOTIFY_DAYS: i64 = 45;
 const SECONDS_OF_A_DAY: i64 = 86_400;
 
@@ -47,7 +47,7 @@ impl Beacon for Certificates {
     }
 }
 
-/// What is told of a certificate, if its end is near or `notify` negative.
+/// The report about a certificate, if its end is near or `notify` negative.
 fn about(path: &str, read: &Value, notify: i64, now: i64) -> Option<Value> {
     let moment = |name: &str| -> Option<DateTime> {
         let text = read.get(name)?.as_str()?;

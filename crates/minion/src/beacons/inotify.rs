@@ -53,7 +53,7 @@ struct Manner {
     exclude: Value,
 }
 
-/// What is watched.
+/// A watched path.
 struct Watch {
     path: PathBuf,
     /// The configured path that it is watched for.
@@ -140,7 +140,7 @@ impl Inotify {
             .ok_or(BeaconError::Inotify(Errno::EBADF))
     }
 
-    /// What has happened since the last look.
+    /// The changes since the last check.
     fn changes(&mut self, coalesce: bool) -> Result<Vec<Map>, BeaconError> {
         let mut queue = VecDeque::new();
         while queue.len() < BEACON_CHANGES_MAX {
@@ -163,7 +163,7 @@ impl Inotify {
                 continue;
             }
             if change.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
-                warn!("inotify: the kernel has dropped changes, there were too many");
+                warn!("inotify: the kernel dropped changes because there were too many");
                 continue;
             }
             let Some(watch) = self.watches.get(&change.watch) else {
@@ -243,7 +243,7 @@ impl Inotify {
     ) -> Result<Option<WatchDescriptor>, BeaconError> {
         if self.watches.len() >= BEACON_WATCHES_MAX {
             warn!(
-                "inotify: {} is not watched: there are too many",
+                "inotify: {} is not watched: the limit of watches is reached",
                 path.display()
             );
             return Ok(None);
@@ -365,7 +365,7 @@ mod tests {
         looked(beacon, merged, &seen)
     }
 
-    /// What was seen, once what is watched has been made what is wanted.
+    /// The reported changes, once the watches match the configuration.
     fn looked(beacon: &mut Inotify, merged: &Map, seen: &[Map]) -> Vec<(String, String)> {
         beacon.reconcile(wanted(merged)).unwrap();
         let text = |map: &Map, key: &str| map.get(key).and_then(Value::as_str).unwrap().to_owned();

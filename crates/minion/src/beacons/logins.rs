@@ -30,7 +30,7 @@ pub(super) struct Logins {
     which: Which,
     /// How far the file has been read.
     offset: Option<u64>,
-    /// Who is at which terminal.
+    /// The users by their terminals.
     users: HashMap<String, String>,
 }
 
@@ -148,7 +148,7 @@ impl Logins {
     }
 }
 
-/// An address as text; empty where there is none.
+/// An address as text; empty if there is no address.
 fn address(bytes: &[u8]) -> String {
     let Ok(bytes) = <[u8; 16]>::try_from(bytes) else {
         return String::new();

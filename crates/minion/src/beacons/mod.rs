@@ -36,8 +36,8 @@ use crate::core::beacons::{Due, Settings};
 
 pub(crate) use watch::Beacons;
 
-/// One beacon while it is in use: what it remembers between two looks.
-/// Dropping it gives back what it holds.
+/// A running beacon, with what it remembers between two checks. Dropping it releases its
+/// resources.
 trait Beacon: Send {
     /// What there is to tell.
     fn look(&mut self, settings: &Settings, call: &Call<'_>) -> Result<Vec<Map>, BeaconError>;
@@ -47,7 +47,7 @@ trait Beacon: Send {
         false
     }
 
-    /// Gives back what it holds elsewhere.
+    /// Releases its resources outside the minion.
     fn close(&mut self, _: &Call<'_>) {}
 }
 

@@ -93,7 +93,7 @@ fn interfaces(
 }
 
 impl NetworkSettings {
-    /// What is told, now that the settings are these.
+    /// The changes to report, given the present settings.
     fn changes(&mut self, now: BTreeMap<String, Map>, merged: &Map) -> Vec<Map> {
         let mut seen = Vec::new();
         let mut together = Map::new();

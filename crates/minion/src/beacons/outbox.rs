@@ -52,8 +52,8 @@ impl Outbox {
         })
     }
 
-    /// Gives events to each master that is connected, and to a cluster of them once;
-    /// while none is, they wait for the first.
+    /// Sends events to each connected master, and to a cluster of them once; if none is
+    /// connected, they wait for the first.
     pub(super) fn put(&self, events: &[Value]) {
         if self.minion.masters.is_empty() {
             return;
@@ -63,29 +63,29 @@ impl Outbox {
         {
             let mut waiting = self.waiting();
             if there.is_empty() && !waiting.has_untold() {
-                info!("events of beacons wait for a master");
+                info!("no master can be reached: keeping the events of beacons");
             }
             if let Err(error) = waiting.put(self.started.elapsed(), events, there) {
-                error!("an event of a beacon cannot be sent: {}", chain(&error));
+                error!("could not queue an event of a beacon: {}", chain(&error));
             }
             say_what_was_dropped(&mut waiting);
         }
         self.changed.notify_waiters();
     }
 
-    /// Says what is lost when the process ends now.
+    /// Logs what is lost when the process ends now.
     pub(super) fn say_what_is_lost(&self) {
         let Untold { surely, perhaps } = self.waiting().untold();
         if surely > 0 {
             error!(
                 events = surely,
-                "no master has these events of beacons: they are lost"
+                "events of beacons are lost: no master has received them"
             );
         }
         if perhaps > 0 {
             error!(
                 events = perhaps,
-                "no master has confirmed these events of beacons: they may be lost"
+                "events of beacons may be lost: no master has confirmed them"
             );
         }
     }
@@ -190,8 +190,14 @@ impl Outbox {
             return;
         };
         let failure = failure(why.as_ref(), is_known_again);
-        let why = why.map_or_else(|| "its link is gone".to_owned(), |why| chain(&why));
-        debug!(master = master.name, "events of beacons wait: {why}");
+        let why = why.map_or_else(
+            || "the link to the master is closed".to_owned(),
+            |why| chain(&why),
+        );
+        debug!(
+            master = master.name,
+            "could not send events of beacons, trying again: {why}"
+        );
         let given_up = {
             let mut waiting = self.waiting();
             let given_up = waiting.failed(&numbers, at, failure);
@@ -202,7 +208,7 @@ impl Outbox {
             error!(
                 master = master.name,
                 events = given_up,
-                "events of beacons are not sent to this master again: {why}"
+                "no longer sending events of beacons to this master: {why}"
             );
         }
         self.changed.notify_waiters();
@@ -221,20 +227,20 @@ fn say_what_was_dropped(waiting: &mut Waiting) {
     if surely > 0 {
         error!(
             events = surely,
-            "no master accepted these events of beacons, and they became too many or too old: \
-             they are lost"
+            "events of beacons are lost: no master accepted them before they became too many or \
+             too old"
         );
     }
     if perhaps > 0 {
         error!(
             events = perhaps,
-            "no master confirmed these events of beacons, and they became too many or too old: \
-             they may be lost"
+            "events of beacons may be lost: no master confirmed them before they became too many \
+             or too old"
         );
     }
 }
 
-/// What it means that a request failed; nothing is known if its link went away.
+/// The consequence of a failed request; nothing is known if the link was lost.
 fn failure(why: Option<&ChannelError>, is_known_again: bool) -> Failure {
     let in_doubt = Failure::InDoubt { is_known_again };
     let Some(why) = why else {

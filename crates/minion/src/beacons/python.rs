@@ -19,7 +19,7 @@ static TURN: Mutex<()> = Mutex::new(());
 pub(super) struct Python {
     module: String,
     name: String,
-    /// What it was told last: what it is closed with.
+    /// The configuration it last got, with which it is closed.
     config: Option<Value>,
 }
 
@@ -28,8 +28,8 @@ pub(super) fn is_users(call: &Call<'_>, module: &str) -> bool {
     is_claimed(call.ctx, ExtensionKind::Beacons, module)
 }
 
-/// What a beacon in Python says of a configuration; an error if there is no
-/// such beacon.
+/// The verdict of a beacon in Python on a configuration; an error if the beacon does not
+/// exist.
 ///
 /// # Errors
 /// The text says what makes no sense.
@@ -166,6 +166,9 @@ impl Beacon for Python {
 }
 
 fn none(name: &str, event: &Value) -> BeaconError {
-    let text = format!("{name} returned no list of events: {}", python::repr(event));
+    let text = format!(
+        "{name} did not return a list of events: {}",
+        python::repr(event)
+    );
     CallError::command(text).into()
 }

@@ -10,10 +10,10 @@ use halite_proto::{Map, Value};
 use super::{Beacon, BeaconError};
 use crate::core::beacons::Settings;
 
-/// What is remembered of a service.
+/// The record of a service.
 struct Known {
     running: Value,
-    /// When it changed, until that has been told.
+    /// When it changed, until that has been reported.
     changed: Option<Instant>,
 }
 

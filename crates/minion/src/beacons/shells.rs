@@ -31,7 +31,7 @@ impl Beacon for Shells {
                 continue;
             }
             if self.watched.len() >= BEACON_SHELLS_MAX {
-                warn!("more shells than {BEACON_SHELLS_MAX}: the others are not watched");
+                warn!("more than {BEACON_SHELLS_MAX} shells: the others are not watched");
                 break;
             }
             let args = ["-f", "-e", "trace=execve", "-p", &pid];
@@ -77,7 +77,7 @@ fn running(call: &Call<'_>) -> Result<Vec<(String, Value)>, BeaconError> {
     Ok(shells.collect())
 }
 
-/// What a line of `strace` says was started.
+/// The program that was started, according to a line of `strace`.
 fn event(line: &str, pid: &str, user: &Value) -> Option<Map> {
     let (_, call) = line.split_once("execve")?;
     let mut quoted = call.split('"').skip(1).step_by(2);

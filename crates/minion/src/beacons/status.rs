@@ -7,7 +7,7 @@ use tracing::debug;
 use super::{Beacon, BeaconError};
 use crate::core::beacons::Settings;
 
-/// What is told if nothing is chosen.
+/// The functions that are reported by default.
 const DEFAULT: [&str; 5] = ["loadavg", "cpustats", "meminfo", "vmstats", "time"];
 
 pub(super) struct Status;
@@ -36,7 +36,7 @@ fn one(call: &Call<'_>, function: &str, items: &Value) -> Result<Value, BeaconEr
     let data = match call.salt(&format!("status.{function}"), &[], Map::new()) {
         Ok(data) => data,
         Err(CallError::Command(error)) => {
-            debug!(function, error, "left out of the status");
+            debug!(function, error, "could not read a part of the status");
             return Ok(Map::new().into());
         }
         Err(error) => return Err(error.into()),

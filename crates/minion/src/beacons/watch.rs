@@ -28,13 +28,13 @@ const SEEN_TAG: &str = "__beacons_return";
 /// A beacon in use.
 struct InUse {
     module: String,
-    /// It is one of users, not ours.
+    /// It is a custom beacon.
     is_users: bool,
     /// None while somebody looks, or nobody has yet.
     beacon: Option<Box<dyn Beacon>>,
-    /// Somebody looks.
+    /// It is being checked.
     is_taken: bool,
-    /// What was complained about last: said once, not each second.
+    /// The last complaint: it is logged once, not every second.
     complaint: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl Beacons {
         })
     }
 
-    /// Looks for as long as the minion runs.
+    /// Checks the beacons for as long as the minion runs.
     pub(crate) async fn run(self: Arc<Self>) {
         let this = Arc::clone(&self);
         tokio::join!(
@@ -131,7 +131,7 @@ impl Beacons {
         self.put_down(put_down);
     }
 
-    /// Gives back what beacons hold, without waiting for it.
+    /// Releases the resources of beacons, without waiting for it.
     fn put_down(&self, beacons: Vec<InUse>) {
         let beacons = beacons.into_iter().filter_map(|in_use| in_use.beacon);
         let mut to_close: Vec<_> = beacons.filter(|beacon| beacon.needs_closing()).collect();
@@ -159,7 +159,7 @@ impl Beacons {
         if due.pauses_for_states && self.states_run() {
             let put_down = self.in_use().remove(&due.name);
             if let Some(beacon) = put_down {
-                info!(beacon = due.name, "left alone while states run");
+                info!(beacon = due.name, "paused the beacon while states run");
                 self.put_down(vec![beacon]);
             }
             return;
@@ -172,7 +172,10 @@ impl Beacons {
             }
         }
         let Some(mut beacon) = self.take(&due, is_users) else {
-            debug!(beacon = due.name, "is still being looked at");
+            debug!(
+                beacon = due.name,
+                "skipped the beacon: its previous run has not ended"
+            );
             return;
         };
         let this = Arc::clone(self);
@@ -193,7 +196,7 @@ impl Beacons {
                 }
                 Err(cause) => {
                     this.in_use().remove(&due.name);
-                    error!(beacon = due.name, %cause, "the beacon died");
+                    error!(beacon = due.name, %cause, "the beacon panicked");
                 }
             }
         });
@@ -239,7 +242,7 @@ impl Beacons {
         self.complain(due, text);
     }
 
-    /// Says once what is wrong with a beacon, until something else is.
+    /// Logs an error of a beacon once, until the error changes.
     fn complain(&self, due: &Due, text: String) {
         let mut in_use = self.in_use();
         let entry = in_use.entry(due.name.clone()).or_insert_with(|| InUse {
@@ -286,7 +289,7 @@ impl Beacons {
         }
         let local = Map::from([("beacons", events.clone())]);
         if let Err(error) = self.minion.fire_local(SEEN_TAG, local) {
-            debug!(error, "no local event of beacons");
+            debug!(error, "could not fire an event of beacons on the local bus");
         }
         self.outbox.put(&events);
     }
@@ -317,18 +320,18 @@ impl Beacons {
         })
     }
 
-    /// Says what is lost when the process ends now.
+    /// Logs what is lost when the process ends now.
     pub(crate) fn say_what_is_lost(&self) {
         self.outbox.say_what_is_lost();
     }
 
-    /// Takes over the beacons of the pillar.
+    /// Uses the beacons of a new pillar.
     fn heed_pillar(&self, pillar: &Map) {
         let beacons = match pillar.get("beacons") {
             None => Map::new(),
             Some(Value::Map(beacons)) => beacons.clone(),
             Some(_) => {
-                error!("the pillar's beacons are left out: they must be a dictionary");
+                error!("ignored the pillar's beacons: they must be a dictionary");
                 Map::new()
             }
         };

@@ -13,7 +13,7 @@ use super::{Beacon, BeaconError};
 use crate::core::beacons::Settings;
 use crate::limits::BEACON_CHANGES_MAX;
 
-/// What is watched: directories with what is told of them.
+/// The watched directories with the events to report.
 type WatchedEvents = BTreeMap<String, Vec<String>>;
 
 struct Watching {
@@ -125,7 +125,7 @@ impl Watching {
 
     fn tell(&mut self, event: &InotifyEvent, is_whole_move: bool, seen: &mut Vec<Map>) {
         if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
-            warn!("inotify: the kernel has dropped changes, there were too many");
+            warn!("inotify: the kernel dropped changes because there were too many");
         }
         if event.mask.contains(AddWatchFlags::IN_IGNORED) {
             self.directories.remove(&event.wd);

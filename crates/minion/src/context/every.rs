@@ -74,7 +74,7 @@ pub(crate) async fn others_signed_in(minion: &Minion) {
 /// A request on its way to one of several masters.
 struct Asked {
     master: usize,
-    /// Whether its link was ready: one that is gone may take minutes.
+    /// Whether its link was ready: a master without one may take minutes.
     is_ready: bool,
     answer: JoinHandle<Result<Value, ChannelError>>,
 }
@@ -124,7 +124,8 @@ impl Asked {
     }
 }
 
-/// The order in which masters count: its own one first, unless that is gone.
+/// The order in which masters count: the job's own one first, unless it cannot be
+/// reached.
 fn order(minion: &Minion, route: Route, master: usize) -> (bool, bool) {
     let is_ready = minion.masters.get(master).is_some_and(Master::is_ready);
     (!is_ready, is_anothers(route, master))
@@ -154,7 +155,7 @@ async fn answer_of(route: Route, mut asked: Vec<Asked>) -> Result<Value, Context
                 debug!("a request failed: {}", chain(&error));
                 answer = answer.map_err(|_| context_error(error));
             }
-            Err(cause) => debug!(%cause, "a request died"),
+            Err(cause) => debug!(%cause, "a request panicked"),
         }
     }
     answer

@@ -18,12 +18,12 @@ use crate::link::channel::{Channel, ChannelError, Patience};
 use crate::link::failover::while_linked;
 use crate::minion::{Master, Minion};
 
-/// What a job has found out about the master that it asks first.
+/// What a job has learnt about the master that it asks first.
 #[derive(Debug, Default)]
 pub(crate) struct FirstMaster {
     /// Its link was down: no request waits for that again before it is back.
     pub(crate) gone: AtomicBool,
-    /// It did not answer in time: what others can answer goes to them first.
+    /// It did not answer in time: requests that others can answer go to them first.
     pub(crate) silent: AtomicBool,
 }
 
@@ -123,8 +123,8 @@ impl Line {
         self.order.push(first);
     }
 
-    /// Who is asked after those: the next in the line, else a master that has
-    /// become ready since the line was made.
+    /// The next master to ask: the next in the line, otherwise one that has become ready
+    /// since the line was made.
     fn next(&self, asked: &[usize]) -> Option<usize> {
         let mut line = self.order.iter().copied();
         line.find(|index| !asked.contains(index)).or_else(|| {
@@ -136,7 +136,7 @@ impl Line {
         })
     }
 
-    /// Who may be asked after those.
+    /// The masters that may be asked after those.
     fn others<'l>(&'l self, asked: &'l [usize]) -> impl Iterator<Item = usize> + 'l {
         let is_meant = |index: &usize| self.any || self.order.contains(index);
         (0..self.minion.masters.len())
@@ -183,8 +183,7 @@ impl Wish {
 /// Requests to the same masters that do not wait for each other.
 pub(crate) struct InLine {
     line: Line,
-    /// Whether the order was made knowing that the first master is silent or
-    /// gone.
+    /// Whether the first master was known to be silent or lost when the order was made.
     was_passed_over: bool,
     asked: VecDeque<oneshot::Receiver<Result<Value, ContextError>>>,
 }

@@ -139,7 +139,7 @@ impl MinionContext for LocalContext {
         if let (Refresh::Beacons, Some(daemon)) = (what, &self.daemon)
             && let Err(error) = daemon.tell("beacons_refresh", Map::new())
         {
-            tracing::debug!(%error, "no minion was told of new beacons");
+            tracing::debug!(%error, "could not notify the minion daemon of new beacons");
         }
         if what == Refresh::Grains
             && let Some(collect) = &self.collect

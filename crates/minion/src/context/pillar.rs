@@ -68,13 +68,13 @@ pub(crate) async fn refresh(
                 "the pillar is not a map; the previous one stays in use"
             );
             Err(ContextError::Refused {
-                why: "the pillar is no map".to_owned(),
+                why: "the pillar is not a map".to_owned(),
             })
         }
         Err(error) => {
             warn!(
                 master = master.name,
-                "no pillar from the master: {}",
+                "could not get the pillar from the master: {}",
                 chain(&error)
             );
             Err(context_error(error))
@@ -127,10 +127,10 @@ pub(crate) fn refresh_all(
     refreshed.unwrap_or_else(|| Err(stopping()))
 }
 
-/// Tells local programs that wait for a new pillar.
+/// Notifies local programs that wait for a new pillar.
 fn tell_refreshed(minion: &Minion) {
     const TAG: &str = "/salt/minion/minion_pillar_refresh_complete";
     if let Err(error) = minion.fire_local(TAG, Map::from([("complete", true)])) {
-        debug!("could not tell of the new pillar: {error}");
+        debug!("could not fire the event of the new pillar: {error}");
     }
 }

@@ -13,7 +13,7 @@ pub struct ClusterMark {
 }
 
 impl ClusterMark {
-    /// That of a master, if it says that it belongs to a cluster.
+    /// The mark of a master, if it says that it belongs to a cluster.
     pub fn of(credentials: &Credentials) -> Option<Self> {
         Some(Self {
             name: cluster_name_of(&credentials.extra)?.to_owned(),

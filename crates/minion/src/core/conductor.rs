@@ -32,20 +32,20 @@ pub enum Mode {
         failback: Option<Duration>,
         /// Whether every new search starts anywhere in the list.
         shuffle: bool,
-        /// `master_tries` and the pause that follows so many rounds over the
-        /// list; none: the pauses only grow.
+        /// `master_tries` and the pause that follows this many rounds over the list;
+        /// `None`: the pauses only grow.
         tries: Option<(u32, Duration)>,
     },
 }
 
-/// What a link reports.
+/// The report of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// The minion starts.
     Start,
     /// This link is ready.
     Ready(usize),
-    /// This link was ready and is no more.
+    /// This link was ready and no longer is.
     Lost(usize),
     /// This link cannot get on: no answer, no name, not accepted, mistrusted.
     Stuck(usize),
@@ -53,7 +53,7 @@ pub enum Input {
     Answered(usize),
 }
 
-/// What the shell is to do.
+/// The next action of the shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Bring this link up.
@@ -74,7 +74,7 @@ const ROUND_PAUSE: Duration = Duration::from_millis(500);
 /// Longest such pause.
 const ROUND_PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// How long a failback may take before it is given up for now.
+/// How long a failback may take before it is abandoned for now.
 const FAILBACK_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Decides which links are up.
@@ -127,7 +127,7 @@ impl Conductor {
         }
     }
 
-    /// Takes note of what happened at `now`.
+    /// Handles an input that arrived at `now`.
     pub fn handle(&mut self, now: Instant, input: Input) {
         match (self.state, input) {
             (State::Idle, Input::Start) => self.start(now),
@@ -160,7 +160,7 @@ impl Conductor {
         }
     }
 
-    /// Takes note that time has passed.
+    /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.timer.is_none_or(|timer| now < timer) {
             return;
@@ -236,7 +236,7 @@ impl Conductor {
             self.rounds_failed += 1;
             let mut pause = self.rounds.pause();
             if let Some((tries, rest)) = tries.filter(|(tries, _)| self.rounds_failed >= *tries) {
-                debug_assert!(tries > 0, "a bound of no rounds is none");
+                debug_assert!(tries > 0, "a limit of zero rounds is no limit");
                 pause = pause.max(rest);
                 self.rounds_failed = 0;
                 self.outputs.push_back(Output::NoneLeft);

@@ -46,7 +46,7 @@ impl<J> Known<J> {
         self.origins.iter().any(|known| known.is_master(master))
     }
 
-    /// Notes one more master that has sent it.
+    /// Records a further master that has sent it.
     fn add(&mut self, origin: &Origin) {
         if let Origin::Master { name, .. } = origin
             && !self.is_of(name)
@@ -127,14 +127,14 @@ impl<J> Jobs<J> {
         known.any(|known| known.is_of(master) && !known.is(&job.origin))
     }
 
-    /// Notes that a claimed job runs now.
+    /// Records that a claimed job runs now.
     pub fn start(&mut self, jid: &Jid, ticket: Ticket, job: J) {
         if let Some(known) = self.with(jid, ticket) {
             known.running = Some(job);
         }
     }
 
-    /// Notes that a job has ended.
+    /// Records that a job has ended.
     pub fn finish(&mut self, jid: &Jid, ticket: Ticket) -> Option<J> {
         let known = self.with(jid, ticket)?;
         let ended = known.running.take();

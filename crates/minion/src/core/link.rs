@@ -110,7 +110,7 @@ impl Link {
         }
     }
 
-    /// Takes note of what happened at `now`.
+    /// Handles an input that arrived at `now`.
     pub fn handle(&mut self, now: Instant, input: Input) {
         match input {
             Input::Start if self.step == Step::Idle => self.resolve(now),
@@ -141,7 +141,7 @@ impl Link {
         }
     }
 
-    /// Takes note that time has passed.
+    /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.ping_at.is_some_and(|at| now >= at) {
             // Not again before the answer is there, or its absence.
@@ -190,7 +190,7 @@ impl Link {
         self.announced
     }
 
-    /// Where the link stands.
+    /// The state of the link.
     pub fn phase(&self) -> Phase {
         match self.step {
             Step::Idle => Phase::Idle,
@@ -274,8 +274,8 @@ impl Link {
         self.pause(now, pause, notice);
     }
 
-    /// What the master asks for, within bounds: no less than if it had not answered,
-    /// and a program that only asks is not kept waiting longer than that either.
+    /// The wait that the master asks for, within bounds: no shorter than without an
+    /// answer, and a program that only asks is not kept waiting longer than that either.
     fn busy_pause(&mut self, wait: Duration) -> Duration {
         let max = match self.timing.subscribes {
             true => COME_AGAIN_MAX,

@@ -12,8 +12,8 @@ use halite_proto::{Jid, PublisherId, Value, msgpack};
 /// whatever has the id.
 const DIGEST_DIGITS: usize = 40;
 
-/// What was published: a digest over the command, and who has drawn the job's id
-/// if that is known.
+/// A publication: a digest of the command, and the master that allocated the job's id if
+/// that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobKey {
     content: String,
@@ -33,7 +33,7 @@ impl JobKey {
         }
     }
 
-    /// Who has drawn the id, as other masters are told it.
+    /// The master that allocated the id, in the form for other masters.
     pub fn drawn_by(&self) -> String {
         self.publisher.map(|id| id.to_string()).unwrap_or_default()
     }
@@ -71,9 +71,9 @@ impl fmt::Display for JobKey {
     }
 }
 
-/// What is to be run, and what becomes of the result: nothing that one master may say
-/// otherwise than another about the same job. For whom it is is such a thing: a master that
-/// goes on with the job of another one names those who are left.
+/// The command and the destination of the result, without fields in which masters may
+/// differ about the same job. The target is such a field: a master that continues the job
+/// of another one names those who are left.
 fn command(load: &PublishLoad) -> Value {
     let text = |text: &Option<String>| Value::from(text.clone());
     let value = |value: &Option<Value>| value.clone().unwrap_or_default();
@@ -101,14 +101,14 @@ pub enum Origin {
     Master {
         /// As it is configured.
         name: String,
-        /// What it published. `None` in a record of an older version, which
-        /// stands for whatever has that id.
+        /// The publication. `None` in a record of an older version, which matches any job
+        /// with that id.
         key: Option<JobKey>,
     },
 }
 
 impl Origin {
-    /// What a master has published.
+    /// A publication of a master.
     pub fn master(name: &str, key: Option<JobKey>) -> Self {
         Self::Master {
             name: name.to_owned(),

@@ -50,7 +50,7 @@ pub enum PortError {
         /// The first assignment that would work.
         suggestion: Option<String>,
     },
-    /// A number is no TCP port.
+    /// A number is not a TCP port.
     #[error("{option}: {port} for master {master} is not a port (1 to 65535)")]
     Range {
         /// The option.
@@ -62,22 +62,22 @@ pub enum PortError {
     },
     /// Two buses would share a port.
     #[error(
-        "port {port} is given twice: {first} and {second}{}",
-        suggestion.as_ref().map(|s| format!("; this would work: {s}")).unwrap_or_default()
+        "port {port} is used twice: {first} and {second}{}",
+        suggestion.as_ref().map(|s| format!("; for example: {s}")).unwrap_or_default()
     )]
     Overlap {
         /// The port.
         port: u16,
-        /// Who has it, `option of master`.
+        /// The option and master that have it, `option of master`.
         first: String,
-        /// Who wants it too.
+        /// Those that want it too.
         second: String,
         /// The first assignment that would work.
         suggestion: Option<String>,
     },
     /// One option is a list, the other a number.
     #[error("tcp_pub_port and tcp_pull_port must both be lists or both be numbers{}",
-        suggestion.as_ref().map(|s| format!("; this would work: {s}")).unwrap_or_default())]
+        suggestion.as_ref().map(|s| format!("; for example: {s}")).unwrap_or_default())]
     Mixed {
         /// The first assignment that would work.
         suggestion: Option<String>,

@@ -23,19 +23,19 @@ pub enum PrivateReplyError {
     #[error("the master reports: {0}")]
     Reported(String),
     /// Its parts cannot be read.
-    #[error("it cannot be read")]
+    #[error("its content cannot be read")]
     Message(#[source] MessageError),
     /// Its key is not for this minion.
     #[error("its key cannot be decrypted")]
     Key(#[source] KeyError),
-    /// Its key is none, or does not open the rest.
-    #[error("it does not open with its key")]
+    /// Its key is invalid, or does not decrypt the rest.
+    #[error("it cannot be decrypted with its key")]
     NotAuthentic,
     /// It is not signed by the master.
     #[error("it is not signed by the master")]
     Signature,
     /// It answers another request.
-    #[error("it answers another request")]
+    #[error("it belongs to another request")]
     OtherRequest,
 }
 

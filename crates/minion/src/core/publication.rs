@@ -25,7 +25,7 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// What to run.
+    /// The job.
     pub fn load(&self) -> &PublishLoad {
         &self.load
     }
@@ -50,9 +50,9 @@ impl Verified {
 }
 
 impl Verified {
-    /// The jobs in the answer to a replay request. The answer came sealed with
-    /// this minion's own session key and for its own request, so its jobs are
-    /// the master's; what is no job is left out.
+    /// The jobs in the answer to a replay request. The answer was encrypted with this
+    /// minion's session key for its own request, so its jobs are the master's; invalid
+    /// ones are left out.
     pub fn replayed(loads: Vec<Value>, publisher: Option<PublisherId>) -> Vec<Self> {
         loads
             .into_iter()
@@ -71,7 +71,7 @@ impl Verified {
 /// Why a publication is not run.
 #[derive(Debug, Error)]
 pub enum PublicationError {
-    /// The frame is no publication.
+    /// The frame is not a publication.
     #[error("not a publication")]
     Frame(#[source] MessageError),
     /// It is not signed, and `sign_pub_messages` demands it.
@@ -80,14 +80,14 @@ pub enum PublicationError {
     /// Its signature is not this master's.
     #[error("the publication's signature is not the master's")]
     Signature,
-    /// It does not open with the publish key: the key was rotated, or the
+    /// It cannot be decrypted with the publish key: the key was rotated, or the
     /// publication is not from this master.
-    #[error("the publication does not open with the publish key")]
+    #[error("the publication cannot be decrypted with the publish key")]
     NotAuthentic,
-    /// What it holds cannot be read.
+    /// Its content cannot be read.
     #[error("the publication's content cannot be read")]
     Content(#[source] UnpackError),
-    /// What it holds is not a job.
+    /// Its content is not a job.
     #[error("the publication is not a job")]
     NotAJob(#[source] MessageError),
     /// It was seen before.
@@ -113,7 +113,7 @@ pub struct Opener {
 /// however often the minion signs in or starts meanwhile.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Gates {
-    /// What was used last at the back.
+    /// The most recently used at the back.
     of_keys: VecDeque<(String, SerialGate)>,
 }
 
@@ -148,7 +148,7 @@ impl Gates {
         }
     }
 
-    /// What is remembered, for the disk: names, and the last number of each.
+    /// The remembered names with their last numbers, for the disk.
     pub fn remembered(&self) -> impl Iterator<Item = (&str, u64)> {
         let gates = self.of_keys.iter();
         gates.map(|(name, gate)| (name.as_str(), gate.last()))
@@ -187,7 +187,7 @@ impl Opener {
         }
     }
 
-    /// Takes one payload from the wire, in the order of `gates`.
+    /// Opens one payload from the wire, in the order of `gates`.
     ///
     /// # Errors
     /// When it is not an authentic, new job of this master. A signature that

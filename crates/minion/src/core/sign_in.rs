@@ -19,7 +19,7 @@ use self::error::KNOWN_KEY_FILE;
 use super::succession::leads_to;
 pub use error::SignInError;
 
-/// Who this minion is.
+/// The identity of this minion.
 #[derive(Clone)]
 pub struct Identity {
     /// Its id.
@@ -74,7 +74,7 @@ pub struct Trust {
     pub sig_algo: SigAlgo,
 }
 
-/// What a sign-in yields.
+/// The result of a sign-in.
 #[derive(Clone)]
 pub struct Credentials {
     /// Opens publications.
@@ -89,7 +89,7 @@ pub struct Credentials {
     pub master_key: PublicKey,
     /// The master's key as received, to be stored if it is not the known one.
     pub master_pem: String,
-    /// What the reply held beyond Salt's own fields.
+    /// The fields of the reply beyond Salt's own.
     pub extra: Map,
 }
 

@@ -21,7 +21,7 @@ use crate::minion::Master;
 pub(super) struct Deliveries {
     /// One permit for each delivery in flight.
     permits: Semaphore,
-    /// One for large returns: they go one after the other.
+    /// For large returns, which are sent one after the other.
     large: Semaphore,
     pieces: PieceSize,
     /// When the master last failed to answer in time.
@@ -59,8 +59,8 @@ impl Deliveries {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a return to the master. `Done` also stands for a refusal that would be
-    /// repeated if it were asked again.
+    /// Sends a return to the master. `Done` also covers a refusal that would be repeated
+    /// if it were asked again.
     pub(super) async fn hand_over(&self, master: &Master, load: &Map) -> Delivery {
         let ret = load.get("return").unwrap_or(&Value::Nil);
         let is_large = packed_len(ret, Packing::Wire) > SMALL_RETURN_BYTES_MAX;
@@ -110,7 +110,7 @@ impl Deliveries {
                 self.record_failure();
                 warn!(
                     master = master.name,
-                    "return not delivered: {}",
+                    "could not deliver a return: {}",
                     chain(&error)
                 );
                 Delivery::NoAnswer

@@ -46,7 +46,7 @@ impl Forwarding {
         if let Err(error) = master.channel.request(load, minion.patience).await {
             debug!(
                 master = master.name,
-                "not told where its results are: {}",
+                "could not tell the master where its results are: {}",
                 chain(&error)
             );
             let mut unsent = self.lock();

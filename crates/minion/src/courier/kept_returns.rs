@@ -18,15 +18,15 @@ use crate::limits::DELIVERIES_MAX;
 /// Called with each return that an earlier run has left.
 type Found = Box<dyn Fn(&[u8]) + Send>;
 
-/// What is known of the returns that wait.
+/// The state of the returns that wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitingState {
     /// Their bytes, on disk and in memory.
     pub bytes: u64,
     /// How long the oldest one has waited; zero if none does.
     pub oldest: Duration,
-    /// How many were given up since the minion began: they became too old or too many,
-    /// no master could store them, or the disk did not give them back.
+    /// How many were dropped since the minion started: they became too old or too many,
+    /// no master could store them, or the disk did not return them.
     pub dropped: u64,
 }
 
@@ -69,7 +69,7 @@ impl KeptReturns {
         self.spool.as_ref().map_or(0, Spool::len) + self.unspooled.len()
     }
 
-    /// What they take, how old they are, and how many were lost.
+    /// Their size, their age, and how many were lost.
     pub(super) fn state(&self, now: Moment) -> WaitingState {
         let spool = self.spool.as_ref();
         let in_spool = spool.and_then(|spool| spool.oldest_age(now));
@@ -94,7 +94,7 @@ impl KeptReturns {
         }
     }
 
-    /// Keeps one, on disk if possible; its number.
+    /// Stores a return, on disk if possible; returns its number.
     pub(super) fn append(&mut self, now: Moment, packed: Vec<u8>) -> u64 {
         let appended = self.spool().and_then(|spool| spool.append(now, &packed));
         match appended {
@@ -109,7 +109,7 @@ impl KeptReturns {
                     self.lost += dropped as u64;
                     error!(
                         returns = dropped,
-                        "there is no room for more returns in memory: the oldest are lost"
+                        "too many returns in memory: the oldest are lost"
                     );
                 }
                 sequence
@@ -176,7 +176,7 @@ impl KeptReturns {
             self.lost += lost as u64;
             error!(
                 returns = lost,
-                "no master accepted them in time: they are lost"
+                "returns are lost: no master accepted them in time"
             );
         }
     }
@@ -218,7 +218,7 @@ impl KeptReturns {
     /// Logs that the disk works again, after a failure.
     fn log_recovery(&mut self) {
         if self.unspooled.len() == 0 && std::mem::take(&mut self.failure_logged) {
-            info!("returns are kept on disk again");
+            info!("returns can be written to disk again");
         }
     }
 
@@ -226,8 +226,8 @@ impl KeptReturns {
     fn log_failure(&mut self, error: &SpoolError) {
         if !std::mem::replace(&mut self.failure_logged, true) {
             error!(
-                "returns are kept only in memory, until a master has them or they can be written \
-                 to disk: {}",
+                "could not write returns to disk: they are kept in memory until a master has \
+                 stored them: {}",
                 chain(error)
             );
         }
@@ -247,6 +247,9 @@ fn find_all(spool: &mut Spool, found: &Found) {
     }
     if !spool.is_empty() {
         let returns = spool.len();
-        warn!(returns, "returns of an earlier run wait for a master");
+        warn!(
+            returns,
+            "found returns of an earlier run that no master has stored"
+        );
     }
 }

@@ -62,15 +62,14 @@ impl SharedSpool {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// What they take, how old they are, and how many were given up. It may wait for the
-    /// disk.
+    /// Their size, their age, and how many were dropped. It may wait for the disk.
     pub(super) fn state(&self) -> WaitingState {
         let mut state = self.kept().state(Moment::now());
         state.dropped += self.given_up.load(Ordering::Relaxed);
         state
     }
 
-    /// A return is given up although it is still kept.
+    /// Counts a return as dropped although it is still kept.
     pub(super) fn give_up(&self) {
         self.given_up.fetch_add(1, Ordering::Relaxed);
     }
@@ -85,7 +84,7 @@ impl SharedSpool {
         self.is_shut.load(Ordering::Relaxed)
     }
 
-    /// Keeps a return, on disk if possible, and marks it as being delivered. For job
+    /// Stores a return, on disk if possible, and marks it as being delivered. For job
     /// threads.
     pub(super) fn append(&self, packed: Vec<u8>) -> u64 {
         let mut kept = self.kept();
@@ -155,7 +154,7 @@ impl SharedSpool {
         !self.is_failing.load(Ordering::Relaxed)
     }
 
-    /// Makes new returns survive a power cut, unless they are gone by then.
+    /// Syncs new returns to disk, unless they were delivered by then.
     async fn sync_again_and_again(self: &Arc<Self>) {
         loop {
             self.appended.notified().await;

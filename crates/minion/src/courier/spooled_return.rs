@@ -21,7 +21,7 @@ const NO_OTHER: &str = "no_other";
 /// Which job of its master's it belongs to.
 const KEY: &str = "key";
 
-/// A return as it is stored in the spool.
+/// A return in its stored form.
 #[derive(Debug)]
 pub(super) struct SpooledReturn {
     /// The master that asked.
@@ -53,8 +53,8 @@ impl SpooledReturn {
         })
     }
 
-    /// The same as [`Self::unpack`]; of a return that was kept and cannot be read back, one that says
-    /// so, if its job can be found.
+    /// The same as [`Self::unpack`]; for a return that cannot be read back, a return with
+    /// an error, if its job can be found.
     pub(super) fn unpack_or_name(packed: &[u8]) -> Option<Self> {
         Self::unpack(packed).or_else(|| Self::unreadable(packed))
     }
@@ -112,7 +112,7 @@ impl SpooledReturn {
     }
 }
 
-/// Which of several places is meant.
+/// Which of several occurrences.
 #[derive(Clone, Copy)]
 enum Occurrence {
     First,

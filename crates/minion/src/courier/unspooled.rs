@@ -26,7 +26,7 @@ pub(super) struct Unspooled {
 pub(super) struct HeldReturn {
     /// Its number.
     pub(super) sequence: u64,
-    /// What it holds.
+    /// The packed return.
     pub(super) packed: Vec<u8>,
     since: Instant,
 }
@@ -52,8 +52,8 @@ impl Unspooled {
         Some(now.steady.saturating_duration_since(oldest.since))
     }
 
-    /// Keeps a return. Returns its number, and how many older ones were dropped to
-    /// make room.
+    /// Stores a return. Returns its number, and how many older ones were dropped to make
+    /// room.
     pub(super) fn put(&mut self, now: Moment, packed: Vec<u8>) -> (u64, usize) {
         let mut dropped = 0;
         while self.bytes + packed.len() > UNSPOOLED_BYTES_MAX

@@ -45,7 +45,7 @@ pub(crate) async fn heed(minion: Arc<Minion>) {
             carry_out(&context, &tag, &event.data);
         });
         if let Err(cause) = done.await {
-            warn!(%cause, "a request over the event bus died");
+            warn!(%cause, "a request from the event bus panicked");
         }
     }
 }
@@ -74,7 +74,7 @@ fn carry_out(context: &dyn MinionContext, tag: &str, data: &Map) {
         _ => Ok(()),
     };
     if let Err(error) = done {
-        warn!(tag, %error, "a request over the event bus was not carried out");
+        warn!(tag, %error, "a request from the event bus failed");
     }
 }
 
@@ -86,7 +86,7 @@ fn hand_on(context: &dyn MinionContext, load: Option<Map>) -> Result<(), Context
     }
 }
 
-/// What a request for the mine tells masters: of nobody else.
+/// The message to masters for a request about the mine: for this minion only.
 fn mine_load(data: &Map, id: &str) -> Map {
     let mut load = Map::from([("cmd", Value::from("_mine")), ("id", id.into())]);
     for name in ["data", "clear"] {
@@ -97,8 +97,8 @@ fn mine_load(data: &Map, id: &str) -> Map {
     load
 }
 
-/// What a `fire_master` request tells masters: one event, or a list of them as
-/// it is. `None` where there is neither.
+/// The message to masters for a `fire_master` request: one event, or a list of them
+/// unchanged. `None` if it has neither.
 fn event_load(data: &Map, id: &str) -> Option<Map> {
     let told = |name: &str| data.get(name).filter(|value| value.is_true()).cloned();
     let mut load = Map::from([

@@ -1,5 +1,5 @@
-//! What a minion does each time a link becomes ready: fetch that master's
-//! pillar, then say that it is there.
+//! What a minion does each time a link becomes ready: fetch that master's pillar, then
+//! fire its start event.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) async fn greet(minion: Arc<Minion>, master: usize, first: bool) {
         "__master_connected",
         Map::from([("master", Value::from(greeted.name.as_str()))]),
     ) {
-        debug!(error, "no local event");
+        debug!(error, "could not fire an event on the local bus");
     }
     // A pillar that cannot be had is reported where it is asked for.
     let _ = pillar::refresh(&minion, master, false).await;
@@ -30,7 +30,7 @@ pub(crate) async fn greet(minion: Arc<Minion>, master: usize, first: bool) {
     }
     debug!(
         master = greeted.name,
-        first, "saying that the minion has started"
+        first, "firing the start event of the minion"
     );
     let legacy = minion
         .opts
@@ -48,7 +48,7 @@ pub(crate) async fn greet(minion: Arc<Minion>, master: usize, first: bool) {
             load.insert("grains", grains);
         }
         if let Err(error) = greeted.channel.request(load, minion.patience).await {
-            debug!(tag, "the start event was not taken: {}", chain(&error));
+            debug!(tag, "could not send the start event: {}", chain(&error));
             minion.greeted.forget(master);
         }
     }

@@ -24,7 +24,7 @@ use crate::returners::ChosenReturners;
 /// First mine update after the start, as Salt has it.
 const MINE_FIRST: Duration = Duration::from_secs(1);
 
-/// What the minion does of its own accord: the mine, and its sign of life.
+/// The minion's own periodic tasks: the mine, and its sign of life.
 pub(crate) async fn own_work(executor: Arc<Executor>) {
     let minion = executor.minion();
     tokio::join!(
@@ -146,12 +146,12 @@ async fn renew_grains(minion: &Arc<Minion>) {
                 debug!("grains have changed");
                 let told = pillar::refresh_all(&minion, None, false);
                 if let Err(error) = told {
-                    warn!(%error, "changed grains did not reach the masters");
+                    warn!(%error, "could not send changed grains to the masters");
                 }
             }
         });
         if let Err(cause) = renewed.await {
-            error!(%cause, "the collection of grains died");
+            error!(%cause, "the collection of grains panicked");
         }
     }
 }

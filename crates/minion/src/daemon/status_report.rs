@@ -19,7 +19,7 @@ use crate::minion::{Master, Minion};
 /// The tag of the question; its data names the tag of the answer (`reply`).
 pub const ASK_TAG: &str = "halite/status/ask";
 
-/// What the tag of an answer begins with.
+/// The prefix of an answer's tag.
 pub const ANSWER_TAG: &str = "halite/status/answer/";
 
 /// How long a master may take for the round trip that is measured.
@@ -64,7 +64,7 @@ pub async fn answer_again_and_again(minion: Arc<Minion>, courier: Arc<Courier>) 
         answers.spawn(async move {
             let report = report(&minion, &courier).await;
             if let Err(error) = minion.fire_local(&reply, report) {
-                debug!(error, "no answer about the status");
+                debug!(error, "could not answer a request for the status");
             }
             reply
         });

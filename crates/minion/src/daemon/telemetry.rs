@@ -78,13 +78,13 @@ fn gauges(on: &mut Instruments, minion: &Arc<Minion>, courier: &Arc<Courier>) {
     let of = Arc::clone(minion);
     on.gauge(
         "halite.minion.masters.configured",
-        "Masters in its list",
+        "Masters in the minion's list",
         move || number(of.masters.len()),
     );
     let of = Arc::clone(minion);
     on.gauge(
         "halite.minion.masters.ready",
-        "Masters that it is connected to",
+        "Masters that the minion is connected to",
         move || number(of.masters.iter().filter(|master| master.is_ready()).count()),
     );
     let of = Arc::clone(minion);
@@ -94,25 +94,25 @@ fn gauges(on: &mut Instruments, minion: &Arc<Minion>, courier: &Arc<Courier>) {
     let of = Arc::clone(courier);
     on.gauge(
         "halite.minion.returns.waiting",
-        "Returns that no master has yet",
+        "Returns that no master has stored yet",
         move || number(of.waiting()),
     );
     let of = Arc::clone(courier);
     on.gauge(
         "halite.minion.returns.waiting_bytes",
-        "Bytes of the returns that no master has yet",
+        "Bytes of the returns that no master has stored yet",
         move || large_number(of.waiting_state().bytes),
     );
     let of = Arc::clone(courier);
     on.gauge(
         "halite.minion.returns.oldest_seconds",
-        "How long the oldest return that no master has yet has waited",
+        "Age of the oldest return that no master has stored yet",
         move || of.waiting_state().oldest.as_secs_f64(),
     );
     let of = Arc::clone(courier);
     on.total(
         "halite.minion.returns.dropped",
-        "Returns that were given up",
+        "Returns that were dropped",
         move || of.waiting_state().dropped,
     );
 }

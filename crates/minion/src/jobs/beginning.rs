@@ -16,7 +16,7 @@ use crate::limits::DELIVERY_TIMEOUT;
 use crate::link::channel::Patience;
 use crate::minion::Minion;
 
-/// Tells the numbered master that `load` begins, if it is to be told.
+/// Reports to the numbered master that `load` starts, if it is to be told.
 pub(crate) fn tell(
     minion: &Arc<Minion>,
     master: usize,
@@ -39,12 +39,12 @@ pub(crate) fn tell(
             tries: 1,
         };
         if let Err(error) = master.channel.request(told, patience).await {
-            debug!("the beginning of a job was not told: {}", chain(&error));
+            debug!("could not report the start of a job: {}", chain(&error));
         }
     }
 }
 
-/// What is told of a job.
+/// The fields of the report.
 fn about(load: &PublishLoad, id: &str) -> Map {
     let mut about = Map::from([
         ("id", Value::from(id)),

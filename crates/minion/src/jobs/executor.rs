@@ -25,7 +25,7 @@ use crate::limits::JOBS_WAITING_MAX;
 use crate::minion::{Minion, RunningJob};
 use crate::returners::ChosenReturners;
 
-/// What a job leaves behind.
+/// The result of a job that has ended.
 struct Ended {
     /// On its way to the master.
     parcel: Option<Parcel>,
@@ -37,7 +37,7 @@ struct Ended {
 pub(crate) struct Record {
     /// Which.
     pub(crate) wanted: ChosenReturners,
-    /// What they get.
+    /// The fields for them.
     pub(crate) fields: Map,
 }
 
@@ -70,7 +70,7 @@ impl Executor {
         &self.minion
     }
 
-    /// Who carries the returns.
+    /// The courier of the returns.
     pub(crate) fn courier(&self) -> &Arc<Courier> {
         &self.courier
     }
@@ -85,7 +85,7 @@ impl Executor {
         self.places.acquire().await.ok()
     }
 
-    /// Takes a claimed job of the numbered master; returns at once.
+    /// Starts a claimed job of the numbered master; returns at once.
     pub(crate) fn submit(self: &Arc<Self>, master: usize, job: Verified, ticket: Ticket) {
         let this = Arc::clone(self);
         let span = info_span!("job", jid = %job.load().jid, fun = job.load().fun.to_text());
@@ -131,7 +131,7 @@ impl Executor {
         self.minion.job_ended.notify_waiters();
     }
 
-    /// Gives a record to its returners, on a thread of its own.
+    /// Passes a record to its returners, on a thread of its own.
     pub(crate) fn give(&self, route: Route, record: Record) -> JoinHandle<()> {
         let minion = Arc::clone(&self.minion);
         tokio::task::spawn_blocking(move || {
@@ -152,7 +152,7 @@ impl Executor {
             None
         } else {
             let Ok(_waits) = self.waiting.try_acquire() else {
-                let result = refused(&load, "ERROR: too many jobs wait on this minion");
+                let result = refused(&load, "ERROR: too many jobs are waiting on this minion");
                 let parcel = self
                     .send_returns
                     .then(|| self.courier.accept_published(master, result, key));
@@ -190,7 +190,7 @@ impl Executor {
                 meters.ran(&load.fun, result.success, began.elapsed());
             }
             if !job.cancel.close(Over::Returned) {
-                warn!("a job that was no longer waited for has ended");
+                warn!("a killed job that was no longer waited for has ended");
                 return None;
             }
             let record = record(&minion, &load, &result);
@@ -203,12 +203,12 @@ impl Executor {
         }
     }
 
-    /// Says that a job goes on although it was killed. It has a return, and
-    /// nothing waits for it any longer.
+    /// Records that a job continues although it was killed. It has a return, and is no
+    /// longer waited for.
     fn give_up(&self, master: usize, load: &PublishLoad, key: JobKey) -> Ended {
         self.minion.proc.give_up(&load.jid, Some(&key));
-        let why = "ERROR: the job was killed and goes on all the same, most likely stuck in the \
-                   kernel: it was given up";
+        let why = "ERROR: the job was killed but does not end, most likely because it is stuck in \
+                   the kernel; the minion no longer waits for it";
         let result = refused(load, why);
         let record = record(&self.minion, load, &result);
         let parcel = self
@@ -243,8 +243,7 @@ fn record(minion: &Minion, load: &PublishLoad, result: &JobReturn) -> Option<Rec
     Some(Record { wanted, fields })
 }
 
-/// Runs a function of the minion's own accord (`mine.update`); nothing is
-/// returned to anyone.
+/// Runs a function for the minion itself (`mine.update`); no return is sent.
 pub(crate) async fn run_own(minion: &Arc<Minion>, jid: Jid, fun: &'static str, round: &Arc<Round>) {
     let context = JobContext::new(Arc::clone(minion), Route::Any).within(round);
     let load = Map::from([("fun", Value::from(fun)), ("jid", Value::from(&jid))]);
@@ -258,6 +257,6 @@ pub(crate) async fn run_own(minion: &Arc<Minion>, jid: Jid, fun: &'static str, r
             ret = halite_proto::python::repr(&outcome.ret),
             "failed"
         ),
-        Err(cause) => error!(fun, %cause, "its thread died"),
+        Err(cause) => error!(fun, %cause, "the thread of the function panicked"),
     }
 }

@@ -17,7 +17,7 @@ const SPLAY_S_DEFAULT: f64 = 300.0;
 /// The longest wait: a day.
 const SPLAY_S_MAX: f64 = 86_400.0;
 
-/// What a publication says of executors.
+/// The fields of a publication about executors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Asked<'a> {
     /// Instead of those of the configuration.
@@ -26,8 +26,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) options: Option<&'a Value>,
 }
 
-/// What a job of one function returns. Where there is none of this name, those
-/// whose names begin so are told of beside that, as with Salt.
+/// The return of a job of one function. If the function does not exist, the names that
+/// begin with it are listed, as with Salt.
 pub(crate) fn with_alike(
     ctx: &dyn MinionContext,
     job: &Job,
@@ -73,7 +73,7 @@ pub(crate) fn run(
             "splay" if job.cancel.sleep(splay(ctx, asked, random_bytes())) => {}
             "splay" => {
                 return refused(format!(
-                    "ERROR executing '{fun}': it was ended while it waited"
+                    "ERROR executing '{fun}': the job was killed while it waited"
                 ));
             }
             other => match execute(ctx, other, fun, args, job) {

@@ -36,7 +36,7 @@ const COST_NOTHING: &[&str] = &[
     "test.version",
 ];
 
-/// What a killed job returns, above the number of the signal, as a shell does.
+/// Added to the signal's number in the return code of a killed job, as a shell does.
 const KILLED: i64 = 128;
 
 /// Whether a job waits for no place. One that a publication has run through executors

@@ -35,7 +35,7 @@ pub(crate) struct OwnJob {
     pub metadata: Option<Value>,
     /// Whether `saltutil.running` shows it.
     pub is_shown: bool,
-    /// Who is told of the result.
+    /// The masters that get the result.
     pub returns: Returns,
     /// The returners that get it besides.
     pub returners: ChosenReturners,
@@ -43,20 +43,20 @@ pub(crate) struct OwnJob {
     pub returner_options: Map,
 }
 
-/// Who is told of the result of a job of the minion's own.
+/// The masters that get the result of a job of the minion's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Returns {
     /// Nobody.
     Nobody,
     /// This master; another, if it stays away.
     To(usize),
-    /// Every master that is there when the job ends, each once, and a cluster of them
-    /// once; the first to come, if none is. Under this id.
+    /// Every master that is connected when the job ends, each once, and a cluster of them
+    /// once; if none is connected, the first that connects. Under this id.
     ToAll(ReturnJid),
 }
 
 impl Returns {
-    /// The id under which masters are told, if they are.
+    /// The id under which masters get the result, if they do.
     fn jid(&self) -> Option<ReturnJid> {
         match self {
             Self::Nobody => None,
@@ -66,7 +66,7 @@ impl Returns {
     }
 }
 
-/// The tag under which a job of the schedule is told on the minion's bus.
+/// The tag under which the result of a scheduled job is fired on the minion's bus.
 const SCHEDULE_RETURN: &str = "__schedule_return";
 
 impl Executor {
@@ -177,18 +177,18 @@ impl Executor {
     }
 }
 
-/// Tells who listens on the minion's bus what came of a job of the schedule, as
-/// Salt's minions hand it over.
+/// Fires the result of a scheduled job on the minion's bus, in the form of Salt's
+/// minions.
 fn announce(minion: &Minion, result: &JobReturn) {
     let mut told = Map::from([("cmd", Value::from("_return")), ("id", (&minion.id).into())]);
     told.extend(result.to_map());
     told.remove(OWN_JOB);
     if let Err(error) = minion.fire_local(SCHEDULE_RETURN, told) {
-        debug!(error, "no local event");
+        debug!(error, "could not fire an event on the local bus");
     }
 }
 
-/// What the job's returners get: under its id here, as masters have their own.
+/// The record for the job's returners: under its id here, as masters have their own.
 fn record(minion: &Minion, own: &OwnJob, result: &JobReturn) -> Option<Record> {
     if own.returners.is_empty() {
         return None;
@@ -235,8 +235,8 @@ fn run(context: &JobContext, own: &OwnJob, job: &Job) -> JobReturn {
     result
 }
 
-/// One master for the whole job, so that its files fit together, and another
-/// only if that one goes away.
+/// One master for the whole job, so that its files fit together, and another only if that
+/// one is lost.
 fn route(minion: &Minion, returns: &Returns) -> Route {
     match returns {
         Returns::To(master) => Route::Prefer(*master),
@@ -247,7 +247,7 @@ fn route(minion: &Minion, returns: &Returns) -> Route {
     }
 }
 
-/// What the job's proc file holds, and functions see of it.
+/// The content of the job's proc file, which functions see too.
 fn load(minion: &Minion, own: &OwnJob) -> Map {
     let mut fun_args = own.args.clone();
     if !own.kwargs.is_empty() {

@@ -26,7 +26,7 @@ pub(crate) async fn unless_given_up<T>(
             thread.await
         }
     };
-    let ended = ended.inspect_err(|cause| error!(%cause, "the job's thread died"));
+    let ended = ended.inspect_err(|cause| error!(%cause, "the thread of the job panicked"));
     Some(ended.ok())
 }
 

@@ -13,7 +13,7 @@ use crate::core::sign_in::chain;
 use crate::jobs::executor::Executor;
 use crate::minion::Minion;
 
-/// Hands a publication on if it is meant for this minion and new.
+/// Hands a publication on if it targets this minion and is new.
 pub(crate) fn take(minion: &Arc<Minion>, executor: &Arc<Executor>, master: usize, job: Verified) {
     let load = job.load();
     let delimiter = load.delimiter.as_deref().unwrap_or(DEFAULT_DELIMITER);
@@ -41,7 +41,7 @@ pub(crate) fn take(minion: &Arc<Minion>, executor: &Arc<Executor>, master: usize
     take_for(minion, executor, master, job, read);
 }
 
-/// Whether a server has to be asked who is meant. A Halite master has done so
+/// Whether a server has to be asked to resolve the target. A Halite master has done so
 /// itself.
 fn asks_range(tgt: &Value, tgt_type: &str) -> bool {
     match tgt_type {
@@ -112,7 +112,7 @@ fn claim(
     let claimed = minion.jobs().claim(&name);
     match claimed {
         Some(ticket) => executor.submit(master, job, ticket),
-        None => debug!(%jid, "this job was taken already"),
+        None => debug!(%jid, "the job was already received"),
     }
 }
 

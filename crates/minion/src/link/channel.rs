@@ -23,7 +23,7 @@ use crate::core::cluster_mark::ClusterMark;
 use crate::core::private_reply::{self, PrivateReplyError};
 use crate::core::sign_in::{Credentials, Identity};
 
-/// What a link has to offer while it is signed in.
+/// The session of a link while it is signed in.
 #[derive(Clone)]
 pub struct Session {
     /// Which sign-in this is from; larger is later.
@@ -82,7 +82,7 @@ pub struct Channel {
     sig_algo: &'static str,
 }
 
-/// What reads the reply to the request with a nonce; a large one where it lies.
+/// Reads the reply to the request with a nonce; a large one in place.
 type Open = fn(&Channel, &Session, &Nonce, Answer) -> Result<Exchange, ChannelError>;
 
 /// How one exchange ended.
@@ -93,7 +93,7 @@ enum Exchange {
 }
 
 impl Channel {
-    /// A channel over a link's sessions; `link` is told of refused keys.
+    /// A channel over a link's sessions; `link` is notified of refused keys.
     pub fn new(
         identity: Arc<Identity>,
         session: watch::Receiver<Option<Session>>,
@@ -122,13 +122,13 @@ impl Channel {
         extra.map(Capabilities::of).unwrap_or_default()
     }
 
-    /// Who the master is among those of this minion, if it says so.
+    /// The master's identity among those of this minion, if it sends one.
     pub fn publisher(&self) -> Option<PublisherId> {
         let session = self.session.borrow();
         PublisherId::of(&session.as_ref()?.credentials.extra)
     }
 
-    /// Which masters this one is a cluster with, if it says so.
+    /// The cluster that this master belongs to, if it sends one.
     pub fn cluster(&self) -> Option<ClusterMark> {
         let session = self.session.borrow();
         ClusterMark::of(&session.as_ref()?.credentials)

@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use crate::core::link::Phase;
 use crate::link::channel::ChannelError;
 
-/// The answer of a master, given up when its link is down for
-/// `gone_after` while one of the others is ready.
+/// Waits for the answer of a master, but stops when its link is down for `gone_after`
+/// while one of the others is ready.
 pub(crate) async fn while_linked<T>(
     mut own: watch::Receiver<Phase>,
     others: Vec<watch::Receiver<Phase>>,

@@ -1,10 +1,10 @@
-//! What a link says to the log when it cannot get on.
+//! The log messages of a link that cannot connect or sign in.
 
 use tracing::{error, warn};
 
 use crate::core::link::Notice;
 
-/// Says to the log why a link does not get on.
+/// Logs why a link cannot connect or sign in.
 pub(super) fn say(notice: &Notice) {
     match notice {
         Notice::Pending => warn!(

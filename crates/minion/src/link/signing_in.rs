@@ -82,12 +82,12 @@ async fn blocking<T: Send + 'static>(
 }
 
 impl Failed {
-    /// What the machine makes of it.
+    /// The failure for the state machine.
     pub fn failure(&self) -> &SignInFailure {
         &self.failure
     }
 
-    /// What to tell a person.
+    /// The message for people.
     pub fn detail(&self) -> &str {
         &self.detail
     }

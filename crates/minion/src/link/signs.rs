@@ -40,7 +40,7 @@ impl Signs {
         heard.map(|(_, at)| at)
     }
 
-    /// Takes what came over the subscription, if it is meant for an answer.
+    /// Handles a message from the subscription, if it is addressed as an answer.
     pub(super) fn take(&self, session: &watch::Sender<Option<Session>>, came: &[u8]) -> bool {
         if !SignAnswer::is_meant(came) {
             return false;

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::core::link::Phase;
 
-/// Where a link stands.
+/// The state of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkStatus {
     /// Its phase.
@@ -24,13 +24,13 @@ pub struct LinkStatus {
     pub last_error: Option<(SystemTime, String)>,
 }
 
-/// Tells of one link; held by its task.
+/// Reports the state of one link; held by its task.
 pub(crate) struct Reporter {
     phase: watch::Sender<Phase>,
     status: Arc<Mutex<LinkStatus>>,
 }
 
-/// Hears of one link.
+/// Receives the reports of one link.
 #[derive(Clone)]
 pub struct Reports {
     /// Its phase, to wait for.
@@ -89,7 +89,7 @@ impl Reporter {
 }
 
 impl Reports {
-    /// Where the link stands now.
+    /// The present state of the link.
     pub fn status(&self) -> LinkStatus {
         let status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         status.clone()

@@ -47,7 +47,7 @@ pub(crate) struct LinkTask {
     /// What a busy master has said to the last sign-in.
     appointment: Option<Appointment>,
     signs: Arc<Signs>,
-    /// Whether the link is to be up; a loss that was asked for is no news.
+    /// Whether the link is to be up; a requested disconnection is not reported as a loss.
     wanted: bool,
 }
 
@@ -90,7 +90,7 @@ impl LinkTask {
         }
     }
 
-    /// Keeps the link as it is wanted, until it is told to end.
+    /// Keeps the link up or down as requested, until it is stopped.
     pub(crate) async fn run(mut self) {
         loop {
             while let Some(output) = self.link.poll() {
@@ -177,7 +177,7 @@ impl LinkTask {
             }
             LinkInput::Deaf => {
                 self.reporter
-                    .failed("jobs did not come through the subscription");
+                    .failed("jobs did not arrive through the subscription");
                 self.link.handle(now, Input::Disconnected);
             }
             LinkInput::Up => {
@@ -256,7 +256,7 @@ impl LinkTask {
                 self.tell(LinkOutput::Job(job)).await;
             }
             Err(PublicationError::NotAuthentic) if hold => {
-                debug!("a publication does not open, signing in again");
+                debug!("a publication cannot be decrypted, signing in again");
                 if self.held.len() >= PUBLICATIONS_HELD_MAX {
                     self.held.pop_front();
                 }
@@ -337,7 +337,7 @@ async fn next_event(subscriber: &mut Option<Subscriber>) -> Option<SubscriberEve
     }
 }
 
-/// Waits for a timer, for ever if there is none.
+/// Waits for a timer, or for ever without one.
 pub(crate) async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,

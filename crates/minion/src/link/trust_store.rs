@@ -28,7 +28,7 @@ impl TrustStore {
         })
     }
 
-    /// What is trusted now.
+    /// The keys that are trusted now.
     pub fn trust(&self) -> Trust {
         self.lock().clone()
     }
@@ -52,7 +52,8 @@ impl TrustStore {
             if let Some(known) = &trust.known {
                 let finger = |pem: &str| fingerprint_path(pem.as_bytes(), trust.hash_type);
                 tracing::warn!(
-                    "the master has a new key, which is trusted from now on (known {}, new {})",
+                    "the master has a new key, signed by the known one: trusting it from now on \
+                     (known {}, new {})",
                     finger(known),
                     finger(&clean)
                 );

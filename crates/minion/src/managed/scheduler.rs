@@ -133,7 +133,7 @@ impl Scheduler {
         });
     }
 
-    /// Takes over the schedule of the pillar.
+    /// Uses the schedule of a new pillar.
     fn heed_pillar(&self, pillar: &Map) {
         let grains = self.minion.grains();
         self.table().set_pillar(pillar, &grains);

@@ -12,8 +12,8 @@ use crate::core::cluster_mark::ClusterMark;
 pub(crate) struct Greeted(Mutex<BTreeSet<usize>>);
 
 impl Greeted {
-    /// Whether a master is to be told that the minion has started: none of its cluster
-    /// knows that is connected. It is taken for told then.
+    /// Whether a master is to get the minion's start event: no other connected master of
+    /// its cluster has had it. It counts as having had it then.
     pub(crate) fn is_news(&self, minion: &Minion, master: usize) -> bool {
         let mut greeted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let all = 0..minion.masters.len();
@@ -42,8 +42,8 @@ impl Greeted {
 }
 
 impl Minion {
-    /// Splits masters into those that are one cluster, as far as they have signed in and
-    /// said so; each other one is alone. The order stays.
+    /// Groups masters by cluster, as far as they have signed in and said so; each other
+    /// one is alone. The order stays.
     pub(crate) fn by_cluster(&self, masters: impl IntoIterator<Item = usize>) -> Vec<Vec<usize>> {
         let mut groups: Vec<(Option<ClusterMark>, Vec<usize>)> = Vec::new();
         for at in masters {
@@ -59,7 +59,7 @@ impl Minion {
         groups.into_iter().map(|(_, group)| group).collect()
     }
 
-    /// Of masters, the first of each cluster, and those that are in none.
+    /// From masters, the first of each cluster and those that are in none.
     pub(crate) fn one_of_each_cluster(
         &self,
         masters: impl IntoIterator<Item = usize>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use halite_proto::Map;
 
-/// The tag and the data of an answer; else why there is none.
+/// The tag and the data of an answer, or the reason why there is none.
 pub(crate) type Answer = Result<(&'static str, Map), String>;
 
 /// The tag of requests to the schedule on the minion's event bus.
@@ -16,7 +16,7 @@ pub(crate) const BEACON_REQUESTS: &str = "manage_beacons";
 /// A part of the running minion that requests change: each function of Salt's
 /// modules `schedule` and `beacons` is such a request.
 pub trait Managed: Send + Sync {
-    /// Does what a request asks for, and answers it. May block.
+    /// Carries out a request, and answers it. May block.
     ///
     /// # Errors
     /// When there is no such function; the text says so.

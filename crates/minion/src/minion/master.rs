@@ -19,11 +19,12 @@ pub struct Master {
     pub host: String,
     /// The way to ask it.
     pub channel: Channel,
-    /// Where its link stands.
+    /// The state of its link.
     pub phase: watch::Receiver<Phase>,
     /// The same with everything else that is known of it.
     pub reports: Reports,
-    /// From where it hears other machines with this minion's id and key.
+    /// The addresses of other machines with this minion's id and key, as the master
+    /// reports them.
     pub(crate) others: Mutex<Vec<String>>,
     /// Which of this minion's signs of life it has answered.
     pub(crate) signs: Arc<Signs>,
@@ -49,7 +50,8 @@ impl Master {
         *self.phase.borrow() == Phase::Ready
     }
 
-    /// From where this master hears others with this minion's id and key.
+    /// The addresses of others with this minion's id and key, as this master reports
+    /// them.
     pub(crate) fn others(&self) -> Vec<String> {
         let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         others.clone()
@@ -61,8 +63,8 @@ impl Master {
         if others.is_empty() && !heard.is_empty() {
             warn!(
                 master = self.name,
-                "the master hears another machine with the id and the key of this minion (from \
-                 {}): each of them runs every job; give each an id and a key of its own",
+                "another machine uses the id and key of this minion (from {}): each runs every \
+                 job; give each machine its own id and key",
                 heard.join(", ")
             );
         }

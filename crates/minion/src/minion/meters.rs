@@ -20,7 +20,7 @@ impl Meters {
                 "Jobs that have ended",
                 &["fun", "success"],
             ),
-            durations: on.timing("salt.minion.exec.duration", "What functions take", "fun"),
+            durations: on.timing("salt.minion.exec.duration", "Run time of functions", "fun"),
         }
     }
 

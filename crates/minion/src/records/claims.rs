@@ -56,13 +56,13 @@ impl Claims {
             .collect()
     }
 
-    /// Notes that a job begins. If the disk does not take it the job runs all
-    /// the same. For job threads.
+    /// Records that a job starts. If the disk does not accept that, the job runs anyway.
+    /// For job threads.
     pub fn record(&self, jid: &Jid, master: &str, key: &JobKey) {
         let appended = self.append(jid, master, key);
         self.is_failing.store(appended.is_err(), Ordering::Relaxed);
         if let Err(error) = appended {
-            warn!(%jid, %error, "after a restart this job may be run again");
+            warn!(%jid, %error, "could not record a job: it may run again after a restart");
         }
     }
 
@@ -77,7 +77,7 @@ impl Claims {
         if let Err(error) = self.keep_open(&mut open)
             && !self.is_failing.swap(true, Ordering::Relaxed)
         {
-            warn!(%error, "after a restart jobs may be run again");
+            warn!(%error, "could not record jobs: they may run again after a restart");
         }
     }
 
@@ -115,7 +115,7 @@ impl Claims {
         file.take(FILE_BYTES_MAX).read_to_end(&mut held)?;
         let mut open = self.open()?;
         open.file.write_all(&held)?;
-        warn!(path = %self.path.display(), "it was removed and is written again");
+        warn!(path = %self.path.display(), "the record of jobs was removed; writing it again");
         Ok(Open {
             lines: open.lines + removed.lines,
             ..open
@@ -152,7 +152,7 @@ impl Open {
     }
 }
 
-/// The claim of a job, as it stands in the file.
+/// The line of a job's claim in the file.
 pub(crate) fn line(jid: &Jid, master: &str, key: &JobKey) -> String {
     let master = master.replace(char::is_whitespace, "_");
     format!("{jid} {master} {key}\n")

@@ -66,7 +66,7 @@ impl KeptGates {
         gates
     }
 
-    /// Keeps the gates of a master from now on. On the async thread.
+    /// Writes the gates of a master to disk from now on. On the async thread.
     pub(crate) fn keep(self: &Arc<Self>, master: &MasterUri, gates: &Gates) {
         let mut state = self.lock();
         state.of_masters.insert(master.to_string(), gates.clone());
@@ -77,7 +77,7 @@ impl KeptGates {
         }
     }
 
-    /// Writes until nothing is behind.
+    /// Writes until everything is written.
     fn write(&self) {
         let mut state = self.lock();
         while std::mem::take(&mut state.is_behind) {
@@ -94,7 +94,8 @@ impl KeptGates {
                 && !was_failing
             {
                 warn!(
-                    "after a restart the minion may accept earlier publications again: {}",
+                    "could not record the latest publications: after a restart the minion may \
+                     accept them again: {}",
                     chain(&error)
                 );
             }

@@ -43,7 +43,7 @@ impl ProcDir {
     /// may only be read) jobs run without files.
     pub fn open(cachedir: &Path) -> Self {
         Self::make(cachedir).unwrap_or_else(|error| {
-            error!("jobs have no proc files: {}", chain(&error));
+            error!("no directory for proc files: {}", chain(&error));
             Self::at(cachedir)
         })
     }
@@ -58,10 +58,10 @@ impl ProcDir {
         Ok(made)
     }
 
-    /// What an earlier run of this minion left behind: none of those jobs runs
-    /// any more. Each stays until [`Self::forget`]: this run may die as well
-    /// before it has told of them. `was_ours` says which jobs an earlier run
-    /// has begun; of others that is guessed by the process that is named.
+    /// The proc files that an earlier run of this minion left: none of those jobs runs
+    /// any more. Each file stays until [`Self::forget`], as this run may die too before
+    /// it has reported the job. `was_ours` says which jobs an earlier run has started;
+    /// for others the process id in the file decides.
     pub fn left_behind(&self, was_ours: impl Fn(&str) -> bool) -> Vec<LeftBehind> {
         let is_left = |name: &str, content: &Content| match content {
             // The number of a dead process may be another Salt program's now.
@@ -85,12 +85,12 @@ impl ProcDir {
         self.all().filter_map(left).collect()
     }
 
-    /// Removes a file that was left behind and is told of.
+    /// Removes a file that was left and whose job is reported.
     pub fn forget(left: &LeftBehind) {
         remove(&left.path);
     }
 
-    /// The directory as it is: nothing is made and nothing is removed.
+    /// The directory, without creating or removing anything.
     pub fn at(cachedir: &Path) -> Self {
         Self {
             path: cachedir.join("proc"),
@@ -104,8 +104,8 @@ impl ProcDir {
         self.write(jid, load, key.map(|key| (KEY, key.to_string())))
     }
 
-    /// Removes the file of a job that was given up and may still run: of those
-    /// that have its id, the one of what a master has published as `key`.
+    /// Removes the file of an abandoned job that may still run: of the files with its id,
+    /// the one of the publication `key`.
     pub fn give_up(&self, jid: &Jid, key: Option<&JobKey>) {
         for (path, content) in self.all() {
             let is_it = match &content {
@@ -118,8 +118,8 @@ impl ProcDir {
         }
     }
 
-    /// The same for a job of the minion's own: `returned` is the id under which
-    /// masters are told of it, if they are.
+    /// The same for a job of the minion's own: `returned` is the id under which masters
+    /// get its result, if they do.
     pub fn enter_own(
         &self,
         jid: &Jid,
@@ -144,7 +144,7 @@ impl ProcDir {
         let bytes = match msgpack::pack_wire(&Value::Map(content)) {
             Ok(bytes) => bytes,
             Err(error) => {
-                warn!(%jid, %error, "no proc file for this job");
+                warn!(%jid, %error, "could not write the proc file of a job");
                 return None;
             }
         };
@@ -162,7 +162,7 @@ impl ProcDir {
         match written {
             Ok(()) => Some(file),
             Err(error) => {
-                warn!(%jid, %error, "no proc file for this job");
+                warn!(%jid, %error, "could not write the proc file of a job");
                 None
             }
         }
@@ -209,7 +209,7 @@ impl ProcDir {
                 }
                 let is_of_a_job = jid_of(&path).is_some();
                 if !is_of_a_job {
-                    debug!(path = %path.display(), "not a proc file, removed");
+                    debug!(path = %path.display(), "removed a file that is not a proc file");
                     remove(&path);
                 }
                 is_of_a_job.then_some((path, Content::Damaged))
@@ -217,7 +217,7 @@ impl ProcDir {
     }
 }
 
-/// What a proc file holds.
+/// The content of a proc file.
 enum Content {
     /// A job, and who runs it.
     Job(Runner, Map),
@@ -231,9 +231,9 @@ pub struct LeftBehind {
     path: PathBuf,
     /// The job.
     pub jid: Jid,
-    /// What the file holds, if that can be read.
+    /// The load in the file, if it can be read.
     pub load: Option<Map>,
-    /// One of the minion's own: under which id masters are told of it.
+    /// For a job of the minion's own: the id under which masters get its result.
     pub returned: Option<ReturnJid>,
     /// One of a master's: what it has published.
     pub key: Option<JobKey>,
@@ -282,7 +282,7 @@ fn remove(path: &Path) {
     if let Err(error) = fs::remove_file(path)
         && error.kind() != io::ErrorKind::NotFound
     {
-        warn!(path = %path.display(), %error, "a proc file cannot be removed");
+        warn!(path = %path.display(), %error, "could not remove a proc file");
     }
 }
 

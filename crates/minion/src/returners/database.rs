@@ -10,7 +10,7 @@ use tracing::warn;
 use super::ReturnerError;
 use super::settings::Settings;
 
-/// What the returners are told, below their families.
+/// The options of the returners, below their families.
 const NAMES: [&str; 20] = [
     "host",
     "port",
@@ -83,17 +83,20 @@ fn deliver(
     let Some(place) = place else {
         return Err(ReturnerError::Setting {
             name: returner.to_owned(),
-            why: "this build keeps nothing there".to_owned(),
+            why: "this build does not support that store".to_owned(),
         });
     };
     let id = MinionId::parse(ctx.id()).map_err(|cause| no_record(&cause))?;
     let result = JobReturn::from_map(record.clone()).map_err(|cause| no_record(&cause))?;
     let Some(jid) = result.jid.jid() else {
-        return Err(no_record(&"it has no job id"));
+        return Err(no_record(&"the return has no job id"));
     };
     let store = halite_store::open(&StoreOptions::all(place));
     if let Saved::Duplicate { differs: true } = store.jobs.save_return(jid, &id, &result)? {
-        warn!(%jid, returner, "another return of this job exists already, and stays");
+        warn!(
+            %jid, returner,
+            "ignored the return: the database already has another one of this job"
+        );
     }
     Ok(())
 }

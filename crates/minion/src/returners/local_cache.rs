@@ -21,11 +21,11 @@ pub(super) fn deliver(ctx: &dyn MinionContext, record: &Map) -> Result<(), Retur
     let id = MinionId::parse(ctx.id()).map_err(|cause| no_record(&cause))?;
     let result = JobReturn::from_map(record.clone()).map_err(|cause| no_record(&cause))?;
     let Some(jid) = result.jid.jid() else {
-        return Err(no_record(&"it has no job id"));
+        return Err(no_record(&"the return has no job id"));
     };
     let store = halite_store::open(&StoreOptions::local_fs(ctx.cachedir(), hash_type));
     if let Saved::Duplicate { differs: true } = store.jobs.save_return(jid, &id, &result)? {
-        warn!(%jid, "the job cache has another return of this job already, which stays");
+        warn!(%jid, "ignored the return: the job cache already has another one of this job");
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ use crate::core::sign_in::chain;
 /// Why a record did not get where it was to go.
 #[derive(Debug, Error)]
 pub enum ReturnerError {
-    /// A setting of the returner is none that it can use.
+    /// A setting of the returner is invalid.
     #[error("bad setting `{name}`: {why}")]
     Setting {
         /// The setting.
@@ -42,7 +42,7 @@ pub enum ReturnerError {
     #[error("the record cannot be written as JSON")]
     NoJson,
     /// The record names no job or minion.
-    #[error("the record is not that of a job: {0}")]
+    #[error("the record is not the record of a job: {0}")]
     NoRecord(String),
     /// A file or socket failed.
     #[error("could not write to {path}")]
@@ -74,9 +74,9 @@ const TABLE: [(&str, Deliver); 8] = [
     ("syslog", syslog::deliver),
 ];
 
-/// Names of which there is no returner.
+/// Names of returners that do not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("there is no returner {} here; there are: {}", names.join(", "), all())]
+#[error("unknown returner {}; known ones are: {}", names.join(", "), all())]
 pub struct Unknown {
     /// The names.
     pub names: Vec<String>,
@@ -121,7 +121,7 @@ impl ChosenReturners {
         self.names.is_empty() && self.unknown.is_empty()
     }
 
-    /// Refuses names that there are no returners of, in Python neither.
+    /// Refuses names of returners that do not exist, in Python either.
     ///
     /// # Errors
     /// When there is one.
@@ -142,7 +142,7 @@ impl ChosenReturners {
         }
     }
 
-    /// Gives the record to all of them; what goes wrong is in the log. Blocks.
+    /// Passes the record to all of them; failures are logged. Blocks.
     pub fn deliver(&self, ctx: &dyn MinionContext, record: &Map) {
         let jid = record.get("jid").and_then(Value::as_str).unwrap_or("-");
         let mut names = Vec::new();
@@ -166,7 +166,7 @@ impl ChosenReturners {
     }
 }
 
-/// Gives the record to a returner in Python, if there is one of that name.
+/// Passes the record to a returner in Python, if there is one of that name.
 fn in_python(
     ctx: &dyn MinionContext,
     name: &str,

@@ -50,10 +50,7 @@ impl<'r> Settings<'r> {
     /// function may not thereby choose which file or server is written to.
     pub(super) fn own(&self, name: &str) -> Result<Option<Value>, ReturnerError> {
         if self.kwargs.is_some_and(|kwargs| kwargs.contains_key(name)) {
-            return Err(self.bad(
-                name,
-                "it comes from the minion's configuration, not from a command",
-            ));
+            return Err(self.bad(name, "it can only be set in the minion's configuration"));
         }
         Ok(self.get(name))
     }
@@ -69,7 +66,7 @@ impl<'r> Settings<'r> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Str(text)) => Ok(Some(text)),
-            Some(_) => Err(self.bad(name, "it is to be a text")),
+            Some(_) => Err(self.bad(name, "it must be a string")),
         }
     }
 

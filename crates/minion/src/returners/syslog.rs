@@ -55,7 +55,7 @@ const FACILITIES: [(&str, u8); 20] = [
     ("LOG_LOCAL7", 23),
 ];
 
-/// Those that change nothing here: the socket is opened for each line.
+/// Options without effect here, because the socket is opened for each line.
 const OPTIONS: [&str; 4] = ["LOG_CONS", "LOG_NDELAY", "LOG_NOWAIT", "LOG_ODELAY"];
 
 /// How the line is marked.
@@ -89,7 +89,8 @@ fn mark(settings: &Settings<'_>) -> Result<Mark, ReturnerError> {
     let level = level.as_deref().unwrap_or("LOG_INFO");
     let facility = settings.text("facility")?;
     let facility = facility.as_deref().unwrap_or("LOG_USER");
-    let unknown = |name: &str, value: &str| settings.bad(name, format!("syslog has no {value:?}"));
+    let unknown =
+        |name: &str, value: &str| settings.bad(name, format!("syslog does not know {value:?}"));
     let level = LEVELS
         .iter()
         .position(|name| *name == level)
@@ -111,7 +112,7 @@ fn mark(settings: &Settings<'_>) -> Result<Mark, ReturnerError> {
     let options = match settings.get("options") {
         None => Vec::new(),
         Some(Value::List(options)) => options,
-        Some(_) => return Err(settings.bad("options", "they are to be a list")),
+        Some(_) => return Err(settings.bad("options", "they must be a list")),
     };
     for option in &options {
         match option.as_str() {
@@ -153,9 +154,10 @@ fn send(socket: &Path, line: &[u8]) -> io::Result<()> {
             stream.write_all(line)?;
             stream.write_all(b"\0")
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(io::Error::new(error.kind(), "no log listens there"))
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(io::Error::new(
+            error.kind(),
+            "no syslog daemon listens there",
+        )),
         Err(error) => Err(error),
     }
 }
@@ -193,17 +195,21 @@ mod tests {
             (
                 "level",
                 Value::from("LOG_WARN"),
-                "syslog has no \"LOG_WARN\"",
+                "syslog does not know \"LOG_WARN\"",
             ),
             (
                 "facility",
                 "LOG_DEBUG".into(),
-                "syslog has no \"LOG_DEBUG\"",
+                "syslog does not know \"LOG_DEBUG\"",
             ),
-            ("options", "LOG_PID".into(), "they are to be a list"),
-            ("options", vec![5.into()].into(), "syslog has no \"5\""),
+            ("options", "LOG_PID".into(), "they must be a list"),
+            (
+                "options",
+                vec![5.into()].into(),
+                "syslog does not know \"5\"",
+            ),
             ("tag", long.into(), "it is limited to 32 characters"),
-            ("tag", 5.into(), "it is to be a text"),
+            ("tag", 5.into(), "it must be a string"),
         ] {
             let expect = format!("bad setting `syslog.{name}`: {expect}");
             assert_eq!(marked(Map::from([(name, value)])), Err(expect));

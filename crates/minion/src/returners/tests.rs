@@ -32,7 +32,7 @@ fn names_are_taken_once_and_unknown_ones_are_told() {
         .to_string();
     assert_eq!(
         refused,
-        "there is no returner nosuch here; there are: local, local_cache, mysql, \
+        "unknown returner nosuch; known ones are: local, local_cache, mysql, \
          pgjsonb, postgres, rawfile_json, redis, syslog"
     );
     let opts = Map::from([("return", vec![Value::from("syslog")])]);

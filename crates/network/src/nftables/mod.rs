@@ -2,7 +2,7 @@
 //!
 //! Invariant: rules reach the kernel through the program `nft` only.
 
-mod answer;
+pub(crate) mod answer;
 mod changes;
 mod functions;
 mod json;

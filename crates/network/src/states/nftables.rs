@@ -1,5 +1,8 @@
-//! States of the rules of nftables.
+//! States of the tables, chains and rules of nftables.
 
+mod rules;
+
+use self::rules::{Change, rule};
 use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
@@ -66,13 +69,6 @@ pub(crate) const MODULE: Module = Module {
     ],
 };
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Change {
-    Append,
-    Insert,
-    Delete,
-}
-
 /// The arguments that are the state's own.
 fn own(call: &Call<'_>) -> Map {
     let mut kwargs = call.kwargs().clone();
@@ -88,87 +84,6 @@ fn text(kwargs: &Map, name: &str) -> Result<String, CallError> {
         .get(name)
         .map(python::str)
         .ok_or_else(|| missing(name))
-}
-
-fn rule(call: &Call<'_>, change: Change) -> CallResult {
-    let state = StateReturn::of(call);
-    let (name, kwargs, tables) = (call.text("name"), own(call), Tables::from_call(call)?);
-    let family = tables.family.clone();
-    let mut of_rule = kwargs.clone();
-    let position = of_rule.remove("position");
-    let words = tables.rule(of_rule)?;
-    let (table, chain) = (text(&kwargs, "table")?, text(&kwargs, "chain")?);
-    let there = tables.has(&table, &chain, &words)?.ok;
-    let both = match change {
-        Change::Append => format!("({words}) for {family}"),
-        Change::Insert | Change::Delete => format!("for {family} ({words})"),
-    };
-    let is = match (change, there) {
-        (Change::Append | Change::Insert, true) => Some("set"),
-        (Change::Delete, false) => Some("absent"),
-        _ => None,
-    };
-    if let Some(is) = is {
-        return Ok(state
-            .ok(format!("nftables rule for {name} already {is} {both}"))
-            .into());
-    }
-    if call.is_test() {
-        let what = if change == Change::Delete {
-            "deleted"
-        } else {
-            "set"
-        };
-        return Ok(state
-            .pending(format!(
-                "nftables rule for {name} needs to be {what} {both}"
-            ))
-            .into());
-    }
-    let place = position
-        .as_ref()
-        .filter(|place| place.is_true())
-        .map(python::str);
-    let done = match change {
-        Change::Append => tables.add(&table, &chain, &words, None)?,
-        Change::Insert => {
-            if position.is_none() {
-                return Err(missing("position"));
-            }
-            let place = place.unwrap_or_default();
-            tables.add(&table, &chain, &words, Some(&place))?
-        }
-        Change::Delete => match place {
-            Some(place) => tables.delete(&table, &chain, Some(&place), None)?,
-            None => tables.delete(&table, &chain, None, Some(&words))?,
-        },
-    };
-    if !done.ok {
-        let verb = if change == Change::Delete {
-            "delete"
-        } else {
-            "set"
-        };
-        let mut comment =
-            format!("Failed to {verb} nftables rule for {name}.\nAttempted rule was {words}");
-        if change == Change::Append {
-            comment += &format!(" for {family}.\n{}", done.comment);
-        }
-        return Ok(state.failed(comment).into());
-    }
-    let saved = kwargs.get("save").is_some_and(Value::is_true);
-    if saved {
-        tables.save(None)?;
-    }
-    let comment = match (change, saved) {
-        (Change::Delete, true) => {
-            format!("Deleted and Saved nftables rule for {name} for {words}{family}")
-        }
-        (Change::Delete, false) => format!("Delete nftables rule for {name} {words}"),
-        (_, true) => format!("Set and Saved nftables rule for {name} to: {words} for {family}"),
-        (_, false) => format!("Set nftables rule for {name} to: {words} for {family}"),
-    };
-    Ok(state.ok(comment).change("locale", name).into())
 }
 
 fn chain_present(call: &Call<'_>) -> CallResult {

@@ -15,25 +15,25 @@ use crate::limits::{
     WAITING_REFUSALS_MAX, WAITING_REFUSED_BYTES_MAX, WAITING_REFUSED_PAUSE,
 };
 
-/// What is known of an entry that the server has not taken.
+/// The state of an entry that the server has not accepted.
 #[derive(Debug)]
 struct Refusal {
     /// How often it was refused although others were taken since the time before.
     strikes: usize,
     /// How many entries had been taken by then.
     taken: u64,
-    /// It got no answer: others that go with it would get none either.
+    /// It got no answer: others sent with it would get none either.
     is_slow: bool,
 }
 
-/// What a refusal means for an entry.
+/// What to do with a refused entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The server may take nothing at all.
     Unproven,
-    /// It takes others.
+    /// The server accepts others.
     Struck,
-    /// It has taken others again and again: the entry is to be set aside.
+    /// The server has repeatedly accepted others: the entry is to be set aside.
     Hopeless,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct State {
     pub(super) turned_away: u64,
     /// How many the server has ever taken.
     taken: u64,
-    /// The next batch lies behind this one.
+    /// The next batch starts after this one.
     after: u64,
     refusals: BTreeMap<u64, Refusal>,
     refused: BTreeSet<u64>,
@@ -94,7 +94,8 @@ impl State {
         }
     }
 
-    /// Gives what was set aside another chance when it is time; how long until then.
+    /// Tries entries that were set aside again when it is time; returns how long until
+    /// then.
     pub(super) fn retry_refused(&mut self) -> Duration {
         let waited = self.refused_since.map(|since| since.elapsed());
         if waited.is_some_and(|waited| waited >= WAITING_REFUSED_PAUSE) {
@@ -124,8 +125,8 @@ impl State {
         self.refused.len()
     }
 
-    /// The next that wait, oldest first. What gets no answer goes alone, after all
-    /// others, or after some if there is no end of them.
+    /// The next waiting entries, oldest first. An entry that got no answer goes alone,
+    /// after all others, or after some if more keep coming.
     pub(super) fn next(&mut self) -> Vec<Pending> {
         self.batches += 1;
         if self.batches <= WAITING_BATCHES_MAX {
@@ -173,8 +174,8 @@ impl State {
         found
     }
 
-    /// Notes how far a batch was tried: up to the first that the server was not
-    /// there for. A server that takes entries again is given the oldest first.
+    /// Records how far a batch was tried: up to the first entry for which the server
+    /// could not be reached. A server that accepts entries again gets the oldest first.
     pub(super) fn pass(&mut self, batch: &[Pending], outcomes: &[Result<(), StoreError>]) {
         let is_tried = |outcome: &&Result<(), StoreError>| match outcome {
             Ok(()) => true,
@@ -204,7 +205,7 @@ impl State {
         self.spared.remove(&sequence);
     }
 
-    /// Notes that an entry was refused, of a batch of which `taken` were not.
+    /// Records that an entry was refused, from a batch of which `taken` were accepted.
     pub(super) fn refuse(&mut self, sequence: u64, taken: u64, is_slow: bool) -> Verdict {
         let before = self.taken - taken;
         let refusal = self.refusals.entry(sequence).or_insert(Refusal {

@@ -98,7 +98,7 @@ impl EtcdCache {
     fn fetch_if_short(&self, bank: &str, key: &str) -> Result<Option<Found>, StoreError> {
         match self.fetch(bank, key) {
             Err(StoreError::Server(error)) if is_too_long(&error) => {
-                tracing::warn!(bank, key, %error, "it is left out");
+                tracing::warn!(bank, key, %error, "skipping an entry that cannot be read");
                 Ok(None)
             }
             found => found,
@@ -162,7 +162,7 @@ impl EtcdCache {
         Ok(found)
     }
 
-    /// What lies below a bank: names without the bank's, and the numbers of their last
+    /// The keys below a bank, without the bank's name, and the numbers of their last
     /// changes.
     fn below(&self, bank: &str) -> Result<Vec<(String, i64)>, StoreError> {
         let range = self.range(bank);

@@ -186,8 +186,9 @@ impl EtcdV2Cache {
         !node.is_dir && !node.name.ends_with(&self.stamp_suffix)
     }
 
-    /// Version 2 lists no name that begins with `_`, and a name with the ending of a
-    /// time is one. Minions may call themselves so: nothing is kept of them.
+    /// Why a key cannot be used: version 2 lists no name that begins with `_`, and a name
+    /// with the suffix of a time would be taken for one. Minions may have such ids;
+    /// nothing is stored for them.
     fn why_no_key(&self, key: &str) -> Option<&'static str> {
         match key {
             key if key.starts_with('_') => {
@@ -230,7 +231,7 @@ async fn get_if_readable(
     match get(etcd, place).await {
         Ok(found) => Ok(found.map(|(bytes, _)| bytes)),
         Err(Failure::Answer(why)) => {
-            tracing::warn!(place, why, "it is left out");
+            tracing::warn!(place, why, "skipping an entry that cannot be read");
             Ok(None)
         }
         Err(failure) => Err(failure),

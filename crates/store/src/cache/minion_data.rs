@@ -169,7 +169,7 @@ impl MinionData {
         }
     }
 
-    /// What is damaged counts as none, with a warning.
+    /// The data; damaged data counts as missing, with a warning.
     fn unpacked(&self, bank: Bank, id: &MinionId, bytes: &[u8]) -> Option<Map> {
         let place = || self.cache.place(bank.name(), id.as_str());
         match unpack_modern(bytes) {

@@ -23,7 +23,7 @@ const UNSETTLED: i64 = i64::MAX;
 const SAME_NAME: &str = "cast(bank as binary) = values(bank) \
      and cast(etcd_key as binary) = values(etcd_key)";
 
-/// What is longer than `FILE_BYTES_MAX` stays on the server.
+/// Values longer than `FILE_BYTES_MAX` are not fetched from the server.
 const SHORT_DATA: &str = concat!("if(", is_short!("data"), ", data, null)");
 
 /// The cache of a MySQL.
@@ -113,7 +113,8 @@ impl MysqlCache {
             let known: Option<(String, String)> = mysql.row(known, arguments).await?;
             if let Some(other) = known.filter(|known| *known != name) {
                 return Err(Failure::Refused(format!(
-                    "the table {table} takes {}/{} for {}/{}: give it the collation utf8mb4_bin",
+                    "the table {table} treats {}/{} as the same name as {}/{}: give it the \
+                     collation utf8mb4_bin",
                     name.0, name.1, other.0, other.1
                 )));
             }

@@ -16,7 +16,7 @@ use crate::error::StoreError;
 use crate::kept::Parts;
 use crate::limits::{FETCHED_AT_ONCE_MAX, INDEX_KEYS_MAX, INDEX_PACKED_BYTES_MAX, STAMP_SETTLED_S};
 
-/// What is kept of one bank.
+/// The index of one bank.
 #[derive(Debug, Default)]
 pub(crate) struct Index(Mutex<Kept>);
 
@@ -27,7 +27,7 @@ struct Kept {
     answer: Option<Answer>,
 }
 
-/// What was answered last, for as long as nothing is stored.
+/// The last answer, valid for as long as nothing is stored.
 #[derive(Debug)]
 struct Answer {
     stamps: Vec<(String, i64)>,
@@ -116,7 +116,7 @@ impl Kept {
         keys.is_subset(&self.keys) && !self.minions.is_empty()
     }
 
-    /// Keeps these from now on, beside those that were asked for before.
+    /// Keeps these keys in memory from now on, beside those requested before.
     fn ask_for(&mut self, keys: &BTreeSet<String>) {
         if keys.is_subset(&self.keys) {
             return;
@@ -138,7 +138,7 @@ impl Kept {
     }
 }
 
-/// The entries that are asked for; what is damaged or too large has none.
+/// The requested entries; damaged or too large data has none.
 fn wanted_of(bytes: &[u8], keys: &BTreeSet<String>) -> Option<Map> {
     if bytes.len() > INDEX_PACKED_BYTES_MAX {
         return None;

@@ -28,8 +28,8 @@ const STAMPS: &str = "select key, version from halite_cache where bank = $1 limi
 /// A bank, or one below it: `$1` is its name, `$2` its name with a slash.
 const FLUSH_BANK: &str = "delete from halite_cache where bank = $1 or starts_with(bank, $2)";
 
-/// What is longer than `FILE_BYTES_MAX` stays on the server; its length is in its row, and
-/// costs nothing.
+/// Values longer than `FILE_BYTES_MAX` are not fetched from the server; the length is in
+/// the row and costs nothing to read.
 const FETCH: &str = concat!(
     "select case when ",
     is_short!("data"),

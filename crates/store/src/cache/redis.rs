@@ -17,7 +17,7 @@ use super::Found;
 use crate::error::StoreError;
 use crate::limits::JOBS_LISTED_MAX;
 
-/// What the keys of the cache begin with, the separator included (Salt's
+/// The prefixes of the cache's keys, with the separator (Salt's
 /// `cache.redis.banks_prefix` and so on).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheNames {

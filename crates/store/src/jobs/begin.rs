@@ -19,9 +19,9 @@ pub struct Begun {
 }
 
 impl Jobs {
-    /// Takes a new job id, as [`Self::allocate`] does, and stores what `load` makes of
-    /// it, as [`Self::save_load`] does: whoever finds the id finds that as well, on a
-    /// database or one Redis.
+    /// Takes a new job id, as [`Self::allocate`] does, and stores the result of `load`,
+    /// as [`Self::save_load`] does. On a database or a single Redis both become visible
+    /// at once.
     ///
     /// # Errors
     /// When there is no id: the store cannot be written, or too many ids are taken.

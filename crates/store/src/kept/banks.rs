@@ -4,8 +4,8 @@ use thiserror::Error;
 
 use crate::error::StoreError;
 
-/// Banks that hold what proves who somebody is, what is secret, or what only the
-/// master may use. On a server they lie beside those of users.
+/// Banks with credentials, with secrets, or for the master's use only. On a server they
+/// are stored beside those of users.
 const OWN: [&str; 13] = [
     "denied_keys",
     "files",
@@ -34,17 +34,17 @@ const PARTS_MAX: usize = 16;
 /// Why a bank could not be used.
 #[derive(Debug, Error)]
 pub enum BankError {
-    /// The name of the bank is none.
-    #[error("{0:?} is no name of a bank")]
+    /// The name of the bank is not allowed.
+    #[error("{0:?} is not a valid name of a bank")]
     Bank(String),
     /// The bank is the master's own.
     #[error("the bank {0:?} belongs to the master itself")]
     Own(String),
     /// The bank is the master's own, and can be read.
-    #[error("the bank {0:?} belongs to the master itself, it can only be read")]
+    #[error("the bank {0:?} belongs to the master itself and can only be read")]
     ReadOnly(String),
-    /// The name of the key is none.
-    #[error("{0:?} is no name of a key")]
+    /// The name of the key is not allowed.
+    #[error("{0:?} is not a valid name of a key")]
     Key(String),
     /// The store cannot be used.
     #[error(transparent)]

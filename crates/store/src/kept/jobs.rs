@@ -11,14 +11,14 @@ pub enum Saved {
     /// The minion's return is there already. A minion repeats itself when an
     /// answer was lost; only a return that differs is worth a warning.
     Duplicate {
-        /// Whether it says something else than the stored one.
+        /// Whether it differs from the stored one.
         differs: bool,
     },
     /// The job's returns are not to be kept.
     NoCache,
 }
 
-/// A minion's return as it is stored.
+/// A minion's return in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredReturn {
     /// `return`, and `retcode` and `success` if they were stored.
@@ -30,7 +30,7 @@ pub struct StoredReturn {
 }
 
 impl StoredReturn {
-    /// What was returned, with the commits if they are among it.
+    /// A return, with the commits if it has any.
     pub fn new(mut data: Map, out: Option<String>) -> Self {
         let commits = data.remove(COMMITS);
         let commits = commits.as_ref().map(Commits::from_value);
@@ -41,7 +41,7 @@ impl StoredReturn {
         }
     }
 
-    /// Of all that its minion has sent, and that Salt's tables hold, what is shown.
+    /// The shown part of all fields that a minion has sent and Salt's tables hold.
     pub(crate) fn from_all(mut all: Map) -> Self {
         let out = all.remove("out");
         let mut data = Map::new();
@@ -78,7 +78,7 @@ pub enum FoundLoad<'a> {
     Unpacked(Map),
 }
 
-/// What a pass of the cleaner did.
+/// The result of a pass of the cleaner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cleaned {
     /// Jobs looked at.

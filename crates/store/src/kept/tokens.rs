@@ -11,8 +11,8 @@ const TOKEN_CHARS_MAX: usize = 128;
 /// Random bytes behind a token.
 const SEED_BYTES: usize = 512;
 
-/// What has the form of a token: hexadecimal digits. Its debugging output does
-/// not show them.
+/// A text in the form of a token: hexadecimal digits. Its debugging output does not show
+/// them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenId(String);
 
@@ -42,7 +42,7 @@ impl fmt::Debug for TokenId {
     }
 }
 
-/// Whether the time of a token is over, `None` if it has none.
+/// Whether a token has expired; `None` if it has no expiry.
 pub(crate) fn is_over(data: &Map, now_s: i64) -> Option<bool> {
     let expire = data.get("expire").and_then(Value::as_f64)?;
     #[expect(clippy::cast_precision_loss, reason = "seconds of our time fit")]

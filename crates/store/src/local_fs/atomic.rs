@@ -32,7 +32,7 @@ pub(crate) fn put_making_dir(path: &Path, bytes: &[u8]) -> Result<(), StoreError
     }
 }
 
-/// The bytes of a file, none if there is no such file.
+/// The bytes of a file, or `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     match read_limited(path, FILE_BYTES_MAX) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -41,7 +41,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     }
 }
 
-/// The value in a msgpack file, none if there is no such file.
+/// The value in a msgpack file, or `None` if it does not exist.
 pub(crate) fn load(path: &Path) -> Result<Option<Value>, StoreError> {
     let Some(bytes) = read(path)? else {
         return Ok(None);
@@ -51,7 +51,7 @@ pub(crate) fn load(path: &Path) -> Result<Option<Value>, StoreError> {
         .map_err(|source| StoreError::damaged(path.display(), source))
 }
 
-/// Removes a file; false if there is none.
+/// Removes a file; false if it does not exist.
 pub(crate) fn remove(path: &Path) -> Result<bool, StoreError> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),

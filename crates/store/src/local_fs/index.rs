@@ -36,7 +36,7 @@ struct State {
     rows: Parts,
     /// The files that the rows are from; `None` where there was none.
     stamps: HashMap<MinionId, Option<Stamp>>,
-    /// The directory as it was when all stamps were compared.
+    /// The stamp of the directory when all stamps were compared.
     dir: Option<Stamp>,
 }
 
@@ -116,7 +116,10 @@ impl State {
         let bytes = match read(path) {
             Ok(bytes) => bytes?,
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "it is ignored");
+                tracing::warn!(
+                    path = %path.display(), %error,
+                    "ignored an entry of the index that cannot be read"
+                );
                 return None;
             }
         };

@@ -34,7 +34,7 @@ use crate::limits::{INDEXED_JOBS_MAX, LOADS_READ_AT_ONCE};
 #[derive(Debug)]
 pub(super) struct JobIndex {
     state: Mutex<State>,
-    /// Loads that somebody has written anew. Who writes one does not wait for who lists
+    /// The loads that were rewritten. Writing one does not wait for a running list of
     /// jobs.
     rewrites: Rewrites,
 }
@@ -50,14 +50,14 @@ struct State {
     seen: Seen,
 }
 
-/// One of the directories that have those of jobs.
+/// One of the directories that contain those of jobs.
 #[derive(Debug, Default)]
 struct Shard {
     /// The directory before it was read, if a further change would show.
     stamp: Option<Stamp>,
     /// The id of each job; `None` for one that is not where its id belongs.
     jobs: HashMap<Box<OsStr>, Option<Jid>>,
-    /// What has no id yet.
+    /// Directories whose job id is not known yet.
     without_id: HashSet<Box<OsStr>>,
 }
 
@@ -69,8 +69,8 @@ struct ChangedShard {
 }
 
 impl Jobs {
-    /// Brings the index up to date, so that the next list need not. Who lists jobs
-    /// meanwhile waits for the ids, or for some of the loads.
+    /// Updates the index, so that the next list need not. A list meanwhile waits for the
+    /// ids, or for some of the loads.
     pub(crate) fn read_index(&self) -> Result<(), StoreError> {
         if !self.index.lock().update(self)? {
             return Ok(());
@@ -148,11 +148,14 @@ impl JobIndex {
         }
     }
 
-    /// Takes note that the load of a job has been written anew.
+    /// Records that the load of a job was rewritten.
     pub(super) fn rewritten(&self, jid: &Jid) {
         if let Err(error) = self.rewrites.note(jid) {
             let error = chain(&error);
-            tracing::warn!(%jid, error, "lists may show what was published before");
+            tracing::warn!(
+                %jid, error,
+                "could not record that a job was rewritten: lists of jobs may show its earlier load"
+            );
         }
     }
 
@@ -206,7 +209,11 @@ impl State {
                             continue;
                         }
                         Err(error) => {
-                            tracing::warn!(%error, "the jobs there are listed as they were");
+                            tracing::warn!(
+                                %error,
+                                "could not read a directory of jobs: listing the jobs known from \
+                                 before"
+                            );
                             if let Some(known) = self.shards.get_mut(&name) {
                                 known.stamp = None;
                                 count += known.jobs.len() + known.without_id.len();
@@ -242,7 +249,7 @@ impl State {
         Ok(true)
     }
 
-    /// Takes over which jobs there are in a directory.
+    /// Records which jobs a directory contains.
     fn compare(&mut self, changed: ChangedShard) {
         let mut old = self.shards.remove(&changed.name).unwrap_or_default();
         let mut shard = Shard {
@@ -267,8 +274,8 @@ impl State {
         }
     }
 
-    /// Looks for the ids of jobs that had none: they may just have been made. Most loads
-    /// say the id, too: of those one file is read and not two.
+    /// Reads the ids of jobs that had none: they may just have been created. Most loads
+    /// hold the id, too: then one file is read and not two.
     fn find_ids(&mut self, all: &Jobs) {
         let now = SystemTime::now();
         for (shard_name, shard) in &mut self.shards {

@@ -53,7 +53,7 @@ pub(crate) struct Jobs {
     pub(super) index: JobIndex,
     /// Held while a list of minions is read and written.
     lists: Mutex<()>,
-    /// The minions of jobs of which nothing is known but their returns.
+    /// The minions of jobs that are known only by their returns.
     seen: Mutex<SeenMinions>,
     /// Held while a job becomes known by its first return; jobs share them.
     first: [Mutex<()>; FIRST_LOCKS],
@@ -272,8 +272,8 @@ impl Jobs {
         self.write_seen(all);
     }
 
-    /// Writes these lists. The returns are stored, and ours see from them who has
-    /// returned, so one that cannot be written is no error of theirs.
+    /// Writes these lists. The returns are stored and show who has returned, so a list
+    /// that cannot be written is not an error of a return.
     fn write_seen(&self, due: Vec<SeenOf>) {
         for (jid, minions) in due {
             let minions: Vec<MinionId> = minions.into_iter().collect();
@@ -299,7 +299,7 @@ impl Jobs {
         self.recent.clear();
     }
 
-    /// Keeps other first returns of a job from being looked at.
+    /// Prevents other first returns of a job from being stored at the same time.
     fn lock_first(&self, jid: &Jid) -> MutexGuard<'_, ()> {
         let bytes = jid.as_str().bytes();
         let sum = bytes.fold(0_usize, |sum, byte| {

@@ -39,7 +39,7 @@ impl Jobs {
                 Ok(Some(ret)) => returns.push((id, ret)),
                 Ok(None) => {}
                 Err(error @ StoreError::Damaged { .. }) => {
-                    tracing::warn!(%error, "the return is left out");
+                    tracing::warn!(%error, "skipping a damaged return");
                 }
                 Err(error) => return Err(error),
             }
@@ -98,7 +98,7 @@ impl Jobs {
     }
 }
 
-/// The id of the job in a directory; `None` for what is no job.
+/// The job id of a directory; `None` if it is not that of a job.
 pub(super) fn jid_of(dir: &Path) -> Option<Jid> {
     let jid = read(&dir.join(JID)).ok().flatten()?;
     Jid::parse(String::from_utf8(jid).ok()?).ok()
@@ -109,7 +109,7 @@ pub(super) fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// What was published, as the file has it.
+/// The load in the file.
 pub(super) fn load_as_map(
     path: &Path,
     loaded: Result<Option<Value>, StoreError>,
@@ -121,12 +121,12 @@ pub(super) fn load_as_map(
     }
 }
 
-/// What a file holds; one that a power cut has spoilt counts as missing, so
-/// that the rest of its job can be shown.
+/// The content of a file; one damaged by a power failure counts as missing, so that the
+/// rest of its job can be shown.
 fn undamaged(loaded: Result<Option<Value>, StoreError>) -> Result<Option<Value>, StoreError> {
     match loaded {
         Err(error @ StoreError::Damaged { .. }) => {
-            tracing::warn!(%error, "it is left out");
+            tracing::warn!(%error, "skipping an entry that cannot be read");
             Ok(None)
         }
         other => other,

@@ -187,7 +187,7 @@ impl MinionData {
     }
 }
 
-/// What a file says; nothing where it is damaged.
+/// The content of a file; nothing if it is damaged.
 pub(super) fn read(path: &Path) -> Result<Option<Map>, StoreError> {
     match load(path) {
         Ok(Some(Value::Map(map))) => Ok(Some(map)),

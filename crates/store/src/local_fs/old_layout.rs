@@ -55,7 +55,7 @@ impl OldLayout {
         }
     }
 
-    /// The minions of whom there is something.
+    /// The minions with data.
     pub(super) fn ids(&self, bank: Bank) -> Result<Vec<MinionId>, StoreError> {
         let mut ids = self.minions()?;
         ids.retain(|id| self.path(bank, id).is_file());
@@ -118,7 +118,7 @@ impl OldLayout {
     }
 
     /// Removes a file, and a minion's directory with its last one: older programs take
-    /// each directory for a minion of whom something is known.
+    /// each directory for a minion with data.
     fn remove(&self, path: &Path) -> Result<bool, StoreError> {
         let was_there = remove(path)?;
         if let Some(dir) = path.parent() {

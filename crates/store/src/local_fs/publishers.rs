@@ -47,7 +47,10 @@ impl Jobs {
             if age.is_ok_and(|age| age > keep)
                 && let Err(error) = remove(&entry.path())
             {
-                tracing::debug!(%error, "it is tried again next time");
+                tracing::debug!(
+                    %error,
+                    "could not remove an old record of a publisher, trying again later"
+                );
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use halite_proto::Jid;
 
 use crate::limits::JOBS_REMEMBERED_MAX;
 
-/// What is remembered of a job.
+/// The record of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
     /// Its returns are stored.

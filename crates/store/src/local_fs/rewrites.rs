@@ -31,7 +31,7 @@ pub(super) struct Seen {
     lines: Vec<u8>,
 }
 
-/// What has been written anew since.
+/// The loads that were rewritten since.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rewritten {
     /// These.
@@ -46,7 +46,7 @@ impl Rewrites {
         Self { path }
     }
 
-    /// Says that a load has been written anew.
+    /// Records that a load was rewritten.
     pub(super) fn note(&self, jid: &Jid) -> Result<(), StoreError> {
         let line = format!("{jid}\n");
         let size = fs::metadata(&self.path).map_or(0, |data| data.len());
@@ -67,7 +67,7 @@ impl Rewrites {
         file.write_all(line)
     }
 
-    /// What is new to somebody.
+    /// The rewrites that a reader has not seen.
     pub(super) fn since(&self, seen: &mut Seen) -> Rewritten {
         let size = fs::metadata(&self.path).ok().map(|data| data.len());
         let file = Stamp::of(&self.path).zip(size);
@@ -77,7 +77,10 @@ impl Rewrites {
         let mut lines = match read(&self.path) {
             Ok(lines) => lines.unwrap_or_default(),
             Err(error) => {
-                tracing::warn!(%error, "all loads of jobs are looked at again");
+                tracing::warn!(
+                    %error,
+                    "could not read the list of rewritten jobs: reading the loads of all jobs again"
+                );
                 *seen = Seen::default();
                 return Rewritten::Any;
             }

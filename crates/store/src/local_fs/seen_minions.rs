@@ -34,7 +34,7 @@ struct Seen {
 }
 
 impl SeenMinions {
-    /// Takes a minion to the list of its job; what to write now, if anything.
+    /// Adds a minion to the list of its job; returns what to write now, if anything.
     pub(super) fn add(&mut self, jid: &Jid, id: &MinionId) -> Vec<SeenOf> {
         let seen = self.jobs.entry(jid.clone()).or_default();
         seen.unwritten.insert(id.clone());

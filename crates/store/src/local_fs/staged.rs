@@ -21,8 +21,8 @@ use crate::error::StoreError;
 use crate::packing::{commits_of, load_of_return, pack_commits, pack_load, pack_minions, pack_out};
 
 impl Jobs {
-    /// Stores the first return of a job that has no directory yet; false if it
-    /// has one by now, which stays as it is.
+    /// Stores the first return of a job that has no directory yet; false, without a
+    /// change, if it has one by now.
     pub(crate) fn save_unknown(
         &self,
         jid: &Jid,
@@ -96,8 +96,8 @@ impl Staged {
             .map_err(|source| StoreError::write(&path, source))
     }
 
-    /// Puts the directory into its place; false if there is one already, which
-    /// stays as it is.
+    /// Moves the directory into its place; false, without a change, if there is one
+    /// already.
     fn put(mut self, target: &Path) -> Result<bool, StoreError> {
         match fs::rename(&self.dir, target) {
             Ok(()) => {

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 /// the same tick of its clock.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// What a file or a directory is recognised by.
+/// The identity of a file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     inode: u64,

@@ -275,7 +275,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Changes a job, which is made if there is none.
+    /// Changes a job, creating it if it does not exist.
     fn with<T>(
         &self,
         jid: &Jid,

@@ -9,7 +9,7 @@ use super::lock;
 use crate::error::StoreError;
 use crate::kept::TokenId;
 
-/// What each token stands for, and until when.
+/// The data of each token, and its expiry.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens(Mutex<BTreeMap<TokenId, (Map, i64)>>);
 

@@ -13,9 +13,9 @@ use crate::tokens::Tokens;
 /// Banks below each other that are looked into.
 const DEPTH_MAX: usize = 16;
 
-/// Copies what minions have told, of one kind. What is newer in the source wins:
-/// minions tell it again and again. After each few, `go_on` is told how many of how many
-/// are done, and says whether to go on.
+/// Copies data of minions of one kind. Newer data in the source replaces the data at the
+/// destination, since minions send it repeatedly. After every few entries `go_on` is
+/// called with the number done and the total, and returns whether to continue.
 ///
 /// # Errors
 /// When one of the places cannot be used.
@@ -59,7 +59,7 @@ pub fn copy_data(
     Ok(copied)
 }
 
-/// Copies tokens that are not over. Their names are not told. `go_on` is as in
+/// Copies tokens that have not expired. Their names are not reported. `go_on` is as in
 /// [`copy_data`].
 ///
 /// # Errors
@@ -108,8 +108,9 @@ pub fn copy_tokens(
     Ok(copied)
 }
 
-/// Copies a bank of users and those below it; a key that has another value there
-/// is left as it is. `go_on` is as in [`copy_data`], with how many are found so far.
+/// Copies a bank of users and those below it; a key that has another value at the
+/// destination is left as it is. `go_on` is as in [`copy_data`], with the number found so
+/// far.
 ///
 /// # Errors
 /// When the name is none, or one of the places cannot be used.

@@ -56,7 +56,7 @@ impl JobsCopied {
     }
 }
 
-/// What is kept of a job.
+/// The stored data of a job.
 struct Job {
     load: Map,
     minions: Vec<MinionId>,
@@ -108,9 +108,9 @@ impl JobsCopy {
     }
 }
 
-/// Copies all jobs that have been published or returned, the newest first. After
-/// each few, `go_on` is told how many are done, and of how many that are listed so
-/// far, and says whether to go on.
+/// Copies all jobs that have been published or returned, the newest first. After every
+/// few, `go_on` is called with the number done and the number listed so far, and returns
+/// whether to continue.
 ///
 /// # Errors
 /// When one of the places cannot be used. What is copied by then is not copied again.
@@ -305,7 +305,7 @@ fn complete(stored: &StoredReturn) -> Map {
     map
 }
 
-/// What a job says, where some places know JSON alone.
+/// The hash of a job's content, as some stores only know JSON.
 fn hash(jid: &Jid, job: &Job) -> Result<String, StoreError> {
     let minions: Vec<Value> = job.minions.iter().map(Value::from).collect();
     let returns: Map = job

@@ -21,8 +21,7 @@ const SAVE_SALTS_LOAD: &str = "update jids set `load` = ? where jid = ?";
 const GIVE_BACK: &str = "delete from halite_jobs where jid = ?";
 
 impl Jobs {
-    /// Takes an id that neither we nor Salt have given, and stores what is published
-    /// under it.
+    /// Takes an id that neither Halite nor Salt has used, and stores its load.
     pub(crate) fn begin(
         &self,
         nocache: bool,
@@ -54,9 +53,9 @@ impl Jobs {
     }
 }
 
-/// Whether the id was free. The tables are locked in the order in which returns lock
-/// them, and nothing is asked before it is written: what is asked in a transaction
-/// locks the place of the next id for others that ask as well.
+/// Tries to take the id; false if it is not free. The tables are locked in the order in
+/// which returns lock them, and nothing is read before it is written: a read in a
+/// transaction would lock the gap of the next id against others that read too.
 async fn begin_as(
     mysql: &mut MysqlConnection,
     jid: &str,

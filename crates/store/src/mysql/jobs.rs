@@ -17,7 +17,7 @@ use crate::salt_json;
 /// Minions in one statement.
 const MINIONS_AT_ONCE: usize = 1000;
 
-/// Takes an id that neither we nor Salt have given.
+/// Takes an id that neither Halite nor Salt has used.
 const TAKE: &str = "
 insert ignore into halite_jobs (jid, prepared, nocache, owner)
 select ?, ?, ?, ? from dual where not exists (select 1 from jids where jid = ?)";

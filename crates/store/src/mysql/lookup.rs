@@ -40,8 +40,8 @@ const MINIONS: &str = "
 select id from halite_minions where jid = ?
 union select id from halite_returns where jid = ? and ? limit ?";
 
-/// Ours, and those of Python masters that we have not. What is longer than `FILE_BYTES_MAX`
-/// stays on the server.
+/// Our returns, and those of Python masters that are not among them. Values longer than
+/// `FILE_BYTES_MAX` are not fetched.
 const RETURNS: &str = concat!(
     "select id, if(",
     is_short!("packed"),
@@ -74,7 +74,7 @@ impl Jobs {
         Ok(found.unwrap_or(false))
     }
 
-    /// What was published, without its minions.
+    /// The load, without its minions.
     pub(super) fn load_alone(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
         let asked = jid.to_string();
         let found: Option<Row> =

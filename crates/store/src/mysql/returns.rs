@@ -41,7 +41,7 @@ impl Jobs {
         })
     }
 
-    /// Whether a return says something else than the one that is stored.
+    /// Whether a return differs from the stored one.
     fn differs(&self, jid: &Jid, id: &MinionId, entry: &Entry) -> Result<bool, StoreError> {
         let ours = entry.packed.clone();
         let arguments = vec![ours.into(), jid.as_str().into(), id.as_str().into()];
@@ -94,12 +94,12 @@ fn is_among(pairs: &HashSet<Pair>, entry: &Entry) -> bool {
     pairs.contains(&(entry.jid.clone(), entry.id.clone()))
 }
 
-/// What is known of a job.
+/// The state of a job in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     /// Its load.
     Load,
-    /// That its returns are not kept.
+    /// Its returns are not stored.
     NoCache,
 }
 

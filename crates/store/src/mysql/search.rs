@@ -8,7 +8,7 @@ use crate::error::StoreError;
 use crate::job_filter::JobFilter;
 use crate::stored_jobs::{Page, like, search};
 
-/// What is longer than `LISTED_LOAD_BYTES_MAX` is not in a page.
+/// Loads longer than `LISTED_LOAD_BYTES_MAX` are not fetched.
 const SEARCH: &str = "
 select jids.jid, if(octet_length(job.`load`) <= 65536, job.`load`, null),
     if(job.`load` is null and octet_length(jids.`load`) <= 65536, jids.`load`, null)
@@ -51,7 +51,7 @@ impl Jobs {
     }
 }
 
-/// The condition that a field is a list or like one of so many patterns.
+/// The condition that a field is a list, or matches one of this many patterns.
 fn any_like(field: &str, patterns: usize) -> String {
     if patterns == 0 {
         return String::new();

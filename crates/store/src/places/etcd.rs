@@ -16,7 +16,8 @@ pub(super) fn of_cache(option: Lookup<'_>) -> Result<BackendOptions, String> {
     let text = |name: &str| option(&format!("etcd.{name}"));
     if let Some(domain) = text("srv_domain") {
         return Err(format!(
-            "etcd.srv_domain: {domain} is not looked up; set etcd.host, or store with members="
+            "etcd.srv_domain: {domain}: looking up servers in the DNS is not supported; set \
+             etcd.host, or store with members="
         ));
     }
     let host = text("host").unwrap_or_else(|| "127.0.0.1".to_owned());
@@ -24,7 +25,7 @@ pub(super) fn of_cache(option: Lookup<'_>) -> Result<BackendOptions, String> {
     if let Some(port) = text("port") {
         address.port = port
             .parse()
-            .map_err(|_| format!("etcd.port: {port} is no port"))?;
+            .map_err(|_| format!("etcd.port: {port} is not a port"))?;
     }
     address.user = text("username");
     address.password = text("password").map(Secret::new);
@@ -34,8 +35,8 @@ pub(super) fn of_cache(option: Lookup<'_>) -> Result<BackendOptions, String> {
     if let Some(seconds) = text("read_timeout") {
         let limit = seconds.parse().ok().filter(|seconds| *seconds > 0);
         let limit = limit.map(std::time::Duration::from_secs);
-        address.limit =
-            limit.ok_or_else(|| format!("etcd.read_timeout: {seconds} is no number of seconds"))?;
+        address.limit = limit
+            .ok_or_else(|| format!("etcd.read_timeout: {seconds} is not a number of seconds"))?;
     }
     let version = match text("require_v2").as_deref() {
         None | Some("True") => match text("timestamp_suffix") {
@@ -59,7 +60,7 @@ fn tls(text: &impl Fn(&str) -> Option<String>) -> Result<Option<Tls>, String> {
             let set = [("ca_cert", ca), ("cert", certificate)];
             match set.into_iter().find(|(_, file)| file.is_some()) {
                 Some((name, _)) => Err(format!(
-                    "etcd.{name}: no connection is protected without etcd.protocol: https"
+                    "etcd.{name}: connections are not encrypted without etcd.protocol: https"
                 )),
                 None => Ok(None),
             }
@@ -71,7 +72,7 @@ fn tls(text: &impl Fn(&str) -> Option<String>) -> Result<Option<Tls>, String> {
             certificate: certificate.map(Into::into),
             is_unverified: false,
         })),
-        Some(other) => Err(format!("etcd.protocol: {other} is not http or https")),
+        Some(other) => Err(format!("etcd.protocol: {other} is neither http nor https")),
     }
 }
 

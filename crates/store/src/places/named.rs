@@ -41,11 +41,11 @@ pub fn event_place(name: &str, opts: &Map) -> Result<Option<BackendOptions>, Pla
         Some(place) if place.keeps_events() => Ok(Some(place)),
         Some(_) => Err(wrong(
             OPTION,
-            "a Redis or an etcd keeps no events: name a returner, or let store name a PostgreSQL \
-             or a MySQL"
+            "Redis and etcd cannot store events: name a returner, or set store to PostgreSQL or \
+             MySQL"
                 .to_owned(),
         )),
-        None => Err(wrong(OPTION, "the option store names no place".to_owned())),
+        None => Err(wrong(OPTION, "the option store is not set".to_owned())),
     }
 }
 
@@ -55,8 +55,8 @@ pub fn is_url(name: &str) -> bool {
     name.contains("://")
 }
 
-/// A place of jobs as a command names it: `local_cache`, a returner of Salt's with
-/// its options, or a URL.
+/// A store of jobs as a command names it: `local_cache`, a returner of Salt's with its
+/// options, or a URL.
 ///
 /// # Errors
 /// When it is no such place, or the URL has a password in it: command lines are
@@ -75,14 +75,14 @@ pub fn job_place(
     let reader = Reader { opts };
     match reader.shown_url(WHAT, name)? {
         Some(place) if !place.keeps_jobs() => {
-            let why = format!("{} keeps no jobs", place.status().place);
+            let why = format!("{} cannot store jobs", place.status().place);
             Err(wrong(WHAT, why))
         }
         Some(place) => Ok(place),
         None => reader.returner(WHAT, name)?.ok_or_else(|| {
             let why = format!(
-                "{name} is no place of jobs; there are local_cache, redis, pgjsonb, postgres, \
-                 mysql and URLs"
+                "{name} cannot store jobs; use local_cache, redis, pgjsonb, postgres, mysql or a \
+                 URL"
             );
             wrong(WHAT, why)
         }),
@@ -113,7 +113,7 @@ pub fn cache_place(
 }
 
 impl Reader<'_> {
-    /// The place of a URL that others may see; `None` for what is none.
+    /// The store at a URL on a command line; `None` if the text is not a URL.
     fn shown_url(
         &self,
         what: &'static str,
@@ -123,7 +123,10 @@ impl Reader<'_> {
             return Ok(None);
         }
         let address = Address::parse(text).map_err(|source| {
-            wrong(what, format!("it names no place: {}", with_causes(&source)))
+            wrong(
+                what,
+                format!("not a valid store URL: {}", with_causes(&source)),
+            )
         })?;
         let is_elsewhere = ["password_file=", "password_env="];
         if address.password.is_some() && !is_elsewhere.iter().any(|it| text.contains(it)) {

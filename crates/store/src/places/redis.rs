@@ -23,8 +23,8 @@ impl Reader<'_> {
         );
         if let Some(port) = text("port") {
             let number = port.parse();
-            address.port =
-                number.map_err(|_| wrong(option, format!("{family}.port: {port} is no port")))?;
+            address.port = number
+                .map_err(|_| wrong(option, format!("{family}.port: {port} is not a port")))?;
         }
         address.socket = text("unix_socket_path").map(Into::into);
         address.database = text("db");
@@ -54,8 +54,8 @@ impl Reader<'_> {
             let nodes = startup_nodes(nodes, address.port);
             let mut nodes = nodes.ok_or_else(|| {
                 let why = format!(
-                    "{family}.cluster.startup_nodes: it is to be a list of at most \
-                     {MEMBERS_MAX} servers, each with host and port"
+                    "{family}.cluster.startup_nodes: it must be a list of at most {MEMBERS_MAX} \
+                     servers, each with host and port"
                 );
                 wrong(option, why)
             })?;

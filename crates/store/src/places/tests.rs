@@ -8,7 +8,7 @@ fn events_go_to_the_database_of_everything() {
     let place = |url: &str| event_place("store", &Map::from([("store", url)]));
     let found = place("postgres://db.example/salt").unwrap().unwrap();
     assert!(matches!(found, BackendOptions::Postgres(_)));
-    for (url, why) in [("redis://h", "keeps no events"), ("", "names no place")] {
+    for (url, why) in [("redis://h", "cannot store events"), ("", "is not set")] {
         let error = place(url).unwrap_err();
         assert_eq!(error.option, "event_return");
         assert!(error.why.contains(why), "{error}");
@@ -121,7 +121,7 @@ fn what_is_not_there_is_refused_with_the_reason() {
         ("store", "sqlite:///x", "is not the scheme of a store"),
         ("store", "nonsense", "like redis://host"),
         ("cache", "consul", "512 KiB"),
-        ("cache", "memcached", "there is no cache memcached"),
+        ("cache", "memcached", "unknown cache memcached"),
         (
             "eauth_tokens",
             "rediscluster",
@@ -133,7 +133,7 @@ fn what_is_not_there_is_refused_with_the_reason() {
         assert!(error.to_string().contains(why), "{error}");
     }
     let error = places(&[("cache", "redis"), ("cache.redis.port", "x")]).unwrap_err();
-    assert!(error.to_string().contains("is no port"), "{error}");
+    assert!(error.to_string().contains("is not a port"), "{error}");
     let equal = [
         ("cache", "redis"),
         ("cache.redis.timestamp_prefix", "$KEYS"),

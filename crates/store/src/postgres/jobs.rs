@@ -13,10 +13,10 @@ use crate::packing::pack_load;
 use crate::return_queue::Queue;
 use crate::salt_json;
 
-/// The tables of `salt.returners.pgjsonb`, as it documents them, but for the
-/// indexes over whole documents: nothing of Salt or of ours searches by them,
-/// and they cost more than all the rest. An index over job and minion stands for
-/// that over the job: a return of a large job is looked for by both.
+/// The tables of `salt.returners.pgjsonb`, as it documents them, except for the indexes
+/// over whole documents: neither Salt nor Halite searches by them, and they cost more
+/// than all the rest. An index over job and minion replaces that over the job, because a
+/// return of a large job is looked up by both.
 const JSONB: &str = "
 create table if not exists jids (jid varchar(255) not null primary key, load jsonb not null);
 create table if not exists salt_returns (
@@ -67,13 +67,13 @@ where to_regclass(name) is null";
 /// Taken while tables are made: several masters may begin at once.
 const LOCK: &str = "select pg_advisory_xact_lock(7240917001001)";
 
-/// Takes an id that neither we nor Salt have given.
+/// Takes an id that neither Halite nor Salt has used.
 const TAKE: &str = "
 insert into halite_jobs (jid, nocache)
 select $1, $2 where not exists (select from jids where jid = $1)
 on conflict (jid) do nothing";
 
-/// Takes an id for a minion, and gives the owner that it has now.
+/// Takes an id for a minion, and returns its present owner.
 const TAKE_OWN: &str = "
 insert into halite_jobs (jid, owner)
 select $1, $2 where not exists (select from jids where jid = $1)
@@ -177,7 +177,7 @@ impl Jobs {
         Err(self.taken(JID_TRIES_MAX))
     }
 
-    /// Takes an id and stores what is published under it.
+    /// Takes an id and stores its load.
     pub(crate) fn begin(
         &self,
         nocache: bool,

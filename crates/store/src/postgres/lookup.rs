@@ -36,8 +36,8 @@ from (select $1::text as jid) asked
 where job.load is not null or jids.jid is not null"
 );
 
-/// Ours, and those of Python masters that we have not. What is longer than `FILE_BYTES_MAX`
-/// stays on the server.
+/// Our returns, and those of Python masters that are not among them. Values longer than
+/// `FILE_BYTES_MAX` are not fetched.
 const RETURNS: &str = concat!(
     "select id, case when ",
     is_short!("packed"),

@@ -88,7 +88,7 @@ impl Jobs {
         self.run(async move |postgres| save(postgres, &entries).await)
     }
 
-    /// Whether a return says something else than the one that is stored.
+    /// Whether a return differs from the stored one.
     fn differs(&self, entry: Entry) -> Result<bool, StoreError> {
         let jid = entry.jid.clone();
         let (asked_jid, asked_id) = (entry.jid, entry.id.clone());

@@ -12,7 +12,7 @@ use super::now_s;
 use crate::error::StoreError;
 use crate::limits::JID_TRIES_MAX;
 
-/// Takes an id with its load and minions, if nobody has it.
+/// Takes an id with its load and minions, if it is free.
 static BEGIN: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "if redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3]) > 0 then return 0 end \
@@ -32,8 +32,8 @@ static BEGIN: LazyLock<Script> = LazyLock::new(|| {
 });
 
 impl Jobs {
-    /// Takes an id and stores what is published under it; `None` in a cluster, where
-    /// these are on several servers.
+    /// Takes an id and stores its load; `None` in a cluster, where these are on several
+    /// servers.
     pub(crate) fn begin(
         &self,
         nocache: bool,

@@ -16,7 +16,7 @@ use super::now_s;
 use super::returns::NewReturn;
 use crate::limits::FILE_BYTES_MAX;
 
-/// Takes an id that has no load; the owner it has if it is taken.
+/// Takes an id without a load; returns its owner if it is taken.
 static TAKE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then \
@@ -50,7 +50,7 @@ static SAVE_RETURN: LazyLock<Script> = LazyLock::new(|| {
     )
 });
 
-/// Takes an id. A master of Salt's takes none before it stores the load.
+/// Takes an id. Salt's master takes it only with the load.
 pub(super) async fn take(
     redis: &mut RedisConnection,
     keys: JobKeys,
@@ -113,8 +113,8 @@ pub(super) async fn save_return(
     Ok(answer)
 }
 
-/// What the first return says of its job. If this is cut off after the load, a search
-/// puts that into the index.
+/// The load that the first return implies. If this is interrupted after the load, a
+/// search adds the job to the index.
 async fn save_load(redis: &mut RedisConnection, keys: JobKeys, new: &NewReturn) -> RedisResult<()> {
     let mut set = redis::cmd("SET");
     set.arg(keys.load(&new.jid)).arg(&new.load).arg("NX");

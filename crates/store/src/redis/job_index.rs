@@ -21,7 +21,7 @@ use crate::limits::{FETCHED_AT_ONCE_MAX, JOBS_LISTED_MAX, LISTED_LOAD_BYTES_MAX}
 /// Keys that one question of a search looks at.
 const SCANNED_AT_ONCE: usize = 5000;
 
-/// What stands between the parts of an entry.
+/// The separator between the parts of an entry.
 const SEPARATOR: char = ' ';
 
 /// The entry of a job: its id, by which entries are sorted, and what is searched
@@ -75,8 +75,8 @@ impl Jobs {
         Ok(found)
     }
 
-    /// Gives the loads of some jobs, in their order, those that there are. Long ones are read
-    /// one after the other.
+    /// Calls the function with the loads of some jobs, in their order, as far as they
+    /// exist. Long ones are read one after the other.
     fn for_each_load(
         &self,
         jids: &[Jid],
@@ -222,12 +222,12 @@ impl Jobs {
         });
         if let Err(error) = noted {
             // A replica, or a full one: it can be searched all the same.
-            tracing::debug!(%error, "the index of jobs is not completed");
+            tracing::debug!(%error, "could not complete the index of jobs");
         }
     }
 }
 
-/// Takes the entries of a job out of the index.
+/// Removes the entries of a job from the index.
 pub(super) fn forget(all: &mut redis::Pipeline, jid: &str) {
     // An entry is the id, a space and more: `!` follows a space.
     let (first, after) = (format!("[{jid} "), format!("({jid}!"));
@@ -275,7 +275,7 @@ fn literal(glob: &str) -> &str {
     parts.max_by_key(|part| part.len()).unwrap_or_default()
 }
 
-/// A text as it stands in an entry, without its quotes: a number has none.
+/// A text as it appears in an entry, without its quotes; `None` for a number.
 fn quoted(text: &str) -> Option<String> {
     let quoted = json::write(&text.into(), Style::default()).ok()?;
     Some(quoted.trim_matches('"').to_owned())

@@ -27,11 +27,11 @@ pub(crate) struct Jobs {
     pub(super) server: Arc<RedisServer>,
     pub(super) keys: JobKeys,
     keep: Duration,
-    /// What the names of others' values begin with.
+    /// The prefixes of values that belong to others.
     taken: [String; 6],
 }
 
-/// Takes an id; the owner it has if it is taken.
+/// Takes an id; returns its owner if it is taken.
 static TAKE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "if redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3]) > 0 then \
@@ -70,7 +70,7 @@ impl Jobs {
         (is_free && last.len() <= LAST_BYTES_MAX).then_some(last)
     }
 
-    /// Seconds that jobs are kept; 0 for ever.
+    /// Seconds that jobs are kept; 0 means without a limit.
     pub(super) fn ttl(&self) -> u64 {
         self.keep.as_secs()
     }
@@ -231,7 +231,7 @@ impl Jobs {
         self.note(jid, "endtime", endtime.as_bytes().to_vec())
     }
 
-    /// Keeps something of a job that Salt does not keep.
+    /// Stores a field of a job that Salt does not have.
     pub(super) fn note(
         &self,
         jid: &Jid,

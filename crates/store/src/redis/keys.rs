@@ -12,8 +12,8 @@ pub(super) const PUBLISHERS: &str = "halite:publishers";
 /// All minions that ever returned.
 pub(super) const MINIONS: &str = "minions";
 
-/// The names of a job's keys. In a cluster those that are ours lie where its returns
-/// do, which Salt names: what one script reads and writes must be on one server.
+/// The names of a job's keys. In a cluster ours are in the slot of its returns, whose
+/// name is Salt's: the keys of one script must be on one server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JobKeys {
     pub(super) is_cluster: bool,

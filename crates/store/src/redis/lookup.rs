@@ -75,7 +75,7 @@ impl Jobs {
         Ok(found.map(|text| String::from_utf8_lossy(&text).into_owned()))
     }
 
-    /// What was noted of a job.
+    /// The record of a job.
     pub(super) fn noted(
         &self,
         jid: &Jid,
@@ -88,7 +88,7 @@ impl Jobs {
         Ok(found.and_then(|found| self.bytes(jid, found)))
     }
 
-    /// What is too large is left out with a warning.
+    /// The value, or `None` with a warning if it is too large.
     fn bytes(&self, jid: &Jid, found: Found) -> Option<Vec<u8>> {
         let bytes = match found {
             Found::Bytes(bytes) if bytes.len() as u64 <= FILE_BYTES_MAX => return Some(bytes),
@@ -96,11 +96,11 @@ impl Jobs {
             Found::TooLarge(bytes) => bytes,
         };
         let place = self.server.address();
-        tracing::warn!(%place, %jid, bytes, "too large, it is left out");
+        tracing::warn!(%place, %jid, bytes, "skipping an entry of a job: it is too large");
         None
     }
 
-    /// What is damaged or too large is left out with a warning.
+    /// The map, or `None` with a warning if it is damaged or too large.
     pub(super) fn map(&self, jid: &Jid, found: Found) -> Option<Map> {
         let place = self.server.address();
         let bytes = self.bytes(jid, found)?;
@@ -108,7 +108,7 @@ impl Jobs {
         match read {
             Some(Ok(Value::Map(map))) => Some(map),
             _ => {
-                tracing::warn!(%place, %jid, "damaged, it is left out");
+                tracing::warn!(%place, %jid, "skipping a damaged entry of a job");
                 None
             }
         }

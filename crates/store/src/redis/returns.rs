@@ -42,12 +42,12 @@ static SAVE_RETURN: LazyLock<Script> = LazyLock::new(|| {
     )
 });
 
-/// A return, as it is stored.
+/// A return in its stored form.
 pub(super) struct NewReturn {
     pub(super) jid: String,
     pub(super) id: String,
     pub(super) json: String,
-    /// What was published, as far as the return says it.
+    /// The job's load, as far as the return implies it.
     pub(super) load: String,
     /// The load in the index.
     pub(super) entry: String,

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 pub(crate) enum Write {
     /// Its id is taken.
     Prepare { jid: Jid, nocache: bool },
-    /// What was published, and for whom.
+    /// The load of a job and its minions.
     Load {
         jid: Jid,
         load: Map,
@@ -86,7 +86,7 @@ impl Write {
         Ok([&[kind], packed.as_slice()].concat())
     }
 
-    /// Reads it back; `None` if it is none.
+    /// Reads it back; `None` if it is invalid.
     pub(crate) fn unpack(bytes: &[u8]) -> Option<Self> {
         let (kind, packed) = bytes.split_first()?;
         let Ok(Value::Map(mut map)) = unpack_modern(packed) else {

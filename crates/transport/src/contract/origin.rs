@@ -1,10 +1,10 @@
-//! From whom something comes, for shares and turns.
+//! The origin of a connection, for shares and turns.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// One sender among many: an IPv4 address, or a network of 64 bits of IPv6, of
-/// which whoever has one address has them all.
+/// The address of a sender: an IPv4 address, or a 64-bit network of IPv6, since whoever
+/// has one address of it has them all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Origin {
     /// A program on this machine, by a socket file.

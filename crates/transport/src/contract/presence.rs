@@ -11,19 +11,19 @@ use crate::limits::{
     SIGN_OF_LIFE_INTERVAL, SIGN_OF_LIFE_INTERVAL_MAX, SIGNS_OF_LIFE_MISSED_TENTHS,
 };
 
-/// What a publish port learns of a minion that has proven who it is.
+/// The events of a publish port about a minion that has proven its identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PresenceEvent {
     /// The minion is there. The event is repeated while that lasts.
     Here(MinionId),
     /// The connection that the minion was last heard over has ended.
     Gone(MinionId),
-    /// The connection stands, but the minion has stopped saying that it is
-    /// there: its cable is cut, or its machine has stopped.
+    /// The connection stands, but the minion gives no more signs of life: its cable is
+    /// cut, or its machine has stopped.
     Silent(MinionId),
 }
 
-/// Says which minion a message proves to be there.
+/// Returns the minion whose presence a message proves.
 type Prove = dyn Fn(&[u8]) -> Option<MinionId> + Send + Sync;
 
 /// Answers a message that has proven a minion.
@@ -41,8 +41,8 @@ pub struct PresenceWatch {
     interval: SignInterval,
 }
 
-/// How often the minions of a port say that they are there. It only grows: who
-/// was told an earlier value says it more often than it must.
+/// How often the minions of a port give signs of life. It only grows: a minion that was
+/// told an earlier value gives them more often than it must.
 #[derive(Clone, Debug)]
 pub struct SignInterval(Arc<AtomicU64>);
 
@@ -150,7 +150,7 @@ impl Default for Unproven {
 }
 
 impl Unproven {
-    /// Since when there is none: every minion that is connected is known.
+    /// Since when no unidentified subscriber is connected: every minion that is connected is known.
     pub fn none_since(&self) -> Option<Instant> {
         let count = self.lock();
         (count.connections == 0).then_some(count.changed)
@@ -162,7 +162,7 @@ impl Unproven {
         count.changed = Instant::now();
     }
 
-    /// One has ended, or a minion was heard over it.
+    /// One has ended, or has proven its minion.
     pub(crate) fn leave(&self) {
         let mut count = self.lock();
         count.connections = count.connections.saturating_sub(1);
@@ -174,8 +174,8 @@ impl Unproven {
     }
 }
 
-/// What a subscriber says again and again while its connection is there. It is
-/// made anew each time: each proves this moment only.
+/// The sign of life that a subscriber repeats while it is connected. It is made anew each
+/// time, since it proves one moment only.
 #[derive(Clone)]
 pub struct SignsOfLife {
     next: Arc<dyn Fn() -> Option<Vec<u8>> + Send + Sync>,
@@ -183,7 +183,7 @@ pub struct SignsOfLife {
 }
 
 impl SignsOfLife {
-    /// `next` makes the next sign; `None` while there is nothing to say.
+    /// `next` makes the next sign; `None` while there is nothing to send.
     pub fn new(next: impl Fn() -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
         Self {
             next: Arc::new(next),

@@ -13,8 +13,8 @@ use crate::limits;
 pub struct PublishPortOptions {
     /// What subscribers speak (`transport`).
     pub transport: Transport,
-    /// Publications kept per slow subscriber (`pub_hwm`); 0 is no bound.
-    /// Later ones are lost for that subscriber.
+    /// Publications kept per slow subscriber (`pub_hwm`); 0 means no limit. Later ones
+    /// are lost for that subscriber.
     pub peer_messages_max: usize,
     /// Bytes of the publications kept per slow subscriber; one may exceed it.
     pub peer_bytes_max: usize,
@@ -34,7 +34,7 @@ pub struct PublishPortOptions {
     pub filtering: bool,
     /// Whether syndics get what is addressed to minions (`order_masters`).
     pub syndics: bool,
-    /// Judges who is there, and receives who comes and goes.
+    /// Verifies signs of life, and is notified of minions that connect or disconnect.
     pub presence: Option<PresenceWatch>,
 }
 
@@ -56,7 +56,7 @@ impl Default for PublishPortOptions {
     }
 }
 
-/// Who should get a publication. It saves bandwidth and is no secrecy: a
+/// The minions that should get a publication. It saves bandwidth but hides nothing: a
 /// subscriber that does not filter gets everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience<'a> {
@@ -71,15 +71,15 @@ pub enum Audience<'a> {
 /// How a subscriber connects.
 #[derive(Clone, Debug)]
 pub struct SubscribeOptions {
-    /// What the publish port speaks (`transport`).
+    /// The protocol of the publish port (`transport`).
     pub transport: Transport,
-    /// Who subscribes; `None` to be nobody in particular.
+    /// The minion that subscribes; `None` for a subscriber without an identity.
     pub minion: Option<MinionId>,
     /// Whether only publications for everyone and for `minion` are wanted
     /// (`zmq_filtering`).
     pub filtering: bool,
-    /// What the publish port is told again and again while the connection is
-    /// there. Only for ports that watch presence.
+    /// The sign of life that is repeated while the connection lasts. Only for ports that
+    /// watch presence.
     pub signs_of_life: Option<SignsOfLife>,
     /// First pause before a lost connection is tried again (Salt: a random
     /// time between `recon_default` and `recon_default + recon_max`).
@@ -116,21 +116,21 @@ impl Default for SubscribeOptions {
     }
 }
 
-/// What a subscription brings.
+/// An event of a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubscriberEvent {
     /// A publication.
     Publication(Vec<u8>),
     /// The connection is there and its handshake done.
     Connected,
-    /// The connection is gone; it is tried again.
+    /// The connection was lost; it is tried again.
     Disconnected,
 }
 
 /// How the socket for publications of local programs is bound.
 #[derive(Clone, Debug)]
 pub struct LocalPublishOptions {
-    /// What the local programs speak (`transport`).
+    /// The protocol of the local programs (`transport`).
     pub transport: Transport,
     /// Messages that may wait for the program; then the senders' wait in
     /// their sockets.

@@ -20,7 +20,7 @@ pub struct RequestPortOptions {
     pub request_bytes_max: usize,
     /// Bytes of requests that are not there yet, of all peers.
     pub unfinished_bytes_max: usize,
-    /// Replies that wait for one peer; 0 is no bound. Later ones are lost.
+    /// Replies that wait for one peer; 0 means no limit. Later ones are lost.
     pub peer_replies_max: usize,
     /// Bytes of the replies that wait for one peer; one reply may exceed it.
     pub peer_reply_bytes_max: usize,
@@ -60,18 +60,18 @@ impl Default for RequestPortOptions {
     }
 }
 
-/// Who sent a request, to be named in the reply.
+/// The sender of a request, to be named in the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Peer(pub(crate) u64);
 
 /// A request.
 #[derive(Debug)]
 pub struct Incoming {
-    /// Who waits for the reply.
+    /// The peer that waits for the reply.
     pub peer: Peer,
     /// Where it comes from.
     pub from: Origin,
-    /// What was sent.
+    /// The content.
     pub payload: Vec<u8>,
 }
 
@@ -83,15 +83,15 @@ pub struct ReplyError;
 /// How a requester connects.
 #[derive(Clone, Debug)]
 pub struct RequesterOptions {
-    /// What the request port speaks (`transport`).
+    /// The protocol of the request port (`transport`).
     pub transport: Transport,
     /// Connections at most.
     pub connections_max: usize,
     /// First pause before a lost connection is tried again.
     pub reconnect: Duration,
-    /// Longest pause before a connection is tried again while a request waits
-    /// for it; without one, nothing is tried. Short, since whoever asks gives up
-    /// after some seconds and has pauses of its own.
+    /// The longest pause before reconnecting while a request waits; without one, no
+    /// connection is tried. It is short because a caller stops waiting after some seconds
+    /// and has pauses of its own.
     pub reconnect_max: Duration,
     /// Largest request and reply.
     pub message_bytes_max: usize,
@@ -149,7 +149,7 @@ pub enum RequestError {
     Unresolved {
         /// Whom we wanted to ask.
         endpoint: Endpoint,
-        /// What the resolver said.
+        /// The error of the resolver.
         why: String,
     },
     /// The request is larger than a peer would take.
@@ -174,7 +174,7 @@ pub enum RequestError {
         /// Why.
         source: SocketError,
     },
-    /// The task of the requester is gone: the runtime shuts down.
+    /// The task of the requester has ended: the runtime shuts down.
     #[error("the requester is closed")]
     Closed,
 }

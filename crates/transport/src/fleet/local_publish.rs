@@ -40,14 +40,14 @@ impl LocalPublishSocket {
         }
     }
 
-    /// What the socket has done.
+    /// The counters of the socket.
     pub fn counters(&self) -> Arc<Counters> {
         match &self.0 {
             Variant::ZeroMq(socket) => socket.counters(),
         }
     }
 
-    /// Takes no more messages, and closes.
+    /// Accepts no more messages, and closes.
     pub async fn close(self) {
         match self.0 {
             Variant::ZeroMq(socket) => socket.close().await,

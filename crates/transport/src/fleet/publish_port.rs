@@ -59,8 +59,8 @@ impl PublishPort {
         }
     }
 
-    /// What the port has done. A publication that a subscriber had no room for
-    /// counts as dropped.
+    /// The counters of the port. A publication that a subscriber had no room for counts
+    /// as dropped.
     pub fn counters(&self) -> Arc<Counters> {
         match &self.0 {
             Variant::ZeroMq(port) => port.counters(),
@@ -69,9 +69,9 @@ impl PublishPort {
         }
     }
 
-    /// Lets nobody in any more, and ends each connection when what is queued for it
-    /// was sent: subscribers look for another port under the same name. What is
-    /// published then reaches nobody.
+    /// Accepts no more subscribers, and ends each connection once its queued messages are
+    /// sent: subscribers look for another port under the same name. Later publications
+    /// reach nobody.
     pub fn hand_over(&self) {
         match &self.0 {
             Variant::ZeroMq(port) => port.hand_over(),

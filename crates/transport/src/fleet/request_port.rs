@@ -57,7 +57,7 @@ impl RequestPort {
         })
     }
 
-    /// What the port has done.
+    /// The counters of the port.
     pub fn counters(&self) -> Arc<Counters> {
         match &self.0 {
             Variant::ZeroMq(port) => port.counters(),
@@ -75,8 +75,8 @@ impl RequestPort {
         }
     }
 
-    /// Lets nobody in any more, and ends each connection when what was asked on it is
-    /// answered. Requests that are on their way are still to be taken.
+    /// Accepts no more connections, and ends each one when its requests are answered.
+    /// Requests that have arrived are still to be taken.
     pub fn turn_away(&self) {
         match &self.0 {
             Variant::ZeroMq(port) => port.turn_away(),
@@ -107,7 +107,7 @@ enum RepliesVariant {
 }
 
 impl Replies {
-    /// Queues a reply. One to a peer that is gone, or that does not read, is
+    /// Queues a reply. A reply to a peer that has disconnected, or that does not read, is
     /// dropped.
     ///
     /// # Errors
@@ -120,8 +120,7 @@ impl Replies {
         }
     }
 
-    /// How many connections the port has; those on which nothing is asked need not be
-    /// among them.
+    /// The number of connections; those without a pending request may be missing.
     pub fn connections(&self) -> usize {
         match &self.0 {
             RepliesVariant::ZeroMq(replies) => replies.connections(),

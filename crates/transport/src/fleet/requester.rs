@@ -37,10 +37,10 @@ impl Requester {
         )))
     }
 
-    /// Sends `payload` and waits for the reply, as long as nothing stands still
-    /// for `timeout`, which includes waiting for a connection; what was sent may
-    /// lie in buffers on the way, for which a large request has more time.
-    /// Dropping the future gives the request up.
+    /// Sends `payload` and waits for the reply, until there was no progress for
+    /// `timeout`, which includes waiting for a connection. Bytes that were sent may be in
+    /// buffers on the way, so a large request has more time. Dropping the future cancels
+    /// the request.
     ///
     /// # Errors
     /// See `RequestError`; the next request is not affected by any of them.
@@ -82,7 +82,7 @@ impl Requester {
         }
     }
 
-    /// What the requester has done.
+    /// The counters of the requester.
     pub fn counters(&self) -> Arc<Counters> {
         match &self.0 {
             Variant::ZeroMq(requester) => requester.counters(),

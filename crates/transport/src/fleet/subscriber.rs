@@ -53,7 +53,7 @@ impl Subscriber {
         }
     }
 
-    /// What the subscription has done.
+    /// The counters of the subscription.
     pub fn counters(&self) -> Arc<Counters> {
         match &self.0 {
             Variant::ZeroMq(subscriber) => subscriber.counters(),

@@ -225,7 +225,7 @@ impl Subscriber {
     }
 }
 
-/// Connects again and again, until the program has no more use for it.
+/// Reconnects until the program no longer needs it.
 async fn follow(
     endpoint: Endpoint,
     options: SubscribeOptions,

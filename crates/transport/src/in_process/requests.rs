@@ -21,7 +21,7 @@ struct Shared {
     options: RequestPortOptions,
     requests: mpsc::Sender<Incoming>,
     counters: Arc<Counters>,
-    /// Who waits for a reply; `None` once the port is closed.
+    /// The senders that wait for a reply; `None` once the port is closed.
     waiting: Mutex<Option<Waiting>>,
 }
 

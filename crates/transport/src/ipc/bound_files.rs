@@ -25,7 +25,7 @@ pub(super) struct BoundFile {
     pub(super) accepting: JoinHandle<()>,
 }
 
-/// What it takes to serve a place.
+/// The state needed to serve a place.
 #[derive(Debug)]
 pub(super) struct Acceptor {
     pub(super) hub: Arc<Hub>,
@@ -36,7 +36,7 @@ pub(super) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Takes connections until the bus closes.
+    /// Accepts connections until the bus closes.
     pub(super) fn serve(&self, listener: Listener, side: Side) -> JoinHandle<()> {
         let (hub, ends) = (Arc::clone(&self.hub), self.ends.clone());
         tokio::spawn(accept(listener, side, hub, ends, self.running.clone()))
@@ -57,11 +57,11 @@ impl Acceptor {
                 match self.bind_again(bound) {
                     Ok(()) => {
                         let path = bound.file.path().display();
-                        warn!(%path, "the socket was removed, and is made again");
+                        warn!(%path, "the socket file had been removed; created it again");
                         is_logged = false;
                     }
                     Err(error) if !is_logged => {
-                        warn!("the socket was removed and cannot be made again: {error}");
+                        warn!("the socket file was removed and cannot be created again: {error}");
                         is_logged = true;
                     }
                     Err(_) => {}

@@ -24,8 +24,8 @@ use crate::{BindError, Counters, Endpoint, limits};
 pub struct BusOptions {
     /// How events are framed for connected subscribers.
     pub framing: Framing,
-    /// How the program with this process id wants its events framed, where
-    /// that can be told; all others get `framing`.
+    /// How the program with this process id wants its events framed, if that can be
+    /// determined; all others get `framing`.
     pub framing_of: Option<fn(u32) -> Option<Framing>>,
     /// What programs of Salt's, and whoever comes over TCP, are given of the
     /// time before they were connected.
@@ -160,8 +160,8 @@ impl EventBus {
         }))
     }
 
-    /// Gives a packed event to every subscriber. Never waits. An event without
-    /// a tag is dropped, as it would be by every reader.
+    /// Sends a packed event to every subscriber. Never waits. An event without a tag is
+    /// dropped, as every reader would do.
     pub fn fire(&self, event: &[u8]) {
         self.0.hub.fire(event, Origin::Here, None);
     }
@@ -203,8 +203,8 @@ impl EventBus {
         &self.0.endpoints
     }
 
-    /// What happened so far: events taken from senders and fired, malformed
-    /// ones, ones lost to subscribers, subscribers given up.
+    /// Counters: events received and fired, malformed ones, ones that subscribers lost,
+    /// and disconnected subscribers.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.0.hub.counters)
     }
@@ -215,7 +215,7 @@ impl EventBus {
         self.0.remove_files();
     }
 
-    /// Those that subscribe now, and the events that wait for all of them together.
+    /// The number of subscribers, and of events that wait for all of them together.
     pub fn depth(&self) -> (usize, usize) {
         let listeners = self.0.hub.lock();
         let waiting = listeners.queues.iter().map(|queue| queue.waiting());
@@ -262,8 +262,8 @@ pub(super) struct Hub {
     forward: OnceLock<Forward>,
 }
 
-/// Who gets an event, and what was fired just now: under one lock, so that a
-/// subscriber gets each event once.
+/// The subscribers, and the events fired just now: under one lock, so that a subscriber
+/// gets each event once.
 #[derive(Debug, Default)]
 struct Listeners {
     queues: Vec<Arc<Queue>>,
@@ -271,8 +271,8 @@ struct Listeners {
     processes: Processes,
 }
 
-/// Forgets what is kept for late listeners when its time is over, also where
-/// nothing happens any more.
+/// Drops events kept for late listeners when their time is over, also if no further
+/// events are fired.
 async fn forget_in_time(hub: Arc<Hub>, late: LateListening, mut ends: watch::Receiver<()>) {
     let forget = async {
         loop {
@@ -338,8 +338,8 @@ impl Hub {
         queue
     }
 
-    /// As `subscribe`, to all events; with it the number up to which what is
-    /// kept was fired before.
+    /// As `subscribe`, to all events; also returns the number up to which kept events
+    /// were fired before.
     pub(super) fn subscribe_late(&self, overflow: Overflow) -> (Arc<Queue>, u64) {
         let queue = self.queue(overflow, Vec::new());
         let mut listeners = self.lock();
@@ -347,8 +347,8 @@ impl Hub {
         (queue, listeners.recent.next_number())
     }
 
-    /// What a process that has connected has missed of what is kept up to a
-    /// number. Of TCP nobody knows whose process it is.
+    /// The kept events up to a number that a newly connected process has missed. The
+    /// process behind a TCP connection is unknown.
     pub(super) fn missed(&self, pid: Option<u32>, before: u64) -> Vec<Missed> {
         let Some(late) = &self.options.late else {
             return Vec::new();

@@ -21,7 +21,7 @@ use super::stream::{Accepted, Listener, Reader, Writer};
 use crate::counters::Count;
 use crate::limits;
 
-/// Who connects to a listener.
+/// The kind of client of a listener.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Side {
     Subscribers,
@@ -104,8 +104,7 @@ pub(super) async fn accept(
     }
 }
 
-/// Says that somebody else's program was turned away: once, since it may try
-/// again and again.
+/// Logs that another user's program was refused: once, since it may try repeatedly.
 fn refuse(hub: &Hub) {
     hub.counters.add(Count::strangers);
     match hub.counters.strangers() {
@@ -117,12 +116,12 @@ fn refuse(hub: &Hub) {
     }
 }
 
-/// Who has connected, as far as the bus asks.
+/// The connected program, as far as the bus needs it.
 #[derive(Clone, Copy, Debug)]
 struct Program {
     framing: Framing,
-    /// It may be one of Salt's, that begins to listen after it has published;
-    /// of TCP nobody knows. Ours listen first.
+    /// It may be one of Salt's programs, which listen only after they have published;
+    /// unknown for TCP. Ours listen first.
     may_be_late: bool,
     started: Option<Instant>,
 }
@@ -173,7 +172,7 @@ async fn serve_subscriber(
     tokio::select! {
         result = events.write(missed, &queue) => {
             if let Err(error) = result {
-                debug!(%error, "a subscriber of the event bus is gone");
+                debug!(%error, "a subscriber of the event bus has disconnected");
             }
         }
         () = until_closed(&mut reader) => {}
@@ -187,7 +186,7 @@ async fn serve_subscriber(
 }
 
 impl Events {
-    /// Writes what was missed, then events until there are no more, small ones
+    /// Writes the missed events, then events until there are no more, small ones
     /// together.
     async fn write(&mut self, missed: Vec<Missed>, queue: &Queue) -> io::Result<()> {
         for Missed { event, .. } in missed {
@@ -240,7 +239,7 @@ async fn serve_sender(mut reader: Reader, hub: &Hub, mut ends: watch::Receiver<(
             Ok(0) => return,
             Ok(_) => frames.push(&buffer),
             Err(error) => {
-                debug!(%error, "a sender of the event bus is gone");
+                debug!(%error, "a sender of the event bus has disconnected");
                 return;
             }
         }
@@ -256,13 +255,15 @@ async fn serve_sender(mut reader: Reader, hub: &Hub, mut ends: watch::Receiver<(
                         1 => {
                             warn!(
                                 %error,
-                                "closed a connection to the event bus that sends something other than events; further ones are only counted"
+                                "closed a connection to the event bus that sent something other \
+                                 than an event; further ones are only counted"
                             )
                         }
                         count => {
                             debug!(
                                 %error, count,
-                                "closed a connection to the event bus that sends no events"
+                                "closed a connection to the event bus that sent something other \
+                                 than an event"
                             )
                         }
                     }

@@ -26,7 +26,7 @@ pub enum Origin {
 /// A packed event, `tag "\n\n" data`, that has a tag. Clones share the bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BusEvent {
-    /// With its length in front.
+    /// The frame with its length prefix.
     frame: Bytes,
     /// Where the event starts in the frame, of which it is the end.
     start: usize,

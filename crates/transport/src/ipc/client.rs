@@ -14,7 +14,7 @@ use crate::{Endpoint, limits};
 /// Why a bus could not be reached.
 #[derive(Debug, Error)]
 pub enum ConnectError {
-    /// Nobody listens there.
+    /// No bus listens there.
     #[error("nothing listens at {endpoint}")]
     NotRunning {
         /// Where.
@@ -42,7 +42,7 @@ pub enum ReceiveError {
     /// The connection broke.
     #[error("could not read from the event bus")]
     Read(#[source] io::Error),
-    /// What comes is not a bus's.
+    /// The bytes received are not those of an event bus.
     #[error("the event bus sent something that is not an event")]
     Frame(#[source] FrameError),
 }

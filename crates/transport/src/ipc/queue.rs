@@ -10,7 +10,7 @@ use super::bus_event::BusEvent;
 /// What happens to an event that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overflow {
-    /// The subscriber is given up: it would miss events without knowing.
+    /// The subscriber is disconnected: it would miss events without knowing.
     Close,
     /// The oldest events make room, and are counted.
     DropOldest,
@@ -45,7 +45,7 @@ enum End {
     Open,
     /// The bus is closed: what is queued is still wanted.
     Closed,
-    /// The subscriber is gone or given up.
+    /// The subscriber has disconnected or was disconnected.
     Cut,
 }
 
@@ -55,9 +55,9 @@ pub(super) enum Pushed {
     Fine,
     /// This or older events were dropped.
     Lost,
-    /// The subscriber was just given up.
+    /// The subscriber was just disconnected.
     Cut,
-    /// There is no subscriber any more.
+    /// The subscriber does not exist any more.
     Gone,
 }
 
@@ -147,7 +147,7 @@ impl Queue {
         self.lock().pop()
     }
 
-    /// Waits until the subscriber is given up.
+    /// Waits until the subscriber is disconnected.
     pub(super) async fn cut(&self) {
         while self.lock().end != End::Cut {
             self.was_cut.notified().await;
@@ -159,7 +159,7 @@ impl Queue {
         self.end(End::Closed);
     }
 
-    /// The subscriber is gone.
+    /// The subscriber has disconnected.
     pub(super) fn abandon(&self) {
         self.end(End::Cut);
     }

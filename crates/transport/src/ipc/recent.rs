@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::bus_event::BusEvent;
 use crate::limits::LATE_EVENT_OVERHEAD_BYTES;
 
-/// What is kept of a bus for late listeners: events that were fired for them.
+/// Events of a bus that are kept for late listeners.
 #[derive(Clone, Copy, Debug)]
 pub struct LateListening {
     /// For how long.
@@ -30,7 +30,7 @@ pub struct LateListening {
 /// Why an event is kept for late listeners.
 #[derive(Clone, Copy, Debug)]
 pub struct ForLate<'a> {
-    /// Whose it is: each has a share of what is kept.
+    /// Its owner: each has a share of what is kept.
     pub owner: &'a str,
     /// When it was asked for: a program that was started later than that waits
     /// for none of it.
@@ -51,7 +51,7 @@ pub(super) struct Recent {
     events: BTreeMap<u64, Kept>,
     next: u64,
     shares: HashMap<Arc<str>, Share>,
-    /// Who has how much, the least first.
+    /// The size of each owner's share, the least first.
     ranks: BTreeSet<(usize, Arc<str>)>,
     bytes: usize,
 }
@@ -64,7 +64,7 @@ struct Kept {
     event: BusEvent,
 }
 
-/// What is kept of one owner, oldest first.
+/// The kept events of one owner, oldest first.
 #[derive(Debug, Default)]
 struct Share {
     numbers: VecDeque<u64>,
@@ -107,8 +107,8 @@ impl Recent {
         self.next
     }
 
-    /// What was kept before the event of a number and fired after a moment,
-    /// oldest first.
+    /// The events kept before the event of a number and fired after a moment, oldest
+    /// first.
     pub(super) fn between(&self, after: Option<Instant>, before: u64) -> Vec<Missed> {
         let events = self.events.range(..before).map(|(_, kept)| kept);
         let missed = events.filter(|kept| after.is_none_or(|after| kept.fired > after));
@@ -211,7 +211,7 @@ mod tests {
         event
     }
 
-    /// Keeps an event of `owner`, and tells the time.
+    /// Keeps an event of `owner`, and returns the time.
     fn keep(recent: &mut Recent, owner: &str, tag: &str, units: usize, now: Instant) {
         let why = ForLate { owner, asked: now };
         recent.keep(&event(tag, units), why, now, &RULES);

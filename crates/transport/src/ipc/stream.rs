@@ -20,8 +20,8 @@ pub(super) struct Accepted {
     pub(super) writer: Writer,
     /// The process at the other end, where the system knows it.
     pub(super) pid: Option<u32>,
-    /// It is neither root's nor this user's, and has come where no mode of a
-    /// file keeps it out.
+    /// It belongs neither to root nor to this user, and came through a listener without a
+    /// file mode to keep it out.
     pub(super) is_stranger: bool,
 }
 

@@ -16,7 +16,7 @@ use crate::limits::{MINIONS_HEARD_MAX, SILENCE_CHECK_HELD_UP};
 pub(super) struct Heard {
     last: HashMap<MinionId, (Instant, u64)>,
     checked: Option<Instant>,
-    /// Nobody is called silent before this moment.
+    /// No minion counts as silent before this moment.
     trusting_until: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! What waits to be written to one connection.
+//! The messages that wait to be written to one connection.
 //!
 //! A port has thousands of connections over which nothing goes for minutes, so an empty
 //! queue keeps no memory. It has no bound of its own: who sends looks at what waits.
@@ -25,7 +25,7 @@ struct Queue<T>(Mutex<State<T>>);
 #[derive(Debug)]
 struct State<T> {
     waiting: VecDeque<T>,
-    /// Who waits for a message.
+    /// The task that waits for a message.
     waker: Option<Waker>,
     has_sender: bool,
     has_connection: bool,
@@ -49,7 +49,7 @@ impl<T> Queue<T> {
 }
 
 impl<T> OutboxSender<T> {
-    /// Queues a message; false if the connection is gone.
+    /// Queues a message; false if the connection has ended.
     pub(super) fn send(&self, message: T) -> bool {
         let mut state = self.0.lock();
         if !state.has_connection {

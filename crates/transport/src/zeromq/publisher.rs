@@ -91,14 +91,14 @@ impl Publisher {
         &self.shared.endpoints
     }
 
-    /// What the socket has done. A publication that a subscriber had no room
-    /// for counts as dropped.
+    /// The counters of the socket. A publication that a subscriber had no room for counts
+    /// as dropped.
     pub(crate) fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.shared.counters)
     }
 
-    /// Lets nobody in any more, and ends each connection when what is queued for it
-    /// was sent.
+    /// Accepts no more subscribers, and ends each connection once its queued messages are
+    /// sent.
     pub(crate) fn hand_over(&self) {
         self.shared.open.send_replace(());
     }

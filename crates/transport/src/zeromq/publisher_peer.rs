@@ -63,12 +63,12 @@ impl Connection {
         }
     }
 
-    /// Serves it to its end. The task owns the connection and lends it: what an `async`
-    /// function takes lies in its future twice.
+    /// Serves the connection to its end. The task owns the connection and lends it: an
+    /// argument of an `async` function would be stored twice in its future.
     pub(super) async fn run(&mut self) {
         if let Err(Some(why)) = self.serve().await {
             self.subscribers.counters.add(Count::malformed);
-            debug!(%why, "ended a connection to the publish port");
+            debug!(%why, "closed a connection to the publish port");
         }
     }
 
@@ -97,11 +97,12 @@ impl Connection {
                 }
                 _ = self.closing.changed(), if !is_closing => is_closing = true,
                 _ = self.permit.given_up() => {
-                    debug!("ended a connection: its address has most of them, and all places are taken");
+                    debug!("closed a connection: the limit is reached, and its address has the \
+                            most connections");
                     return Ok(());
                 }
                 () = until(deadline) => {
-                    debug!("ended a connection that does not end its handshake");
+                    debug!("closed a connection: its handshake took too long");
                     return Ok(());
                 }
             }

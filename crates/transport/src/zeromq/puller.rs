@@ -73,7 +73,7 @@ impl Puller {
         Arc::clone(&self.counters)
     }
 
-    /// Takes no more messages, and closes.
+    /// Accepts no more messages, and closes.
     pub(crate) async fn close(self) {
         let Self { messages, task, .. } = self;
         drop(messages);
@@ -84,10 +84,10 @@ impl Puller {
 struct Owner {
     socket: Pull,
     files: Vec<SocketFile>,
-    /// Those that somebody has removed, whose listeners are open.
+    /// Socket files that were removed and whose listeners are still open.
     removed: VecDeque<SocketFile>,
     options: LocalPublishOptions,
-    /// That a removed file cannot be made again was said.
+    /// It was logged that a removed file cannot be created again.
     is_failing: bool,
     messages: mpsc::Sender<Vec<u8>>,
     counters: Arc<Counters>,
@@ -142,11 +142,11 @@ impl Owner {
                     unbind_file(&self.socket, &oldest);
                 }
                 self.is_failing = false;
-                warn!(path = %path.display(), "the socket was removed, and is made again");
+                warn!(path = %path.display(), "the socket file had been removed; created it again");
             }
             Err(error) if !self.is_failing => {
                 self.is_failing = true;
-                warn!("the socket was removed and cannot be made again: {error}");
+                warn!("the socket file was removed and cannot be created again: {error}");
             }
             Err(_) => {}
         }

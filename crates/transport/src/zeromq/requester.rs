@@ -43,9 +43,9 @@ impl Requester {
         }))))
     }
 
-    /// Sends `payload` and waits for the reply, as long as nothing stands still
-    /// for `timeout`, which includes waiting for a connection. Dropping the
-    /// future gives the request up.
+    /// Sends `payload` and waits for the reply, until there was no progress for
+    /// `timeout`, which includes waiting for a connection. Dropping the future cancels
+    /// the request.
     ///
     /// # Errors
     /// See `RequestError`; the next request is not affected by any of them.
@@ -119,7 +119,7 @@ pub(super) struct Request {
     pub(super) reply: oneshot::Sender<Result<Answer, RequestError>>,
 }
 
-/// What the handles and the lanes share.
+/// The state shared by the handles and the lanes.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) endpoint: Endpoint,
@@ -149,7 +149,7 @@ impl fmt::Debug for State {
     }
 }
 
-/// What a lane does next.
+/// The next action of a lane.
 pub(super) enum Turn {
     /// Serve this request.
     Serve(Request),
@@ -160,7 +160,7 @@ pub(super) enum Turn {
 }
 
 impl Shared {
-    /// Gives a request to an idle lane, a new lane, or the queue.
+    /// Passes a request to an idle lane, a new lane, or the queue.
     fn submit(self: &Arc<Self>, request: Request) -> Result<(), RequestError> {
         let mut request = request;
         let mut state = self.lock();
@@ -205,8 +205,8 @@ impl Shared {
         Turn::Idle(wait)
     }
 
-    /// Lets lane `number` end because it was idle, unless it is the only one
-    /// or has just been given a request.
+    /// Lets lane `number` end because it was idle, unless it is the only one or has just
+    /// got a request.
     pub(super) fn may_retire(&self, number: u64) -> bool {
         let mut state = self.lock();
         let Some(index) = state.idle.iter().position(|(idle, _)| *idle == number) else {

@@ -161,7 +161,7 @@ impl RequesterLane {
 /// What came of an exchange.
 struct Replied {
     answer: Answer,
-    /// Whether nothing is half written or half read.
+    /// Whether no message is partly written or partly read.
     is_clean: bool,
 }
 
@@ -238,7 +238,7 @@ fn take_frame(
             Some(Answer::new(payload))
         }
         _ => {
-            debug!("dropped a reply of a wrong shape");
+            debug!("dropped an invalid reply");
             counters.add(Count::malformed);
             None
         }

@@ -22,7 +22,7 @@ use crate::{BindError, Counters, Endpoint};
 #[derive(Debug)]
 pub(crate) struct Router {
     incoming: mpsc::Receiver<Incoming>,
-    /// Those of programs of this machine, which do not wait behind those of a fleet.
+    /// Requests of programs of this machine, which do not wait behind those of a fleet.
     own: mpsc::Receiver<Incoming>,
     /// The last one was such a one: it is the turn of the others.
     was_own: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Router {
     task: JoinHandle<()>,
 }
 
-/// What the connections of a router have in common.
+/// The state shared by the connections of a router.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) options: RequestPortOptions,
@@ -129,7 +129,7 @@ impl Router {
         self.replies.clone()
     }
 
-    /// What the socket has done.
+    /// The counters of the socket.
     pub(crate) fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.shared.counters)
     }
@@ -139,7 +139,7 @@ impl Router {
         &self.endpoints
     }
 
-    /// Lets nobody in any more, and ends connections on which nothing is asked.
+    /// Accepts no more connections, and ends those without a pending request.
     pub(crate) fn turn_away(&self) {
         self.shared.leaving.send_replace(());
     }
@@ -162,7 +162,7 @@ impl Router {
 pub(crate) struct Replies(Arc<Peers>, Arc<Counters>);
 
 impl Replies {
-    /// Queues a reply. One to a peer that is gone, or that does not read, is
+    /// Queues a reply. A reply to a peer that has disconnected, or that does not read, is
     /// dropped.
     ///
     /// # Errors

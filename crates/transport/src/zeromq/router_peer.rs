@@ -76,12 +76,12 @@ impl Connection {
         }
     }
 
-    /// Serves it to its end. The task owns the connection and lends it: what an `async`
-    /// function takes lies in its future twice.
+    /// Serves the connection to its end. The task owns the connection and lends it: an
+    /// argument of an `async` function would be stored twice in its future.
     pub(super) async fn run(&mut self) {
         if let Err(Some(why)) = self.serve().await {
             self.shared.counters.add(Count::malformed);
-            debug!(%why, "ended a connection to the request port");
+            debug!(%why, "closed a connection to the request port");
         }
     }
 
@@ -126,7 +126,8 @@ impl Connection {
                     self.send(reply)?;
                 }
                 () = evicted.notified() => {
-                    debug!("ended a connection: too much is unfinished, and it is the slowest");
+                    debug!("closed a connection: incomplete messages use too much memory, and it \
+                            has been idle the longest");
                     return Ok(());
                 }
                 how = given_up(&self.permit, &mut self.leaving) => {
@@ -141,7 +142,7 @@ impl Connection {
                     while self.ready.is_none() && self.decode()? {}
                 }
                 () = until(deadline) => {
-                    debug!("ended a connection that stands still");
+                    debug!("closed an idle connection");
                     return Ok(());
                 }
                 _ = self.stopping.changed(), if !is_stopping => is_stopping = true,
@@ -238,7 +239,7 @@ impl Connection {
         }
     }
 
-    /// Whether nothing is asked, and nothing is half read or half written.
+    /// Whether no request is pending, and no message is partly read or partly written.
     fn is_idle(&self) -> bool {
         self.unanswered == 0 && self.ready.is_none() && self.out.is_none() && !self.is_reading()
     }
@@ -269,7 +270,8 @@ impl Drop for Connection {
 async fn given_up(permit: &ConnectionPermit, leaving: &mut watch::Receiver<()>) -> PlaceEnd {
     tokio::select! {
         how = permit.given_up() => {
-            debug!("ending a connection: all places are taken, and it is idle or its address has most");
+            debug!("closing a connection: the limit is reached, and it is idle or its address has \
+                    the most connections");
             how
         }
         _ = leaving.changed() => PlaceEnd::Answered,

@@ -46,7 +46,7 @@ pub(super) struct Reply {
     pub(super) cost: Cost,
 }
 
-/// What a reply counts for, until it is dropped.
+/// The weight of a reply, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Cost {
     bytes: usize,
@@ -124,7 +124,7 @@ impl Peers {
         Ok(())
     }
 
-    /// One more connection: its number, and the replies to it.
+    /// Adds a connection; returns its number, and the queue of its replies.
     pub(super) fn enter(&self) -> (u64, Outbox<Reply>) {
         let (replies, receiver) = outbox();
         let mut state = self.lock();

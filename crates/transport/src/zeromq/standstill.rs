@@ -1,4 +1,4 @@
-//! How long a request may stand still before it is given up.
+//! How long a request may make no progress before it is dropped.
 //!
 //! Invariant: a time limit counts while no byte moves, whatever the size. Bytes
 //! that have left this machine may be in buffers on the way, so a larger request
@@ -36,7 +36,7 @@ impl Wire {
     }
 }
 
-/// When a request is given up.
+/// When a request is dropped.
 #[derive(Debug)]
 pub(super) struct Standstill {
     /// For how long nothing may move.
@@ -61,7 +61,7 @@ impl Standstill {
         }
     }
 
-    /// Takes note of how much has moved by now.
+    /// Records how much has moved by now.
     fn look(&mut self, now: Instant, moved: Option<u64>) {
         // The first look has nothing to compare with, and a new connection has
         // counted from its own beginning.

@@ -47,8 +47,7 @@ impl Subscriber {
         }
     }
 
-    /// The next event; `None` only when the task that connects is gone. Nothing is
-    /// lost when the future is dropped.
+    /// The next event; `None` only when the task that connects has ended. Cancel-safe.
     pub(crate) async fn recv(&mut self) -> Option<SubscriberEvent> {
         self.events.recv().await
     }
@@ -67,7 +66,7 @@ impl Subscriber {
 /// What publish ports are.
 const PEERS: &[&[u8]] = &[b"PUB", b"XPUB"];
 
-/// What stands before the topic in a subscription.
+/// The byte before the topic in a subscription.
 const SUBSCRIBE: u8 = 1;
 
 /// Frames of a publication: perhaps a topic, and what is published.
@@ -84,7 +83,7 @@ struct Owner {
     options: SubscribeOptions,
     events: mpsc::Sender<SubscriberEvent>,
     counters: Arc<Counters>,
-    /// Changes of the connection the program has not been told yet.
+    /// Changes of the connection that the program has not been told yet.
     links: VecDeque<SubscriberEvent>,
 }
 
@@ -97,7 +96,7 @@ impl Owner {
         }
     }
 
-    /// Connects again and again, until nobody wants to hear of it.
+    /// Reconnects until the program no longer listens.
     async fn stay_connected(&mut self) -> Unwanted {
         let mut backoff = Backoff::new(self.options.reconnect, self.options.reconnect_max);
         loop {
@@ -144,7 +143,7 @@ impl Owner {
         None
     }
 
-    /// Takes publications until the connection is lost.
+    /// Receives publications until the connection is lost.
     async fn serve(&mut self, connection: &mut Connection) -> io::Result<()> {
         loop {
             connection.write()?;
@@ -164,7 +163,7 @@ impl Owner {
         }
     }
 
-    /// Takes what has arrived, as far as the program has room.
+    /// Takes the messages that have arrived, as far as the program has room.
     fn take_batch(&mut self, connection: &mut Connection) -> io::Result<()> {
         let mut left = limits::BATCH_MESSAGES_MAX;
         while left > 0 && self.events.capacity() > 0 {
@@ -195,7 +194,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Notes a change; of many the program has not read, the last ones count.
+    /// Records a change; if the program has not read many, the last ones count.
     fn link_changed(&mut self, event: SubscriberEvent) {
         if self.links.len() == LINKS_MAX {
             self.links.pop_front();
@@ -210,7 +209,7 @@ impl Owner {
         }
     }
 
-    /// Tells the program of changes while there is no connection.
+    /// Reports changes to the program while there is no connection.
     async fn tell_changes(&mut self) -> Unwanted {
         while !self.links.is_empty() {
             room(&self.events).await;
@@ -231,7 +230,7 @@ struct Connection {
     /// Subscriptions, or a sign of life.
     said: Option<Outgoing>,
     pong: Option<Outgoing>,
-    /// When the publisher is told again that this end is there.
+    /// When the next sign of life is due.
     sign_at: Option<Instant>,
 }
 
@@ -312,8 +311,8 @@ impl Connection {
     }
 }
 
-/// Waits until the program has room for an event. Only the owner sends, so the
-/// room stays there after the permit is gone.
+/// Waits until the program has room for an event. Only the owner sends, so the room
+/// remains after the permit is dropped.
 async fn room(events: &mpsc::Sender<SubscriberEvent>) {
     // An error is the program's end, which the caller's `closed` sees.
     let _ = events.reserve().await;
@@ -328,7 +327,7 @@ async fn room_to_read(events: &mpsc::Sender<SubscriberEvent>, connection: &Conne
     }
 }
 
-/// Waits for a moment, for ever if there is none.
+/// Waits for a moment, or for ever without one.
 async fn until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,

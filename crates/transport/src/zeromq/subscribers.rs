@@ -14,7 +14,7 @@ use crate::contract::{PresenceEvent, PresenceWatch, PublishPortOptions};
 use crate::counters::Count;
 use crate::limits::TOPICS_OF_A_PEER_MAX;
 
-/// Everybody who is connected.
+/// All connected subscribers.
 #[derive(Debug)]
 pub(super) struct Subscribers {
     options: PublishPortOptions,
@@ -40,7 +40,7 @@ struct Subscriber {
     waiting: Arc<Waiting>,
 }
 
-/// What waits for one of them.
+/// The messages that wait for one of them.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     count: AtomicUsize,
@@ -48,7 +48,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// A message of so many bytes waits no more.
+    /// A message of this size no longer waits.
     pub(super) fn is_through(&self, bytes: usize) {
         self.count.fetch_sub(1, Ordering::Relaxed);
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
@@ -60,8 +60,8 @@ impl Subscriber {
         self.topics.iter().any(|wanted| topic.starts_with(wanted))
     }
 
-    /// Whether it may be one of these minions: who has not proven which it is may be
-    /// any.
+    /// Whether it may be one of these minions: a subscriber that has not proven its
+    /// minion may be any.
     fn may_be_of(&self, minions: &Minions<'_>) -> bool {
         (self.minion.as_ref()).is_none_or(|id| minions.contains(id.as_str()))
     }
@@ -177,7 +177,7 @@ impl Subscribers {
         });
     }
 
-    /// One more topic of a subscriber; false if it has too many.
+    /// Adds a topic of a subscriber; false if it has too many.
     pub(super) fn subscribe(&self, number: u64, topic: &[u8]) -> bool {
         let mut state = self.lock();
         let Some(subscriber) = state.all.get_mut(&number) else {
@@ -200,8 +200,8 @@ impl Subscribers {
         }
     }
 
-    /// A subscriber has said something that is no subscription; which minion it
-    /// proves to be there.
+    /// A subscriber has sent something that is not a subscription; returns the minion
+    /// whose presence it proves.
     pub(super) fn said(&self, number: u64, message: &[u8]) -> Option<MinionId> {
         let watch = self.options.presence.as_ref()?;
         let id = watch.prove(message)?;
@@ -213,7 +213,7 @@ impl Subscribers {
         Some(id)
     }
 
-    /// What is answered to what has proven a minion.
+    /// The answer to a message that has proven a minion.
     pub(super) fn answer_to(&self, said: &[u8], id: &MinionId) -> Option<Vec<u8>> {
         self.options.presence.as_ref()?.answer(said, id)
     }

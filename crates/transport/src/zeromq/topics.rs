@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// `sha1sum` says so of `web1`.
+    /// `web1` according to `sha1sum`.
     const WEB1: &[u8] = b"977588a87e10582032716712ccf5d85d18a5fccf";
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) struct ConnectionLimit {
 struct State {
     next: u64,
     all: usize,
-    /// Those of `all` that programs of this machine have opened.
+    /// Those of `all` opened by programs of this machine.
     own: usize,
     /// Those of `all` that are subscriptions.
     subscriptions: usize,
@@ -57,19 +57,19 @@ struct State {
     no_spare_until_ms: u64,
 }
 
-/// What is known of an open connection.
+/// The record of an open connection.
 #[derive(Debug)]
 struct Held {
     arrival: Arrival,
     given_up: Notify,
     ends_at_once: AtomicBool,
-    /// From when on nothing is lost if it ends, in milliseconds since the limit
-    /// began.
+    /// From when on the connection may be ended without a loss, in milliseconds since the
+    /// limit began.
     spare_from_ms: AtomicU64,
 }
 
-/// Connections that are told to end and have not, beside `max`: this part of it.
-/// They hold their descriptors until their tasks have had a turn.
+/// Connections that were told to end and have not, beside `max`: this part of it. They
+/// hold their descriptors until their tasks have run.
 const PART_CLOSING: usize = 16;
 
 /// How a connection ends for another.
@@ -77,7 +77,7 @@ const PART_CLOSING: usize = 16;
 pub(crate) enum PlaceEnd {
     /// Whatever is under way: its address has far more than others.
     AtOnce,
-    /// It was spare, but a request may have come in the same moment.
+    /// It was spare, but a request may have arrived in the same moment.
     Answered,
 }
 
@@ -132,8 +132,7 @@ impl State {
             && self.has_subscription(arrival, places)
     }
 
-    /// Whether too many have been told to end and have not: they have their
-    /// descriptors still.
+    /// Whether too many connections were told to end and still hold their descriptors.
     fn is_closing_too_many(&self, arrival: Arrival, places: Places) -> bool {
         match arrival.is_own {
             true => self.all + self.closing >= 2 * places.all - places.others,
@@ -169,7 +168,7 @@ impl State {
         }
     }
 
-    /// Tells a connection to end; whether it was there.
+    /// Tells a connection to end; returns whether it existed.
     fn end(&mut self, origin: Origin, number: u64, how: PlaceEnd) -> bool {
         self.remove(origin, number).is_some_and(|held| {
             self.closing += 1;
@@ -295,7 +294,7 @@ impl ConnectionLimit {
         })
     }
 
-    /// Records that a connection was turned away; says so now and then.
+    /// Counts a refused connection; logs it now and then.
     pub(crate) fn turn_away(&self, why: &dyn fmt::Display) {
         let mut turned_away = self.turned_away();
         if let Some(count) = turned_away.record(Instant::now().into_std()) {
@@ -305,8 +304,8 @@ impl ConnectionLimit {
             tracing::warn!(
                 places = all,
                 of_minions = subscriptions,
-                "connections refused since the last such message: {count}; {why} \
-                 (max_open_files, and the limit of open files that this was started with)"
+                "connections refused since the last such message: {count}; {why} (raise \
+                 max_open_files and the daemon's limit of open files)"
             );
         }
     }
@@ -331,13 +330,12 @@ pub fn connections_turned_away() -> u64 {
     ConnectionLimit::of_process().turned_away().all()
 }
 
-/// How many minions can be connected at once to a program that may open so many
-/// files.
+/// How many minions can be connected at once to a program with this limit of open files.
 pub fn minions_with_open_files(files: u64) -> usize {
     Places::of_open_files(files).subscriptions
 }
 
-/// One connection that counts; dropping this counts it out.
+/// A counted connection; dropping this removes it from the count.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     limit: Arc<ConnectionLimit>,
@@ -356,8 +354,8 @@ impl ConnectionPermit {
         self.held.arrival.is_own
     }
 
-    /// Says that nothing is lost if this connection ends at `from` or later, as
-    /// long as nobody says another time. One of which nothing is said is not spare.
+    /// Records that the connection may be ended without a loss at `from` or later, until
+    /// another time is given. A connection without such a time is not spare.
     pub(crate) fn spare_from(&self, from: Instant) {
         let from = self.limit.ms(from);
         self.held.spare_from_ms.store(from, Ordering::Relaxed);

@@ -10,7 +10,7 @@ pub(super) const GREETING_BYTES: usize = 64;
 /// The largest command that is read: `READY` with its properties.
 const COMMAND_BYTES_MAX: usize = 4096;
 
-/// What is taken at first for the body of a frame; it grows as bytes arrive.
+/// Memory allocated at first for the body of a frame; it grows as bytes arrive.
 const BODY_BYTES_FIRST: usize = 4096;
 
 // Flags of a frame.
@@ -18,7 +18,7 @@ pub(super) const MORE: u8 = 1;
 pub(super) const LONG: u8 = 2;
 pub(super) const COMMAND: u8 = 4;
 
-/// What has arrived.
+/// A decoded item.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     /// The peer is ready; the kind of its socket.
@@ -29,7 +29,7 @@ pub(crate) enum Item {
     Frame {
         /// Further frames of the message follow.
         more: bool,
-        /// The body; `None` if it was larger than what is kept.
+        /// The body; `None` if it exceeded the limit.
         body: Option<Vec<u8>>,
     },
 }
@@ -104,7 +104,7 @@ impl Decoder {
         }
     }
 
-    /// Takes from `input` up to the end of the next item.
+    /// Reads from `input` up to the end of the next item.
     ///
     /// # Errors
     /// When this is no ZMTP, or more than allowed.
@@ -226,7 +226,8 @@ fn take(have: &mut Vec<u8>, input: &mut &[u8], wanted: usize) {
     *input = rest;
 }
 
-/// Checks as much of a greeting as there is: a stranger is told at once.
+/// Checks the part of a greeting that has arrived, so that other protocols are refused at
+/// once.
 fn check_greeting(have: &[u8]) -> Result<(), WireError> {
     const MAJOR: u8 = 3;
     let mechanism = b"NULL\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";

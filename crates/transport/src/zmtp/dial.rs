@@ -17,7 +17,7 @@ use crate::limits::HANDSHAKE_MAX;
 pub(crate) struct Dial {
     /// What this side is to the other one.
     pub(crate) kind: &'static str,
-    /// What the other side must be.
+    /// The socket types that the other side may have.
     pub(crate) peer: &'static [&'static [u8]],
     /// Larger frames end the connection.
     pub(crate) frame_bytes_max: usize,
@@ -27,17 +27,17 @@ pub(crate) struct Dial {
     pub(crate) source: Option<SocketAddr>,
 }
 
-/// Why there is no connection.
+/// Why no connection was opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DialError {
     /// This machine has no socket for it: another try does not help.
     #[error("{0}")]
     Local(io::Error),
-    /// Nobody takes the connection.
+    /// The connection was not accepted.
     #[error("{0}")]
     Connect(io::Error),
-    /// Somebody listens there, and ended the connection at once.
-    #[error("the connection was ended before its handshake: {0}")]
+    /// The other end closed the connection at once.
+    #[error("the connection was closed before its handshake: {0}")]
     Ended(io::Error),
     /// What answers does not speak the protocol.
     #[error(transparent)]
@@ -48,8 +48,8 @@ pub(crate) enum DialError {
 }
 
 impl Dial {
-    /// Connects to an endpoint that was resolved. What the peer sends after its
-    /// handshake waits in the link.
+    /// Connects to a resolved endpoint. Bytes after the peer's handshake wait in the
+    /// link.
     pub(crate) async fn connect(&self, to: &Endpoint) -> Result<Link, DialError> {
         let connected = async {
             let stream = match to {

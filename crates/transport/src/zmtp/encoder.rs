@@ -5,7 +5,7 @@ use super::decoder::{COMMAND, GREETING_BYTES, LONG, MORE};
 /// The largest body that fits into a short frame.
 const SHORT_BYTES_MAX: usize = 255;
 
-/// What a frame begins with.
+/// The head of a frame.
 pub(crate) fn encode_head(out: &mut Vec<u8>, more: bool, bytes: usize) {
     let more = if more { MORE } else { 0 };
     match u8::try_from(bytes) {

@@ -14,11 +14,10 @@ use super::decoder::Decoder;
 use super::encoder::{encode_greeting, encode_pong};
 use super::{Item, WireError};
 
-/// What is read at once while frames are small; what is left of it waits in
-/// memory for its turn.
+/// Bytes read at once while frames are small; unused ones wait in memory.
 const READ_BYTES: usize = 4096;
 
-/// What is read at once into a large frame.
+/// Bytes read at once into a large frame.
 const READ_BYTES_MAX: usize = 64 * 1024;
 
 thread_local! {
@@ -47,7 +46,7 @@ impl Stream {
         }
     }
 
-    /// To ask the kernel how far it is, and for nothing else.
+    /// Only for asking the kernel how much was sent.
     pub(crate) fn descriptor(&self) -> Option<RawFd> {
         Some(match self {
             Self::Tcp(stream) => stream.as_raw_fd(),
@@ -148,9 +147,9 @@ pub(crate) struct Link {
 pub(crate) enum ReadOutcome {
     /// Bytes were read.
     Bytes,
-    /// There are none yet.
+    /// No bytes are available yet.
     Nothing,
-    /// The peer is gone.
+    /// The peer has closed the connection.
     End,
 }
 

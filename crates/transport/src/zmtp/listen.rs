@@ -160,8 +160,8 @@ async fn accept_all(
             }
         };
         let Some(permit) = limit.admit(arrival) else {
-            debug!(from = %arrival.origin, "turned a connection away");
-            limit.turn_away(&"there are too many");
+            debug!(from = %arrival.origin, "refused a connection");
+            limit.turn_away(&"there are too many connections");
             continue;
         };
         if let Stream::Tcp(stream) = &stream

@@ -36,7 +36,7 @@ pub(crate) enum WireError {
     Greeting,
     #[error("its handshake is invalid")]
     Handshake,
-    #[error("its type of socket cannot be used here")]
+    #[error("its socket type cannot be used here")]
     Kind,
     #[error("a frame is invalid")]
     Frame,

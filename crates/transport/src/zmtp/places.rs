@@ -1,4 +1,4 @@
-//! How many places for connections there are, for whom, and who wants one.
+//! How many connections there may be, their shares, and which one asks for a place.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,15 +12,16 @@ use crate::limits::{
 /// Descriptors of the process: this part is not for connections.
 const PART_KEPT: usize = 8;
 
-/// Of few places this part is kept for requests, and for programs of this machine.
+/// If there are few places, this part is kept for requests, and for programs of this
+/// machine.
 const PART_OF_PLACES_KEPT: usize = 8;
 
-/// How many places there are, and for whom.
+/// The number of connections and their shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Places {
     /// All.
     pub(crate) all: usize,
-    /// Those of them that subscriptions may take: as many minions can be served.
+    /// Those of them that subscriptions may take: this many minions can be served.
     pub(crate) subscriptions: usize,
     /// Those of them that other machines may take.
     pub(super) others: usize,
@@ -37,7 +38,7 @@ impl Places {
         }
     }
 
-    /// Those that the descriptors of this process allow.
+    /// The number that the descriptors of this process allow.
     pub(super) fn of_process() -> Self {
         match getrlimit(Resource::RLIMIT_NOFILE) {
             Ok((soft, _)) => Self::of_open_files(soft),
@@ -45,7 +46,7 @@ impl Places {
         }
     }
 
-    /// Those that so many open files allow.
+    /// The number that this limit of open files allows.
     pub(crate) fn of_open_files(files: u64) -> Self {
         let files = usize::try_from(files).unwrap_or(usize::MAX);
         let kept = (files / PART_KEPT).max(DESCRIPTORS_KEPT_MIN);
@@ -54,7 +55,7 @@ impl Places {
     }
 }
 
-/// Which port a connection has come to.
+/// The port at which a connection has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Port {
     /// The one for requests.

@@ -13,7 +13,7 @@ pub(crate) struct TurnedAway {
 }
 
 impl TurnedAway {
-    /// One more; how many there are to tell of, when it is time to.
+    /// Counts one more; returns how many to log, when it is time to.
     pub(crate) fn record(&mut self, now: Instant) -> Option<u64> {
         self.all += 1;
         self.unsaid += 1;

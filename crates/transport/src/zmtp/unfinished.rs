@@ -57,7 +57,7 @@ impl Share {
         }
     }
 
-    /// Says how much the connection keeps now; 0 ends the message.
+    /// Records how much the connection keeps now; 0 ends the message.
     pub(crate) fn set(&mut self, bytes: usize) {
         if bytes == 0 && self.begun.is_none() {
             return;

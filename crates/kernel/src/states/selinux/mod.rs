@@ -155,6 +155,50 @@ fn switch(value: &Value) -> Option<&'static str> {
     }
 }
 
+/// Booleans beside the state that is wanted of them.
+#[derive(Default)]
+struct Compared {
+    /// Those in the wanted state.
+    right: Vec<String>,
+    /// The others, with their new values.
+    change: Map,
+    /// What changing them changes, as a state reports it.
+    changes: Map,
+}
+
+/// # Errors
+/// The comment about a boolean that does not exist or cannot have its value.
+fn compare(wanted: &Map, existing: &Map, persist: bool) -> Result<Compared, String> {
+    let mut compared = Compared::default();
+    for (name, value) in wanted {
+        let name = python::str(name);
+        let known = existing.get(&name);
+        let known = known.ok_or_else(|| format!("Boolean {name} is not available"))?;
+        let value = switch(value).ok_or_else(|| {
+            let value = python::str(value);
+            format!("{value} is not a valid value for the boolean {name}")
+        })?;
+        let of = |key: &str| known.get(key).cloned().unwrap_or_default();
+        let (now, default) = (of("State"), of("Default"));
+        let same = |known: &Value| known.as_str() == Some(value);
+        if same(&now) && (same(&default) || !persist) {
+            compared.right.push(name);
+            continue;
+        }
+        let (old, new) = if persist {
+            let new = vec![Value::from(value), value.into()];
+            (Value::List(vec![now, default]), Value::List(new))
+        } else {
+            (now, value.into())
+        };
+        compared
+            .changes
+            .insert(name.as_str(), Map::from([("old", old), ("new", new)]));
+        compared.change.insert(name, value);
+    }
+    Ok(compared)
+}
+
 fn boolean(call: &Call<'_>) -> CallResult {
     let mut wanted = Map::new();
     if call.flag("booleans") {
@@ -164,38 +208,14 @@ fn boolean(call: &Call<'_>) -> CallResult {
     }
     let persist = call.flag("persist");
     let existing = selinux::booleans(call)?;
-    let (mut right, mut change, mut changes) = (Vec::new(), Map::new(), Map::new());
-    for (name, value) in &wanted {
-        let name = python::str(name);
-        let Some(known) = existing.get(&name) else {
-            return Ok(state(call)
-                .failed(format!("Boolean {name} is not available"))
-                .into());
-        };
-        let Some(value) = switch(value) else {
-            return Ok(state(call)
-                .failed(format!(
-                    "{} is not a valid value for the boolean {name}",
-                    python::str(value)
-                ))
-                .into());
-        };
-        let of = |key: &str| known.get(key).cloned().unwrap_or_default();
-        let (now, default) = (of("State"), of("Default"));
-        let same = |known: &Value| known.as_str() == Some(value);
-        if same(&now) && (same(&default) || !persist) {
-            right.push(name);
-            continue;
-        }
-        let (old, new) = if persist {
-            let new = vec![Value::from(value), value.into()];
-            (Value::List(vec![now, default]), Value::List(new))
-        } else {
-            (now, value.into())
-        };
-        changes.insert(name.as_str(), Map::from([("old", old), ("new", new)]));
-        change.insert(name, value);
-    }
+    let Compared {
+        right,
+        change,
+        changes,
+    } = match compare(&wanted, &existing, persist) {
+        Ok(compared) => compared,
+        Err(why) => return Ok(state(call).failed(why).into()),
+    };
     let listed = |mut names: Vec<String>| {
         names.sort();
         names.join(", ")

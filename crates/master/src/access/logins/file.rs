@@ -37,7 +37,8 @@ pub(super) fn in_file(entries: &Map, name: &str, password: &str) -> Result<bool,
     };
     let field = |option: &str, default: i64| {
         let value = eauth::option(entries, option).and_then(Value::as_i64);
-        usize::try_from(value.unwrap_or(default) - 1).map_err(|_| format!("^{option} is no field"))
+        usize::try_from(value.unwrap_or(default) - 1)
+            .map_err(|_| format!("^{option} is not the number of a field"))
     };
     let path = text("filename", "");
     if path.is_empty() {

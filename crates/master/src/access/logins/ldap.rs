@@ -25,8 +25,8 @@ pub(super) fn log_in(
     }))
 }
 
-/// The same rights with `ldap(<entry>)` targets replaced by the minions that
-/// are meant. What cannot be looked up permits nothing.
+/// The same rights with `ldap(<entry>)` targets replaced by the minions found. An entry
+/// that cannot be looked up permits nothing.
 pub(super) fn expanded(directory: &Directory, perms: Vec<Value>) -> Vec<Value> {
     let computers = |base: &str| {
         directory.computers(base).unwrap_or_else(|error| {

@@ -57,10 +57,10 @@ pub(crate) fn says_rights(eauth: &str) -> bool {
     eauth == "rest"
 }
 
-/// Whether somebody of this name could do anything after logging in, as far as
-/// that is known without the password. If not, nobody is asked about it: else
-/// strangers would learn the passwords of accounts that have nothing to do with
-/// this master, and have them locked.
+/// Whether a user of this name could do anything after logging in, as far as that is
+/// known without the password. If not, the password is not checked: otherwise strangers
+/// could guess the passwords of accounts that have nothing to do with this master, and
+/// lock them.
 pub(crate) fn could_serve(access: &Access, eauth: &str, name: &str) -> bool {
     let external = &access.settings.external_auth;
     let (Some(grants), Some(entries)) = (
@@ -91,9 +91,9 @@ pub(crate) fn are_short(name: &str, password: &str) -> bool {
     name.len() <= LOGIN_NAME_BYTES_MAX && password.len() <= LOGIN_PASSWORD_BYTES_MAX
 }
 
-/// What a module says that somebody who has logged in may do, in place of the
-/// entries: `eauth_acl_module`, or a way to log in that is in Python. `None`
-/// where there is none or it says nothing.
+/// The rights that a module gives a user who has logged in, in place of the entries:
+/// `eauth_acl_module`, or a login method in Python. `None` if there is no module or it
+/// returns nothing.
 ///
 /// # Errors
 /// When it cannot be asked: then nothing is permitted.

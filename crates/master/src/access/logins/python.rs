@@ -23,7 +23,7 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 /// Groups that are taken from a module; what is beyond is left out.
 const GROUPS_MAX: usize = 10_000;
 
-/// Who logs in, as functions of modules get it by name.
+/// The user who logs in, with the fields that modules can take by name.
 struct LoginAttempt<'a> {
     way: &'a str,
     name: &'a str,
@@ -35,7 +35,7 @@ pub(super) fn has(access: &Access, way: &str, name: &str) -> bool {
     function(access, way, name).is_some()
 }
 
-/// Shows a module a name and a password.
+/// Asks a module to check a name and a password.
 ///
 /// # Errors
 /// When there is no such module, or it fails.
@@ -51,8 +51,8 @@ pub(super) fn log_in(
         password,
     };
     let Some(auth) = function(access, way, "auth") else {
-        let why = "there is no such way to log in, neither here nor in Python \
-                   (files of the directory `auth` in `extension_modules` or `module_dirs`)";
+        let why = "no such eauth module, neither built in nor in Python (files of the directory \
+                   `auth` in `extension_modules` or `module_dirs`)";
         return Err(why.to_owned());
     };
     if !ask(access, auth, &who)?.is_true() {
@@ -68,8 +68,8 @@ pub(super) fn log_in(
     }))
 }
 
-/// What a module says that somebody may do, in place of the entries; `None`
-/// where it says nothing.
+/// The rights that a module gives a user, in place of the entries; `None` if it returns
+/// nothing.
 ///
 /// # Errors
 /// When it fails, or what it says are no rights.
@@ -92,7 +92,7 @@ pub(super) fn acl(
         Value::Nil => Ok(None),
         Value::List(rights) => Ok(Some(rights)),
         other => Err(format!(
-            "acl gave a {} instead of a list",
+            "acl returned a {} instead of a list",
             other.type_name()
         )),
     }

@@ -55,7 +55,7 @@ pub(super) fn log_in(
     let context = access.functions.context();
     let outcome = run_function(context, "http.query", &[asked.into()], &job);
     if outcome.failure.is_some() {
-        return Err("the server could not be asked, or its answer is no JSON".to_owned());
+        return Err("the server did not answer, or its answer is not JSON".to_owned());
     }
     Ok(judged(&outcome.ret))
 }

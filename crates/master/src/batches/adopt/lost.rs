@@ -12,8 +12,8 @@ use crate::error::chain;
 use crate::limits::LOST_WORK_EVERY;
 use crate::under_way::UnderWay;
 
-/// Goes on with what masters that are away have left, where that is this one's to do, and
-/// has the ends of their runners told of, until it is dropped.
+/// Continues the batches of dead masters that fall to this one, and announces the ends of
+/// their runners, until it is dropped.
 pub(super) async fn take_over_lost(batches: Arc<Batches>) {
     let Some(under_way) = batches.under_way.clone() else {
         return;
@@ -35,7 +35,7 @@ pub(super) async fn take_over_lost(batches: Arc<Batches>) {
             }
         });
         if let Err(error) = taken.await {
-            tracing::error!("what other masters have left is not looked at: {error}");
+            tracing::error!("could not look for unfinished work of other masters: {error}");
         }
     }
 }
@@ -48,9 +48,9 @@ fn go_on(batches: &Arc<Batches>, under_way: &UnderWay, jid: &Jid, state: Map) {
             Ok(_) => return,
             Err(error) => chain(&error),
         },
-        None => "what is known of it makes no sense".to_owned(),
+        None => "its stored state is invalid".to_owned(),
     };
-    tracing::error!(%jid, "a batch of another master is not gone on with: {why}");
+    tracing::error!(%jid, "could not continue a batch of another master: {why}");
     let known = |name: &str| state.get(name).cloned().unwrap_or_default();
     let told = ["fun", "tgt", "tgt_type", "user"].map(|name| (name, known(name)));
     let mut told = Map::from(told);

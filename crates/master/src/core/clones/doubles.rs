@@ -18,7 +18,7 @@ struct Returned<A> {
     address: A,
     /// Which return of the minion's this was.
     turn: u64,
-    /// From where it has come from another address, and which return that was.
+    /// The address from which it came again, and the return.
     again: Option<(A, u64)>,
 }
 
@@ -100,8 +100,8 @@ mod tests {
         Jid::parse(format!("2026112014184193974{n}")).unwrap()
     }
 
-    /// What is told at each return, given as job and address. What has come back
-    /// before has come back again.
+    /// The notification at each return, given as job and address. A return that has come
+    /// before has come again.
     fn told(returns: &[(u64, u8)]) -> Vec<Option<Vec<u8>>> {
         let start = Instant::now();
         let mut doubles = Doubles::default();

@@ -1,4 +1,4 @@
-//! What is known of minions while a target is resolved, and what that has cost.
+//! Data of minions that is read while a target is resolved, and its cost.
 //!
 //! Invariant: nothing is read that the target does not ask for.
 
@@ -12,9 +12,9 @@ use halite_target::Subject;
 use super::Minions;
 use crate::limits::TARGET_TIME_MAX;
 
-/// The processor time that a target has cost. Reading what is known of ten thousand
-/// minions takes a second where it was not read before, whatever the target is: it has
-/// a limit of its own.
+/// The processor time that a target has cost. Reading the data of ten thousand minions
+/// takes a second if it was not read before, whatever the target is, so reading has a
+/// limit of its own.
 pub(super) struct Spent<'a> {
     minions: &'a dyn Minions,
     begun: Duration,
@@ -46,12 +46,12 @@ impl<'a> Spent<'a> {
     }
 }
 
-/// What is known of all minions, as far as it was asked for at once.
+/// The data of all minions, as far as it was read at once.
 pub(super) struct Data<'a> {
     pub(super) spent: &'a Spent<'a>,
     pub(super) grains: Option<Parts>,
     pub(super) pillars: Option<Parts>,
-    /// Whether a minion of which nothing is known might be meant.
+    /// Whether a minion without data might match.
     pub(super) with_unknown: bool,
 }
 

@@ -11,9 +11,9 @@ use crate::core::text::python_text;
 use crate::keys::accepted::{AcceptedKey, KeyMark};
 
 impl SignIn<'_> {
-    /// What is known and decided, with the key filed. Where several masters have one store,
-    /// another one may decide about the same minion between the look and the filing: then it
-    /// is looked at again.
+    /// The facts and the decision, with the key filed. If several masters share a store,
+    /// another one may decide about the same minion between reading and filing; then both
+    /// are repeated.
     pub(super) fn decided(&self) -> Result<(Facts, Decision), SignInError> {
         // One of a minion at a time on this master.
         let _one = self.parts.keys.lock_filing(&self.request.id);
@@ -103,7 +103,7 @@ impl SignIn<'_> {
             if self.parts.may_log("", "undecided") {
                 tracing::error!(
                     %from,
-                    "too many keys wait for a decision, further ones from there are not kept"
+                    "too many keys are pending: further ones from this address are not stored"
                 );
             }
             return Ok(true);

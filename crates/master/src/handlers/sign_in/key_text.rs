@@ -2,8 +2,8 @@
 
 use crate::limits::SIGN_IN_KEY_BYTES_MAX;
 
-/// Whether the text is a key and nothing else, as minions send it. It is kept as it
-/// came, shown by `salt-key -p`, and told to other masters.
+/// Whether the text is a key and nothing else, in the form that minions send. It is
+/// stored unchanged, shown by `salt-key -p` and sent to other masters.
 pub(super) fn is_plain_pem(text: &str) -> bool {
     let is_pem = |c: char| c.is_ascii_graphic() || matches!(c, ' ' | '\t' | '\r' | '\n');
     let text = text.trim();

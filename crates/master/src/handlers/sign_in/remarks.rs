@@ -25,10 +25,13 @@ impl SignIn<'_> {
                 return;
             }
             (Verdict::Granted, Some(_)) => {
-                return tracing::info!(minion = %id, "signed in, its key was accepted automatically");
+                return tracing::info!(
+                    minion = %id,
+                    "signed in; the key was accepted automatically"
+                );
             }
             (Verdict::Pending, None) => {
-                return tracing::debug!(minion = %id, "its key still waits");
+                return tracing::debug!(minion = %id, "the key is still pending");
             }
             _ => {}
         }
@@ -61,11 +64,11 @@ impl SignIn<'_> {
             "denied" | "denied, waiting" => tracing::error!(
                 minion = %id,
                 %from,
-                "denied: it signs in with another key than the known one; \
-                 if it was reinstalled, delete its key (salt-key -d {id})"
+                "denied: the minion signs in with a key that differs from the known one; if it was \
+                 reinstalled, delete the known key (salt-key -d {id})"
             ),
             "refused" => {
-                tracing::warn!(minion = %id, %from, "refused: its key is rejected or unusable");
+                tracing::warn!(minion = %id, %from, "refused: the key is rejected or unusable");
             }
             "id" => tracing::warn!(
                 minion = %id,
@@ -78,7 +81,7 @@ impl SignIn<'_> {
                 minion = %id,
                 enc_algo = quoted(&self.request.enc_algo, SHOWN_CHARS_MAX),
                 sig_algo = quoted(&self.request.sig_algo, SHOWN_CHARS_MAX),
-                "refused: it asks for an algorithm that does not exist"
+                "refused: the minion asks for an unknown algorithm"
             ),
         }
     }
@@ -88,15 +91,15 @@ impl SignIn<'_> {
 fn refusal(verdict: Verdict, filing: Option<Filing>) -> Option<&'static str> {
     match verdict {
         Verdict::Granted => None,
-        Verdict::Pending => Some("its key waits to be accepted"),
+        Verdict::Pending => Some("the key waits to be accepted"),
         Verdict::Refused if filing == Some(Filing::Denied) => {
-            Some("it signs in with another key than the known one")
+            Some("the key differs from the known one")
         }
-        Verdict::Refused => Some("its key is rejected or unusable"),
+        Verdict::Refused => Some("the key is rejected or unusable"),
         Verdict::BadId => Some("no new minion may have this id"),
         Verdict::Full => Some("max_minions is reached"),
         Verdict::BadEncAlgo | Verdict::BadSigAlgo => {
-            Some("it asks for an algorithm that does not exist")
+            Some("the minion asks for an unknown algorithm")
         }
     }
 }

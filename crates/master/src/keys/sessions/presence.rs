@@ -1,4 +1,4 @@
-//! What a session proves of its minion's presence, in both directions.
+//! Proofs of a minion's presence by its session, in both directions.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -9,9 +9,9 @@ use halite_proto::{SignAnswer, SignOfLife};
 use super::Session;
 
 impl Session {
-    /// Whether a sign of life is the minion's, and later than all before it. A
-    /// session that is too old for requests still knows its minion: nobody else
-    /// has its key, and the minion may have nothing to ask for some time.
+    /// Whether a sign of life comes from the minion and is later than all before it. A
+    /// session that is too old for requests still identifies its minion: nobody else has
+    /// its key, and a minion may have no reason to send a request for some time.
     pub(crate) fn proves(&self, sign: &SignOfLife, proof: &[u8; PROOF_BYTES]) -> bool {
         if self.ended.load(Ordering::Relaxed)
             || !self.presence.is_proven(&sign.proven_part(), proof)

@@ -13,7 +13,7 @@ use crate::limits::{REGISTERS_LEFT_OUT_LOGGED_MAX, REGISTERS_LOOKS_SKIPPED_MAX};
 use crate::registers::RegistersError;
 
 impl StoreMirror {
-    /// Keeps what was decided in the store since the last look; the minions
+    /// Records the decisions made in the store since the last look; returns the minions
     /// concerned.
     ///
     /// # Errors
@@ -103,11 +103,15 @@ impl StoreMirror {
         let new = left_out.iter().filter(|(id, _)| is_new(id));
         let count = new.clone().count();
         for (id, error) in new.take(REGISTERS_LEFT_OUT_LOGGED_MAX) {
-            tracing::error!(minion = %id, "its key is not told to the cluster: {}", chain(error));
+            tracing::error!(
+                minion = %id,
+                "the state of the key is not shared with the cluster: {}",
+                chain(error)
+            );
         }
         if count > REGISTERS_LEFT_OUT_LOGGED_MAX {
             let more = count - REGISTERS_LEFT_OUT_LOGGED_MAX;
-            tracing::error!("{more} more keys are not told to the cluster");
+            tracing::error!("the states of {more} more keys are not shared with the cluster");
         }
         self.left_out = left_out.into_keys().collect();
     }
@@ -156,8 +160,8 @@ impl StoreMirror {
     }
 }
 
-/// The one text of a key, whatever stands around it in the store: what one master
-/// has in its registers, all can hold.
+/// The canonical text of a key, without anything around it in the store, so that all
+/// registers hold the same.
 fn canonical(pem: &str) -> Result<String, RegistersError> {
     let key = PublicKey::from_pem(pem).and_then(|key| key.clean_pem());
     key.map_err(RegistersError::Unusable)

@@ -11,12 +11,12 @@ use halite_proto::MinionId;
 use super::{Effects, StoreMirror};
 use crate::registers::RegistersError;
 
-/// What of the registers is not on disk yet, or not shown by the key store.
+/// Changes of the registers that are not on disk yet, or not shown by the key store yet.
 #[derive(Debug, Default)]
 pub(super) struct Unsettled {
     /// Minions of whose keys something is not on disk.
     pub(super) minions: BTreeSet<MinionId>,
-    /// Masters of whom something is not on disk.
+    /// Masters with changes that are not on disk.
     pub(super) masters: BTreeSet<PeerId>,
     /// The publish key is not on disk.
     pub(super) publish_key: bool,
@@ -24,7 +24,7 @@ pub(super) struct Unsettled {
     /// a master that dies meanwhile shows them in its next life, and does not take
     /// what the store says for a decision.
     pub(super) pending: BTreeSet<MinionId>,
-    /// What the disk says of `pending` is older.
+    /// The `pending` on disk is outdated.
     is_pending_new: bool,
 }
 
@@ -45,11 +45,11 @@ impl Unsettled {
 }
 
 impl StoreMirror {
-    /// Takes note of what has changed by what a peer has said.
+    /// Records the changes made by a peer's message.
     pub(super) fn take(&mut self, merged: Merged, effects: &mut Effects) {
         if merged.without_room > 0 {
             tracing::error!(
-                "the registers are full: {} names of other masters are not kept",
+                "the registers are full: ignored {} entries of other masters",
                 merged.without_room
             );
         }
@@ -115,7 +115,7 @@ impl StoreMirror {
         Ok(())
     }
 
-    /// Who was removed has no file, and is therefore not let in.
+    /// Removes the files of removed members, so that they are not let in.
     fn remove_peers(&self, effects: &mut Effects) -> Result<(), RegistersError> {
         let me = self.registers.me();
         for id in self.registers.removed().filter(|id| *id != me) {
@@ -244,7 +244,7 @@ impl StoreMirror {
         Ok(())
     }
 
-    /// What was shown is not found as a decision at the next look.
+    /// Remembers what was shown, so that the next look does not take it for a decision.
     fn remember(&mut self, id: &MinionId) -> Result<(), KeyStoreError> {
         for state in KeyState::ALL {
             match self.store.version(state, id)? {

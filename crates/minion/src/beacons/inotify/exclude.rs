@@ -20,7 +20,7 @@ fn patterns(exclude: &Value) -> impl Iterator<Item = (String, bool)> {
     })
 }
 
-/// Whether changes of a path are not told.
+/// Whether changes of a path are not reported.
 pub(super) fn is_excluded(exclude: &Value, place: &str) -> bool {
     patterns(exclude).any(|(pattern, is_regex)| {
         if is_regex {

@@ -24,7 +24,7 @@ impl Managed {
 }
 
 impl Table {
-    /// Carries out a request; nothing if there is no such function.
+    /// Carries out a request; `None` if the function does not exist.
     pub fn manage(&mut self, request: &Map) -> Option<Managed> {
         let text = |name: &str| request.get(name).and_then(Value::as_str);
         let name = text("name").unwrap_or_default();

@@ -21,7 +21,7 @@ pub use settings::{Settings, module};
 pub use validate::{AVAILABLE, threshold, validate};
 pub use waiting::{Bounds, Failure, Parcel, Untold, Waiting};
 
-/// The entry of the configuration that is no beacon.
+/// The entry of the configuration that is not a beacon.
 const ENABLED: &str = "enabled";
 
 /// A beacon that is to be looked at.
@@ -31,16 +31,16 @@ pub struct Due {
     pub name: String,
     /// The kind of beacon that it is.
     pub module: String,
-    /// What it is told.
+    /// Its configuration.
     pub settings: Settings,
-    /// It is turned off once it has been looked at.
+    /// It is turned off after its first check.
     pub run_once: bool,
-    /// It is left alone while states run.
+    /// It is paused while states run.
     pub pauses_for_states: bool,
 }
 
-/// What is wrong with configured beacons, by name. `is_users` tells the kinds
-/// that users have brought.
+/// The errors in configured beacons, by name. `is_users` tells which kinds users have
+/// added.
 pub fn faults(configured: &Map, is_users: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let fault = |(name, config): (&str, &Value)| {
         let kind = module(name, config);
@@ -48,8 +48,8 @@ pub fn faults(configured: &Map, is_users: impl Fn(&str) -> bool) -> Vec<(String,
             true => validate(&kind, config).err()?,
             false if is_users(&kind) => return None,
             false => format!(
-                "there is no beacon {kind} here; it is looked for in `_beacons` and in an \
-                 installed Salt"
+                "beacon {kind} is not built in; it is looked for in `_beacons` and in an installed \
+                 Salt"
             ),
         };
         Some((name.to_owned(), text))
@@ -57,7 +57,7 @@ pub fn faults(configured: &Map, is_users: impl Fn(&str) -> bool) -> Vec<(String,
     beacons(configured).filter_map(fault).collect()
 }
 
-/// What is configured.
+/// The configured beacons.
 #[derive(Debug, Default)]
 pub struct Table {
     own: Map,
@@ -75,7 +75,7 @@ impl Table {
         }
     }
 
-    /// Takes over the beacons of a new pillar.
+    /// Uses the beacons of a new pillar.
     pub fn set_pillar(&mut self, pillar: Map) {
         self.pillar = pillar;
     }
@@ -105,7 +105,7 @@ impl Table {
             .collect()
     }
 
-    /// What is to be looked at. `now` counts from any fixed moment.
+    /// The beacons that are due. `now` counts from any fixed moment.
     pub fn due(&mut self, now: Duration) -> Vec<Due> {
         let all = self.all();
         if is_off(&all) {

@@ -13,7 +13,7 @@ const OF_THE_ENGINE: [&str; 5] = [
     "run_once",
 ];
 
-/// Of these, what a beacon in Python is not told either.
+/// Those of them that a beacon in Python does not get either.
 const OF_THE_ENGINE_ALONE: [&str; 3] = ["disable_during_state_run", "enabled", "interval"];
 
 /// The settings of a beacon: a list of maps.
@@ -86,7 +86,7 @@ fn maps(config: &Value) -> impl DoubleEndedIterator<Item = &Map> {
     list.iter().filter_map(Value::as_map)
 }
 
-/// What a configuration says of `key`; the last word counts.
+/// The value of `key` in a configuration; the last one counts.
 fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
     maps(config).filter_map(|item| item.get(key)).next_back()
 }

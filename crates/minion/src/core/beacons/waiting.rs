@@ -14,13 +14,13 @@ use halite_proto::msgpack::{Reading, pack_modern, unpack_prefix};
 use halite_proto::request::BATCHES_MAX;
 use halite_proto::{PackError, Value};
 
-/// What a batch takes beside its packed events, at most or a little more.
+/// Memory of a batch beside its packed events, at most or a little more.
 const BATCH_BYTES: usize = 256;
 
 /// How much may wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Bytes of all events as they are kept. What is on its way may be more.
+    /// Bytes of all events that are kept. Those on their way may be more.
     pub bytes_max: usize,
     /// How long one may wait.
     pub age_max: Duration,
@@ -71,10 +71,10 @@ struct Carried {
     is_on_its_way: bool,
     /// Failures that count.
     tries: u32,
-    /// The last request in which it may have arrived. What has the same one
-    /// arrived with it or not at all.
+    /// The last request in which it may have arrived. Events with the same one arrived
+    /// together or not at all.
     in_doubt_with: Option<u64>,
-    /// It goes in a request of its own: one that held it was refused.
+    /// It is sent in a request of its own, because one that held it was refused.
     is_alone: bool,
     is_given_up: bool,
 }
@@ -107,7 +107,7 @@ impl Batch {
         self.carried.values().any(|carried| carried.is_on_its_way)
     }
 
-    /// Whether nobody is to have it any more, of so many masters.
+    /// Whether none of this many masters needs it any more.
     fn is_done(&self, masters: usize) -> bool {
         let given_up = || self.carried.values().filter(|to| to.is_given_up).count();
         let is_told = self.is_told && self.owed.is_empty();
@@ -160,7 +160,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Nothing waits yet for so many masters.
+    /// No events yet, for this many masters.
     pub fn new(bounds: Bounds, masters: usize) -> Self {
         Self {
             bounds,
@@ -187,13 +187,13 @@ impl Waiting {
         self.batches.iter().any(|batch| !batch.is_told)
     }
 
-    /// Those that were dropped since this was asked last.
+    /// The events dropped since the last call.
     pub fn take_lost(&mut self) -> Untold {
         std::mem::take(&mut self.lost)
     }
 
-    /// Takes in what was seen just now, for the masters that are there. `now`
-    /// counts from any fixed moment.
+    /// Adds new events, for the masters that are connected. `now` counts from any fixed
+    /// moment.
     ///
     /// # Errors
     /// When there is an event that cannot be packed: it is lost, and no other.

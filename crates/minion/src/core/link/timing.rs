@@ -19,9 +19,9 @@ pub const RENEW_INTERVAL_MIN: Duration = Duration::from_millis(500);
 /// an administrator can change (another key, a bad signature).
 pub const MISTRUST_PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Longest time that a busy master may keep a minion from its next sign-in, beside
-/// an eighth of it by which the fleet is spread. What it says is not signed; whoever
-/// can say it could as well keep silent.
+/// The longest time that a busy master may delay a minion's next sign-in, plus an eighth
+/// of it by which the fleet is spread. The master's answer is not signed, but whoever can
+/// forge it could as well block the minion.
 pub const COME_AGAIN_MAX: Duration = Duration::from_secs(60);
 
 /// Unanswered pings in a row after which a connected master counts as lost.

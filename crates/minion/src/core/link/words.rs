@@ -53,7 +53,7 @@ pub enum SignInFailure {
     Mistrusted(String),
 }
 
-/// What the shell is to do.
+/// The next action of the shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Find the address of the master's name.
@@ -107,7 +107,7 @@ pub enum Notice {
     Mistrusted(String),
 }
 
-/// Where a link stands, for reports.
+/// The state of a link, for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Not started, or stopped.

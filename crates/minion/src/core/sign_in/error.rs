@@ -19,15 +19,15 @@ pub enum SignInError {
     #[error("the master has rejected this minion's key")]
     Rejected,
     /// The master has as many minions as `max_minions` lets it.
-    #[error("the master is full")]
+    #[error("the master is full (max_minions)")]
     Full,
     /// The master does not know an algorithm.
-    #[error("the master does not know the {option} of this minion")]
+    #[error("the master does not support the {option} of this minion")]
     Algorithm {
         /// The option that names it.
         option: &'static str,
     },
-    /// The reply is no reply to a sign-in.
+    /// The reply is not a reply to a sign-in.
     #[error("the reply to the sign-in cannot be read")]
     Reply(#[source] MessageError),
     /// The master did not handle the request.
@@ -63,7 +63,7 @@ pub enum SignInError {
         /// The file that holds the known key.
         remedy: &'static str,
     },
-    /// The key of an earlier contact is none.
+    /// The stored master key is invalid.
     #[error(
         "the known master key cannot be used; remove {remedy} and restart to accept the \
          key that the master then shows"
@@ -76,7 +76,7 @@ pub enum SignInError {
         source: KeyError,
     },
     /// The master could not read the token of this minion.
-    #[error("invalid master key: the master does not return this minion's token")]
+    #[error("invalid master key: the master did not return this minion's token")]
     Token,
     /// The options of master and minion about signed keys disagree.
     #[error("{0}")]
@@ -85,11 +85,11 @@ pub enum SignInError {
     #[error("the signature of the master's public key does not match the signing key")]
     PubSig,
     /// The master's key does not have the configured fingerprint.
-    #[error("the master's key has fingerprint {found}, master_finger demands {wanted}")]
+    #[error("the master's key has the fingerprint {found}, but master_finger requires {wanted}")]
     Finger {
-        /// What it has.
+        /// The fingerprint it has.
         found: String,
-        /// What it should have.
+        /// The fingerprint it should have.
         wanted: String,
     },
     /// A key in the reply cannot be used.
@@ -102,15 +102,15 @@ pub enum SignInError {
         source: KeyError,
     },
     /// The master is busy with other sign-ins, and names a time.
-    #[error("the master is busy, and asks for another sign-in after {:?}", .0.wait)]
+    #[error("the master is busy: sign in again after {:?}", .0.wait)]
     Busy(ComeAgain),
-    /// A symmetric key in the reply is none.
+    /// A symmetric key in the reply is invalid.
     #[error("{0} of the sign-in reply is not a key")]
     Symmetric(&'static str),
 }
 
 impl SignInError {
-    /// What the link makes of it.
+    /// The failure for the link.
     pub fn failure(&self) -> SignInFailure {
         match self {
             Self::Pending => SignInFailure::Pending,

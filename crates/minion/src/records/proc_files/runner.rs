@@ -14,15 +14,15 @@ use crate::core::origin::JobKey;
 /// `/proc/<pid>/stat`; nobody but us sees it.
 pub(super) const STARTED: &str = "halite_started";
 
-/// Under which id masters are told of a job of the minion's own; nobody but us
-/// sees it.
+/// The field with the id under which masters get the result of a job of the minion's own;
+/// only the minion reads it.
 pub(super) const RETURNED: &str = "halite_returned";
 
 /// Which of the jobs that have the same id it is; nobody but us sees it.
 pub(super) const KEY: &str = "halite_key";
 
-/// Where a line of `/proc/<pid>/stat` says so, counted from the state, which is
-/// the first word behind the program's name.
+/// The position of the start time in a line of `/proc/<pid>/stat`, counted from the
+/// state, which is the first word behind the program's name.
 const STARTED_AT: usize = 19;
 
 /// The process that a job runs in.
@@ -34,7 +34,7 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    /// Takes what nobody else is to see.
+    /// Removes and returns the fields that only the minion may see.
     pub(super) fn take(load: &mut Map) -> Self {
         Self {
             pid: load.get("pid").and_then(Value::as_i64),
@@ -82,8 +82,8 @@ pub(super) fn own_start() -> Option<i64> {
     *OWN.get_or_init(|| start_of("self"))
 }
 
-/// When a process started. One that has ended, and is not waited for yet, is
-/// none any more.
+/// When a process started. A process that has ended and is not waited for yet does not
+/// count.
 fn start_of(process: &str) -> Option<i64> {
     let stat = fs::read_to_string(Path::new("/proc").join(process).join("stat")).ok()?;
     // The name is in parentheses and may have any characters in it.

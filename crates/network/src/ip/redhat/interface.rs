@@ -56,6 +56,36 @@ impl Writing<'_> {
         self.get(argument).map(python::str)
     }
 
+    /// How the interface belongs to others: bonds, VLANs and teams.
+    fn relations(&mut self, kind: &str) -> Result<(), CallError> {
+        self.plain("master");
+        match kind {
+            "slave" => self.line("SLAVE", "yes"),
+            _ => self.switches(&["slave"])?,
+        }
+        if kind == "vlan" {
+            self.line("VLAN", "yes");
+            self.plain("vlan_id");
+            self.plain("phys_dev");
+        } else {
+            self.switches(&["vlan"])?;
+        }
+        match kind {
+            "team" => self.line("DEVICETYPE", "Team"),
+            "teamport" => {
+                self.line("DEVICETYPE", "TeamPort");
+                self.plain("team_master");
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a VLAN says its number or its device, and not by its name alone.
+    fn has_vlan_id(&self) -> bool {
+        self.get("vlan_id").is_some() || self.get("phys_dev").is_some()
+    }
+
     fn wrong(&self, option: &str, expected: &str) -> CallError {
         wrong_interface(self.name, option, expected)
     }
@@ -246,7 +276,7 @@ fn written(
     enabled: bool,
     arguments: &Map,
 ) -> Result<Vec<String>, CallError> {
-    let Some((_, mut shown)) = KINDS.into_iter().find(|(known, _)| *known == kind) else {
+    let Some((_, shown)) = KINDS.into_iter().find(|(known, _)| *known == kind) else {
         let all: Vec<&str> = KINDS.iter().map(|(known, _)| *known).collect();
         return Err(wrong_interface(name, kind, &all.join("|")));
     };
@@ -269,30 +299,9 @@ fn written(
     file.plain("uuid");
     let by_user = file.truth("userctl")?.unwrap_or("no");
     file.line("USERCTL", by_user);
-    file.plain("master");
-    match kind {
-        "slave" => file.line("SLAVE", "yes"),
-        _ => file.switches(&["slave"])?,
-    }
-    if kind == "vlan" {
-        file.line("VLAN", "yes");
-        file.plain("vlan_id");
-        file.plain("phys_dev");
-        if file.get("phys_dev").is_none() && file.get("vlan_id").is_none() {
-            shown = None;
-        }
-    } else {
-        file.switches(&["vlan"])?;
-    }
-    match kind {
-        "team" => file.line("DEVICETYPE", "Team"),
-        "teamport" => {
-            file.line("DEVICETYPE", "TeamPort");
-            file.plain("team_master");
-        }
-        _ => {}
-    }
-    if let Some(shown) = shown {
+    file.relations(kind)?;
+    let is_named_vlan = kind == "vlan" && !file.has_vlan_id();
+    if let Some(shown) = shown.filter(|_| !is_named_vlan) {
         file.line("TYPE", shown);
     }
     file.protocol(kind)?;

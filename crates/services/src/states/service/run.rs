@@ -55,29 +55,16 @@ pub(super) fn run(call: &Call<'_>, name: &str) -> Result<StateReturn, CallError>
             state.failed(format!("The named service {name} is not available"))
         });
     }
-    let sig = call.arg("sig");
-    let was_running = service::runs(call, name, sig)?;
+    let was_running = service::runs(call, name, call.arg("sig"))?;
     let was_enabled = service::enabled(call, name, &How::default())?;
-    let unmask = call.kwargs().get("unmask").is_some_and(Value::is_true);
-    let mut unmask_comment = String::new();
-    if unmask {
-        let runtime = call
-            .kwargs()
-            .get("unmask_runtime")
-            .is_some_and(Value::is_true);
-        unmask_comment = python::str(&take_off_mask(call, name, runtime)?.comment);
-    }
-    let with_unmask = |comment: String| {
-        if unmask_comment.is_empty() {
-            comment
-        } else {
-            format!("{comment}\n{unmask_comment}")
-        }
+    let unmasked = unmask(call, name)?;
+    let with_unmask = |comment: String| match unmasked.as_deref() {
+        None | Some("") => comment,
+        Some(more) => format!("{comment}\n{more}"),
     };
-    let enable = wanted(call);
     if was_running {
         state.comment = with_unmask(format!("The service {name} is already running")).into();
-        return match enable {
+        return match wanted(call) {
             Some(on) if on != was_enabled => toggle(call, name, on, Standing::Desired, true, state),
             _ => Ok(state),
         };
@@ -85,12 +72,33 @@ pub(super) fn run(call: &Call<'_>, name: &str) -> Result<StateReturn, CallError>
     if call.is_test() {
         return Ok(state.pending(with_unmask(format!("Service {name} is set to start"))));
     }
+    start(call, name, was_enabled, unmasked, state)
+}
+
+/// Removes the mask if the state asks for that; returns the comment about it.
+fn unmask(call: &Call<'_>, name: &str) -> Result<Option<String>, CallError> {
+    let has = |option: &str| call.kwargs().get(option).is_some_and(Value::is_true);
+    if !has("unmask") {
+        return Ok(None);
+    }
+    let state = take_off_mask(call, name, has("unmask_runtime"))?;
+    Ok(Some(python::str(&state.comment)))
+}
+
+/// Starts a service that does not run.
+fn start(
+    call: &Call<'_>,
+    name: &str,
+    was_enabled: bool,
+    unmasked: Option<String>,
+    mut state: StateReturn,
+) -> Result<StateReturn, CallError> {
     let how = how(call, SYSTEMD_ONLY, &mut state);
     match service::act(call, name, Action::Start, &how) {
         Ok(true) => {}
         Ok(false) => {
             let state = state.failed(format!("Service {name} failed to start"));
-            return match enable {
+            return match wanted(call) {
                 Some(on) => toggle(call, name, on, Standing::Dead, false, state),
                 None => Ok(state),
             };
@@ -99,9 +107,21 @@ pub(super) fn run(call: &Call<'_>, name: &str) -> Result<StateReturn, CallError>
         Err(other) => return Err(other),
     }
     delay(call)?;
-    let is_running = service::runs(call, name, sig)?;
+    let state = started(call, name, was_enabled, state)?;
+    finish(call, state, unmasked)
+}
+
+/// The outcome after a service was started, which is enabled or disabled if the state
+/// asks for that.
+fn started(
+    call: &Call<'_>,
+    name: &str,
+    was_enabled: bool,
+    mut state: StateReturn,
+) -> Result<StateReturn, CallError> {
+    let is_running = service::runs(call, name, call.arg("sig"))?;
     let is_enabled = service::enabled(call, name, &How::default())?;
-    if was_enabled != is_enabled || was_running != is_running {
+    if was_enabled != is_enabled || is_running {
         state.changes.insert(name, is_running);
     }
     let mut state = if is_running {
@@ -109,7 +129,7 @@ pub(super) fn run(call: &Call<'_>, name: &str) -> Result<StateReturn, CallError>
     } else {
         state.failed(format!("Service {name} failed to start"))
     };
-    if let Some(on) = enable {
+    if let Some(on) = wanted(call) {
         let changes = state.changes.clone();
         state = toggle(
             call,
@@ -124,7 +144,7 @@ pub(super) fn run(call: &Call<'_>, name: &str) -> Result<StateReturn, CallError>
             state.changes = changes;
         }
     }
-    finish(call, state, unmask.then_some(unmask_comment))
+    Ok(state)
 }
 
 /// Whether the comment tells of a service that was enabled or disabled now.

@@ -46,7 +46,7 @@ pub(super) async fn replace(
     Ok(is_done)
 }
 
-/// Says that a value has changed, or is about to.
+/// Records that a value has changed, or is about to.
 pub(super) fn note_time(names: &Names, key: &str) -> redis::Cmd {
     let mut note = redis::cmd("HSET");
     note.arg(&names.stamps).arg(key).arg(stamp());
@@ -91,7 +91,7 @@ pub(super) async fn flush_banks(
     Ok(gone.iter().any(|gone| *gone > 0))
 }
 
-/// Takes banks from the list, and puts those back that somebody has filled meanwhile.
+/// Removes banks from the list, and puts back those that were filled meanwhile.
 async fn leave_list(
     redis: &mut RedisConnection,
     all_banks: &str,

@@ -1,4 +1,4 @@
-//! Values of a Redis that are no longer than what is read: what is longer stays on the
+//! Reads values of a Redis that are not too long; longer ones are not fetched from the
 //! server.
 
 use std::sync::LazyLock;
@@ -97,7 +97,7 @@ pub(crate) async fn hash(
     let mut found = found.into_iter();
     while let (Some(name), Some(of_name)) = (found.next(), found.next()) {
         let Value::BulkString(name) = name else {
-            return Err(wrong("the name of a field is no text").into());
+            return Err(wrong("the name of a field is not text").into());
         };
         if let Some(found) = value(of_name)? {
             all.push((name, found));
@@ -131,7 +131,7 @@ fn too_many() -> Failure {
     }
 }
 
-/// Asks for a text as it is in a page of many: of one that is longer for the beginning.
+/// Asks for a text of a page; only for the beginning of one that is too long.
 pub(crate) fn beginning(key: &str) -> redis::Cmd {
     let mut ask = redis::cmd("GETRANGE");
     ask.arg(key).arg(0).arg(LISTED_LOAD_BYTES_MAX);
@@ -166,7 +166,7 @@ fn value(found: Value) -> RedisResult<Option<Found>> {
             usize::try_from(length).unwrap_or(usize::MAX),
         ))),
         Value::BulkString(bytes) => Ok(Some(Found::Bytes(bytes))),
-        _ => Err(wrong("a value is no text")),
+        _ => Err(wrong("a value is not text")),
     }
 }
 

@@ -21,7 +21,7 @@ fn filtering_port(variant: Variant, filtering: bool) -> PublishPort {
     variant.publish_port(&loopback(), options).unwrap()
 }
 
-/// What a minion of this name subscribes with.
+/// The options with which a minion of this name subscribes.
 fn minion(name: &str) -> SubscribeOptions {
     SubscribeOptions {
         minion: Some(id(name)),
@@ -36,7 +36,8 @@ fn filtering(name: &str) -> SubscribeOptions {
     }
 }
 
-/// One that says who it is, which `watching` believes where it is a proof.
+/// The options of a subscriber that names its minion, which `watching` accepts if it is a
+/// proof.
 fn saying(name: &str, said: &str) -> SubscribeOptions {
     let said = said.as_bytes().to_vec();
     SubscribeOptions {

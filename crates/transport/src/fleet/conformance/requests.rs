@@ -23,7 +23,7 @@ async fn next(port: &mut RequestPort) -> Incoming {
     timeout(SOON, port.recv()).await.unwrap().unwrap()
 }
 
-/// Asks on a task of its own.
+/// Sends a request in a task of its own.
 fn asked(requester: &Requester, payload: &[u8]) -> JoinHandle<Result<Vec<u8>, RequestError>> {
     let (requester, payload) = (requester.clone(), payload.to_vec());
     spawn(async move { requester.request(payload, SOON).await })

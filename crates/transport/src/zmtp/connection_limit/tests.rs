@@ -148,7 +148,7 @@ fn who_has_most_gives_up_before_those_who_have_few() {
     assert_eq!(ended, [60, 61, 99, 98]);
 }
 
-/// Those that are told to end hold their descriptors until they have.
+/// Connections that were told to end hold their descriptors until they have ended.
 #[test]
 fn nobody_comes_while_too_many_have_not_ended_yet() {
     const MAX: usize = 320;

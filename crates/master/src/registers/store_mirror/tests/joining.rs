@@ -19,7 +19,7 @@ impl Fleet {
         joiner
     }
 
-    /// Tells a joiner all that the first master knows.
+    /// Sends a joining master all that the first master knows.
     fn catch_up(&self, joiner: &mut Master) {
         for delta in self.masters[0].mirror.registers.all() {
             let message = Message::Delta {

@@ -29,7 +29,7 @@ pub const AVAILABLE: [&str; 19] = [
     "wtmp",
 ];
 
-/// What is said of a configuration that makes sense.
+/// The message for a valid configuration.
 const VALID: &str = "Valid beacon configuration";
 
 /// What `inotify` can look for.
@@ -67,7 +67,7 @@ const COUNTERS: [&str; 9] = [
     "dropout",
 ];
 
-/// Says that the configuration of a beacon of the kind `module` makes sense.
+/// Checks the configuration of a beacon of the kind `module`.
 ///
 /// # Errors
 /// The text says what does not.

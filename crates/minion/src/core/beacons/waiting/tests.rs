@@ -28,7 +28,7 @@ fn next(waiting: &mut Waiting, master: usize, ready: &[usize]) -> Option<Parcel>
     waiting.next_for(NOW, master, |m| ready.contains(&m))
 }
 
-/// Gives a master what it may have; what that was.
+/// Sends a master what it may have; returns that.
 fn take(waiting: &mut Waiting, master: usize, ready: &[usize]) -> Vec<Value> {
     let mut taken = Vec::new();
     while let Some(parcel) = next(waiting, master, ready) {

@@ -275,7 +275,7 @@ fn pairs_are_made_and_signatures() {
 
     let (_, err, exit) = tool.run(&["--gen-signature"], "");
     assert!(
-        err.starts_with("salt-key: error: there is no key "),
+        err.starts_with("salt-key: error: the key ") && err.ends_with(" does not exist\n"),
         "{err}"
     );
     assert_eq!(exit, 1);

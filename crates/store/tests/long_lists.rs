@@ -32,7 +32,7 @@ const MINIONS: [&str; 3] = ["web1", "web2", "web3"];
 /// Where a server is. It has time: the drivers of a debug build are slow.
 fn address(url: &str) -> Address {
     let mut address = Address::parse(url).unwrap();
-    address.limit = Duration::from_secs(60);
+    address.limit = Duration::from_secs(180);
     address
 }
 

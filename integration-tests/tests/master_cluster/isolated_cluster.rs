@@ -98,8 +98,7 @@ impl IsolatedCluster {
         plan: impl Fn(MasterPlan<'_>) -> MasterPlan<'_>,
     ) -> Result<Self> {
         let fleet = Fleet::new("isolated")?;
-        let lay = |n| plan(fleet.master(&format!("m{n}"), Kind::Ours)).lay();
-        let masters = (1..=count).map(lay).collect::<Result<Vec<_>>>()?;
+        let masters = lay_masters(&fleet, count, plan)?;
         let there = bus.as_ref().map(|bus| bus.address);
         let there = there.or_else(|| store.as_ref().map(SharedStore::address));
         let there = there.context("cables to nothing")?;
@@ -113,8 +112,7 @@ impl IsolatedCluster {
 
     fn lay_with(count: usize, bus: Option<Nats>) -> Result<Self> {
         let fleet = Fleet::new("isolated")?;
-        let lay = |n| fleet.master(&format!("m{n}"), Kind::Ours).lay();
-        let masters = (1..=count).map(lay).collect::<Result<Vec<_>>>()?;
+        let masters = lay_masters(&fleet, count, |plan| plan)?;
         Self::of(fleet, masters, (bus, None), Vec::new())
     }
 
@@ -248,4 +246,17 @@ impl IsolatedCluster {
             Ok(masters.iter().all(is_so).then_some(()))
         })
     }
+}
+
+/// Masters in the order of their names, which are addresses: the first one founds the
+/// cluster, and a test may start only the first ones.
+fn lay_masters(
+    fleet: &Fleet,
+    count: usize,
+    plan: impl Fn(MasterPlan<'_>) -> MasterPlan<'_>,
+) -> Result<Vec<Master>> {
+    let lay = |n| plan(fleet.master(&format!("m{n}"), Kind::Ours)).lay();
+    let mut masters = (1..=count).map(lay).collect::<Result<Vec<_>>>()?;
+    masters.sort_by_key(|master| master.address().ip().to_string());
+    Ok(masters)
 }

@@ -129,7 +129,7 @@ fn give(mut isolated: IsolatedCluster) -> Result<()> {
     ensure!(
         said[&second]
             .as_str()
-            .is_some_and(|text| text.contains("away")),
+            .is_some_and(|text| text.contains("not connected")),
         "{said}"
     );
     let third = &said[&third]["file_roots"];
@@ -138,7 +138,10 @@ fn give(mut isolated: IsolatedCluster) -> Result<()> {
         "{said}"
     );
     let why = third["failed"]["base: web/init.sls"].as_str();
-    ensure!(why.is_some_and(|why| why.contains("no file")), "{said}");
+    ensure!(
+        why.is_some_and(|why| why.contains("not a regular file")),
+        "{said}"
+    );
     ensure!(code == 1 && at(&isolated, 2, "srv/web/new.sls").exists());
     Ok(())
 }
@@ -184,7 +187,10 @@ fn a_member_that_hangs_holds_up_no_other_and_what_cannot_be_given_is_named() -> 
         "it was given the file after {served:?}, and all was over after {ended:?}"
     );
     let hung = said[isolated.ip(hangs)].to_string();
-    ensure!(hung.contains("away") && code == 1, "{said}");
+    ensure!(
+        hung.contains("connection to the member was lost") && code == 1,
+        "{said}"
+    );
     let here = &said[isolated.ip(0)]["file_roots"];
     let why = here["failed"][&long].as_str().unwrap_or_default();
     ensure!(why.contains("more than 255 bytes"), "{said}");

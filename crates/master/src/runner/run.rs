@@ -109,7 +109,7 @@ impl Run {
         let (value, success) = match self.called(runners, runtime, &found) {
             Ok((Returned::Packed(list), 0)) if self.stop.why().is_none() => {
                 drop(running);
-                return self.tell_packed(runners, data, &list);
+                return self.tell_packed(runners, data, list);
             }
             Ok((Returned::Value(value), 0)) if self.stop.why().is_none() => {
                 let success = is_success(&value);
@@ -146,29 +146,22 @@ impl Run {
     /// Announces the end, unless another thread has. The data may be large and is
     /// returned to the caller.
     fn tell(&self, runners: &Runners, mut data: Map) -> Map {
-        if !self.stop.claim() {
-            tracing::info!(
-                jid = %self.jid,
-                "the runner {}, which was no longer waited for, has ended",
-                self.fun()
-            );
+        if !self.claims_end() {
             return data;
         }
         if self.asked.is_kept {
             let by = self.asked.proven_by.as_ref();
             data = runners.jobs.store_runner_return(&self.jid, by, data);
         }
-        let data = runners.bus.fire_kept(&format!("{}/ret", self.tag), data);
-        if let Some(under_way) = &runners.under_way {
-            under_way.ended(&self.jid);
-        }
+        let data = runners.bus.fire_kept(&self.end_tag(), data);
+        self.record_end(runners);
         data
     }
 
     /// The same for a run whose return is packed, which means that it succeeded. The
     /// packed return is not part of the result.
-    fn tell_packed(&self, runners: &Runners, mut data: Map, list: &[u8]) -> Map {
-        let entries = entries_of(&data, list);
+    fn tell_packed(&self, runners: &Runners, mut data: Map, list: Vec<u8>) -> Map {
+        let entries = entries_of(&data, &list);
         let entries = entries.inspect_err(|error| {
             tracing::error!(jid = %self.jid, "could not pack the return of a runner: {error}");
         });
@@ -176,12 +169,11 @@ impl Run {
             .ok()
             .filter(|entries| !runners.bus.may_trim(entries))
         else {
-            data.insert("return", Returned::Packed(list.to_vec()).into_value());
+            data.insert("return", Returned::Packed(list).into_value());
             data.insert("success", true);
             return self.tell(runners, data);
         };
-        if !self.stop.claim() {
-            tracing::info!(jid = %self.jid, "the runner {} has ended after all", self.fun());
+        if !self.claims_end() {
             return data;
         }
         if self.asked.is_kept {
@@ -189,10 +181,32 @@ impl Run {
             let jobs = &runners.jobs;
             jobs.store_packed_runner_return(&self.jid, by, &data, &entries);
         }
-        runners
-            .bus
-            .fire_packed(&format!("{}/ret", self.tag), &entries);
+        runners.bus.fire_packed(&self.end_tag(), &entries);
+        self.record_end(runners);
         data
+    }
+
+    /// Whether it is for this thread to announce the end.
+    fn claims_end(&self) -> bool {
+        let claims = self.stop.claim();
+        if !claims {
+            tracing::info!(
+                jid = %self.jid,
+                "the runner {}, which was no longer waited for, has ended",
+                self.fun()
+            );
+        }
+        claims
+    }
+
+    fn end_tag(&self) -> String {
+        format!("{}/ret", self.tag)
+    }
+
+    fn record_end(&self, runners: &Runners) {
+        if let Some(under_way) = &runners.under_way {
+            under_way.ended(&self.jid);
+        }
     }
 
     /// Announces the end of a run that does not react to the order to stop.

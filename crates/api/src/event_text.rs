@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::encode::to_json;
 
-/// An event in words.
+/// An event as text.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
     /// A record of an event stream.
@@ -17,8 +17,8 @@ pub(crate) struct Text {
     /// A message of a websocket: `data:` and the tag and the data as JSON. It is
     /// a part of the record.
     message: Utf8Bytes,
-    /// The master that has told it, as a bit, and those that have told it before; the
-    /// first bit is the master of this machine.
+    /// The master that sent it, as a bit, and those that sent it before; the first bit is
+    /// the master of this machine.
     from: u64,
     told_by: u64,
 }
@@ -54,7 +54,7 @@ impl Text {
         })
     }
 
-    /// The same, told by a master after others.
+    /// The same event, sent by a master after others.
     pub(crate) fn heard_from(self, from: u64, told_by: u64) -> Self {
         Self {
             from,

@@ -1,7 +1,7 @@
-//! What a chunk has returned.
+//! The return of a chunk.
 //!
-//! What a runner returns may be a list of a hundred thousand jobs. Where it is only
-//! handed on, it stays as it came. Invariant: an answer is the same in either form.
+//! A runner may return a list of a hundred thousand jobs. Where the list is only passed
+//! on, it stays packed. Invariant: an answer is the same in either form.
 
 use axum::response::Response;
 use halite_client::RunnerEnd;
@@ -13,12 +13,12 @@ use halite_transport::ipc::BusEvent;
 use crate::encode::{Format, unwritable};
 use crate::fault::Fault;
 
-/// What a chunk has returned.
+/// The return of a chunk.
 #[derive(Clone, Debug)]
 pub(crate) enum Returned {
     /// As values.
     Data(Value),
-    /// As it stands in an event.
+    /// Packed, as in an event.
     Packed(PackedReturn),
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct PackedReturn {
 }
 
 impl Returned {
-    /// What a runner has returned.
+    /// The return of a runner.
     ///
     /// # Errors
     /// With 500 if it cannot be read.
@@ -82,7 +82,7 @@ impl PackedReturn {
     }
 }
 
-/// All that the last event of a runner says.
+/// All data of the last event of a runner.
 ///
 /// # Errors
 /// With 500 if it cannot be read.
@@ -96,9 +96,9 @@ pub(super) fn data(end: RunnerEnd) -> Result<Map, Fault> {
     }
 }
 
-/// An answer with what chunks have returned. What came packed is written as JSON without
-/// a value in between: with very many jobs, most of the time would go into making and
-/// freeing these.
+/// The answer with the returns of chunks. A packed return is written as JSON without a
+/// value in between: with very many jobs, most of the time would go into making and
+/// freeing the values.
 ///
 /// # Errors
 /// With 500 for data that the form cannot hold, or not within its limit.
@@ -153,6 +153,6 @@ fn place_of(name: &str, map: &[u8]) -> Result<Option<usize>, UnpackError> {
 
 fn unreadable(error: &dyn std::error::Error) -> Fault {
     let error = halite_proto::chain(error);
-    tracing::error!("what a runner has returned cannot be handed on: {error}");
+    tracing::error!("could not read the return of a runner: {error}");
     unwritable()
 }

@@ -263,7 +263,9 @@ impl Bus {
         }
         match pack_with(&tag, data, PEER, peer) {
             Some(packed) => self.bus.fire_from(&packed, Origin::Elsewhere, why),
-            None => tracing::warn!(%peer, %jid, minion = %id, "the event of a return is none"),
+            None => {
+                tracing::warn!(%peer, %jid, minion = %id, "could not fire the event of a return: its data is not a map")
+            }
         }
     }
 

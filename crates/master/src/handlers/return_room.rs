@@ -1,5 +1,5 @@
-//! The room that a return takes in the job cache: of some, a minion may keep only so
-//! much.
+//! The room that a return takes in the job cache, which is limited for some returns of a
+//! minion.
 
 use halite_proto::MinionId;
 use halite_proto::returns::{JobReturn, ReturnJid};
@@ -13,9 +13,9 @@ use crate::limits::MEANT_RETURN_BYTES_MAX;
 pub(super) enum Room {
     /// Its job is one of this master's, or takes no room here.
     OfMaster,
-    /// So much was taken for it of the room that its minion has.
+    /// This much of the room of its minion was taken for it.
     OfMinion(usize),
-    /// Nowhere: that is used up.
+    /// Nowhere: the room is used up.
     None,
 }
 
@@ -27,9 +27,9 @@ impl Room {
     }
 }
 
-/// Finds room for a return: the minion's own of a job of this master which was
-/// meant for it has it up to a size, and there is one of those; of all others,
-/// those of its resources too, each minion may have so many.
+/// Finds room for a return. A minion's own return of a job that this master sent it
+/// always has room up to a size, as there is only one; of all others, including those of
+/// its resources, a minion has a limited number of bytes.
 pub(super) fn room_for(jobs: &Jobs, id: &MinionId, is_its_own: bool, job: &JobReturn) -> Room {
     let free = match &job.jid {
         ReturnJid::NoCache => return Room::OfMaster,

@@ -12,8 +12,9 @@ pub const SIGN_IN_WAIT_MAX: Duration = Duration::from_secs(3);
 /// `SIGN_IN_WAIT_MAX`, as nobody knows how long the next ones take.
 pub const SIGN_IN_QUEUE_MAX: Duration = Duration::from_millis(1_500);
 
-/// Bytes of a sign-in up to which it is looked whether it may be told to come again. One
-/// has a public key and little else; larger ones wait, or are refused, as they are.
+/// Size up to which a waiting sign-in is read to see whether its minion can be told to
+/// come again. A sign-in holds a public key and little else; larger ones wait or are
+/// refused.
 pub const SIGN_IN_READ_BYTES_MAX: usize = 64 * 1024;
 
 /// After how long such a minion is to come again at least.

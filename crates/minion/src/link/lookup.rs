@@ -16,7 +16,7 @@ pub(super) async fn address_of(uri: &MasterUri, ipv6: Option<bool>) -> Result<Ip
         Ok(mut addresses) => addresses
             .find(|address| ipv6.is_none_or(|ipv6| address.is_ipv6() == ipv6))
             .map(|address| address.ip())
-            .ok_or_else(|| "no address of the wanted kind".to_owned()),
+            .ok_or_else(|| "no address of the required family".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -1,4 +1,4 @@
-//! What the task of a link is told, and what it tells the minion.
+//! The inputs of a link's task, and its outputs to the minion.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::core::link::{LinkTiming, Notice};
 use crate::core::publication::Verified;
 use crate::core::sign_in::Credentials;
 
-/// What a link's task can be told.
+/// The inputs of a link's task.
 pub enum LinkInput {
     /// The keys of this session were refused.
     Refused {
@@ -34,7 +34,7 @@ pub enum LinkInput {
     End,
 }
 
-/// What a link's task tells the minion.
+/// The outputs of a link's task to the minion.
 pub enum LinkOutput {
     /// A job from this master.
     Job(Verified),

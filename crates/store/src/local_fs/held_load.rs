@@ -1,6 +1,6 @@
-//! What the index of jobs holds of a load.
+//! The loads that the index of jobs keeps in memory.
 //!
-//! Invariant: what is held is what its file has, as far as the file's stamp tells.
+//! Invariant: a load in memory equals its file, as far as the file's stamp shows.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -18,15 +18,15 @@ use super::stamp::Stamp;
 use crate::error::StoreError;
 use crate::limits::{INDEXED_LOAD_BYTES_MAX, INDEXED_LOADS_BYTES_MAX};
 
-/// A load that has been there for so long stays as it is.
+/// A load of this age is no longer expected to change.
 pub(super) const SETTLED_LOAD: Duration = Duration::from_secs(300);
 
-/// What is known of the load of a job.
+/// The state of a job's load in the index.
 #[derive(Debug)]
 pub(super) enum Load {
-    /// It was not there, or is read each time.
+    /// It does not exist, or is read each time.
     NotHeld,
-    /// What the file has, packed.
+    /// The file's content, packed.
     Held {
         packed: Box<[u8]>,
         stamp: Stamp,
@@ -52,7 +52,7 @@ impl Load {
         Some((jid, load))
     }
 
-    /// What was published, packed; `None` if that is not there.
+    /// The load, packed; `None` if it is missing.
     pub(super) fn packed(
         &mut self,
         all: &Jobs,
@@ -68,7 +68,7 @@ impl Load {
         }
     }
 
-    /// Compares it with the file. What is not held is returned.
+    /// Compares it with the file. A load that is not held is returned.
     pub(super) fn refresh(
         &mut self,
         all: &Jobs,
@@ -100,7 +100,7 @@ impl Load {
         }
     }
 
-    /// Keeps what a file has; what is not kept is returned.
+    /// Keeps the content of a file; what is not kept is returned.
     fn keep(
         &mut self,
         packed: Box<[u8]>,
@@ -139,7 +139,7 @@ impl Load {
 }
 
 impl Jobs {
-    /// What was published; `None` if it is damaged, which is logged.
+    /// The load; `None` if it is damaged, which is logged.
     pub(super) fn unpacked_load(&self, jid: &Jid, packed: &[u8]) -> Option<Map> {
         let unpacked = unpack_modern(packed);
         if let Ok(Value::Map(map)) = unpacked {

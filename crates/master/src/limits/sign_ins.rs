@@ -12,9 +12,13 @@ pub const SIGN_IN_WAIT_MAX: Duration = Duration::from_secs(3);
 /// `SIGN_IN_WAIT_MAX`, as nobody knows how long the next ones take.
 pub const SIGN_IN_QUEUE_MAX: Duration = Duration::from_millis(1_500);
 
+/// The size from which a sign-in is refused as it arrives, before it is decoded and before
+/// it takes room in the queue. A sign-in holds a public key and the grains of
+/// `autosign_grains`.
+pub const SIGN_IN_BYTES_MAX: usize = 256 * 1024;
+
 /// Size up to which a waiting sign-in is read to see whether its minion can be told to
-/// come again. A sign-in holds a public key and little else; larger ones wait or are
-/// refused.
+/// come again. Larger ones wait.
 pub const SIGN_IN_READ_BYTES_MAX: usize = 64 * 1024;
 
 /// After how long such a minion is to come again at least.

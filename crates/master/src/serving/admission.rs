@@ -16,7 +16,9 @@ use halite_transport::fleet::Incoming;
 use crate::core::appointments::{Appointments, Visit};
 use crate::core::preferred_queue::Rank;
 use crate::core::sign_in_pace::{Bounds, SignInPace};
-use crate::limits::{COME_AGAIN_MAX, COME_AGAIN_MIN, SIGN_IN_QUEUE_MAX, SIGN_IN_READ_BYTES_MAX};
+use crate::limits::{
+    COME_AGAIN_MAX, COME_AGAIN_MIN, SIGN_IN_BYTES_MAX, SIGN_IN_QUEUE_MAX, SIGN_IN_READ_BYTES_MAX,
+};
 use crate::serving::request_pipeline::encode;
 
 /// The bounds of a master.
@@ -33,6 +35,8 @@ pub(super) enum Decision {
     Wait(Rank),
     /// It gets this answer.
     ComeAgain(Vec<u8>),
+    /// It is larger than any sign-in.
+    TooLarge,
 }
 
 /// Decides about sign-ins that have just arrived.
@@ -69,6 +73,9 @@ impl Admission {
     /// What happens to a sign-in with this many ahead of it.
     pub(super) fn decide(&self, incoming: &Incoming, ahead: usize) -> Decision {
         let payload = &incoming.payload;
+        if payload.len() > SIGN_IN_BYTES_MAX {
+            return Decision::TooLarge;
+        }
         let is_late = self.with_state(|state| state.pace.is_late(ahead));
         // Reading a request costs more than the pace, and is done where all requests come in.
         let is_small = payload.len() <= SIGN_IN_READ_BYTES_MAX;

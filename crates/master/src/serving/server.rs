@@ -7,6 +7,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use halite_crypto::random_bytes;
+use halite_proto::Refusal;
 use halite_transport::fleet::{Incoming, Origin, Replies, RequestPort};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -25,7 +26,7 @@ use crate::limits::{
     SEEK_THREADS, SIGN_IN_WAIT_MAX, SLOW_ANSWER_MAX, SLOW_ANSWER_MIN, SLOW_ANSWER_SPREAD,
     SLOW_ANSWERS_MAX, SLOW_ANSWERS_PER_ORIGIN_MAX, WORKER_THREADS_MAX,
 };
-use crate::serving::request_pipeline::{Answer, answer};
+use crate::serving::request_pipeline::{Answer, answer, encode};
 use crate::telemetry::Telemetry;
 use crate::workers::{LaneLimits, NoRoom, Work, Workers};
 
@@ -132,19 +133,28 @@ impl Server {
         }
     }
 
-    /// The rank of a sign-in that waits; `None` if it was told to come again instead.
+    /// The rank of a sign-in that waits; `None` if it has its answer already.
     fn rank_of_sign_in(&self, incoming: &Incoming) -> Option<Rank> {
         let sign_ins = self.lanes.sign_ins.get();
         let ahead = sign_ins.map_or(0, |workers| workers.ahead_of(incoming.from));
         match self.admission.decide(incoming, ahead) {
             Decision::Wait(rank) => Some(rank),
             Decision::ComeAgain(answer) => {
-                self.telemetry.count_refusal(Cause::ComeAgain, None);
-                // An error means that the port is closed: the daemon stops.
-                let _ = self.replies.send(incoming.peer, answer);
+                self.answer_at_once(incoming, Cause::ComeAgain, answer);
+                None
+            }
+            Decision::TooLarge => {
+                let answer = encode(&Refusal::BadLoad.to_value());
+                self.answer_at_once(incoming, Cause::BadLoad, answer);
                 None
             }
         }
+    }
+
+    fn answer_at_once(&self, incoming: &Incoming, cause: Cause, answer: Vec<u8>) {
+        self.telemetry.count_refusal(cause, None);
+        // An error means that the port is closed: the daemon stops.
+        let _ = self.replies.send(incoming.peer, answer);
     }
 
     /// How many requests wait in each lane.

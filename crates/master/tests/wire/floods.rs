@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use halite_crypto::{PrivateKey, SigAlgo, random_bytes};
 use halite_master::limits::{
-    LOGIN_THREADS_PER_ORIGIN_MAX, REFUSALS_PER_ORIGIN_MAX, SLOW_ANSWERS_MAX,
+    LOGIN_THREADS_PER_ORIGIN_MAX, REFUSALS_PER_ORIGIN_MAX, SIGN_IN_BYTES_MAX, SLOW_ANSWERS_MAX,
 };
-use halite_proto::auth::{AuthRefusal, AuthReply, AuthRequest};
+use halite_proto::auth::{AuthAnswer, AuthRefusal, AuthReply, AuthRequest};
 use halite_proto::clear::ComparisonRequest;
 use halite_proto::envelope::RequestEnvelope;
 use halite_proto::msgpack::pack_wire;
-use halite_proto::{Map, MinionId, Nonce, Value};
+use halite_proto::{Map, MinionId, Nonce, Refusal, Value};
 
 use tokio::time::{sleep, timeout};
 
@@ -252,5 +252,29 @@ async fn guesses_from_one_address_keep_nobody_else_from_logging_in() {
             assert!(answer.get("token").is_some(), "{answer:?}");
         }
     }
+    master.stop().await;
+}
+
+/// A sign-in that is larger than any is refused before it is decoded, and takes no room in
+/// the queue.
+#[tokio::test]
+async fn a_sign_in_that_is_too_large_is_refused_as_it_arrives() {
+    let master = Master::start("");
+    let minion = Minion::new(&master, "web1");
+    let asked = async |bytes: usize| {
+        let grain = (Value::from("grain"), Value::from("x".repeat(bytes)));
+        let request = AuthRequest {
+            autosign_grains: Some([grain].into_iter().collect()),
+            ..minion.auth_request()
+        };
+        minion.send_auth(&request, 3).await
+    };
+    let answer = asked(SIGN_IN_BYTES_MAX / 2).await;
+    assert!(matches!(answer, AuthAnswer::Signed(_)), "{answer:?}");
+    let answer = asked(SIGN_IN_BYTES_MAX).await;
+    assert!(
+        matches!(answer, AuthAnswer::Refused(Refusal::BadLoad)),
+        "{answer:?}"
+    );
     master.stop().await;
 }

@@ -285,7 +285,7 @@ fn is_usable(link: &mut Link) -> bool {
         }
         match link.read() {
             Ok(ReadOutcome::Nothing) => return !link.decoder.is_within(),
-            Ok(ReadOutcome::Bytes) => {}
+            Ok(ReadOutcome::Bytes | ReadOutcome::ManyBytes) => {}
             Ok(ReadOutcome::End) | Err(_) => return false,
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tracing::debug;
 
@@ -114,6 +115,10 @@ impl Connection {
                     match self.link.read().map_err(|_| None)? {
                         ReadOutcome::End => return Ok(()),
                         ReadOutcome::Bytes => self.moved = Instant::now(),
+                        ReadOutcome::ManyBytes => {
+                            self.moved = Instant::now();
+                            yield_now().await;
+                        }
                         ReadOutcome::Nothing => {}
                     }
                 }

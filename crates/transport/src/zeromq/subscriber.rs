@@ -181,7 +181,7 @@ impl Owner {
                 Some(Item::Ping(context)) => connection.pong = Some(Outgoing::pong(&context)),
                 Some(Item::Ready(_)) => {}
                 None => match connection.link.read()? {
-                    ReadOutcome::Bytes => {}
+                    ReadOutcome::Bytes | ReadOutcome::ManyBytes => {}
                     ReadOutcome::Nothing => {
                         connection.has_more = false;
                         return Ok(());

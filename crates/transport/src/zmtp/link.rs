@@ -147,6 +147,9 @@ pub(crate) struct Link {
 pub(crate) enum ReadOutcome {
     /// Bytes were read.
     Bytes,
+    /// As many bytes were read as are read at once: other connections have their turn
+    /// before this one goes on.
+    ManyBytes,
     /// No bytes are available yet.
     Nothing,
     /// The peer has closed the connection.
@@ -174,6 +177,7 @@ impl Link {
         });
         match read {
             Ok(0) => Ok(ReadOutcome::End),
+            Ok(READ_BYTES_MAX) => Ok(ReadOutcome::ManyBytes),
             Ok(_) => Ok(ReadOutcome::Bytes),
             Err(error) if is_later(&error) => Ok(ReadOutcome::Nothing),
             Err(error) => Err(error),

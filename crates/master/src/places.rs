@@ -6,7 +6,7 @@ use halite_store::Places;
 
 /// The option whose store cannot be used, with its location in the files.
 pub fn unusable_places(config: &MasterConfig) -> Option<ConfigError> {
-    // Another check finds a hash that is none.
+    // Another check reports an unknown hash.
     let hash_type = HashType::parse(&config.hash_type.0).ok()?;
     let places = Places::from_opts(config.opts(), &config.cachedir, hash_type);
     let error = places.err()?;

@@ -52,7 +52,7 @@ pub struct MeshOptions {
     pub peers: Vec<PeerAddress>,
     /// The file in which it is kept what was heard of peers.
     pub heard: PathBuf,
-    /// The bus that carries what is told, if there is one.
+    /// The bus that carries the messages, if there is one.
     pub bus: Option<BusOptions>,
 }
 

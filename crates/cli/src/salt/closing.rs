@@ -90,7 +90,7 @@ fn names(ids: &[String]) -> String {
     }
 }
 
-/// The records of a run; of what is none, nothing.
+/// The records of a state run; none of any other return.
 fn states(value: &Value) -> impl Iterator<Item = &Map> {
     let map = value.as_map().into_iter();
     map.flat_map(Map::values).filter_map(Value::as_map)

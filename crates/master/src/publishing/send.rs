@@ -171,7 +171,7 @@ impl Publishing {
         restricted: bool,
     ) -> PublishLoad {
         let mut load = jobs::publish_load(request, jid.clone(), self.settings.master_id.as_deref());
-        // Minions are not asked to ask a range server: who is meant is known.
+        // Minions need not ask a range server: the master has resolved the target.
         if restricted || jobs::asks_range(request) {
             jobs::restrict(&mut load, &resolved.minions);
         }

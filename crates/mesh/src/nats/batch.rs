@@ -45,7 +45,7 @@ impl Head {
         head
     }
 
-    /// Reads the head of a sealed piece; `None` of what is none.
+    /// Reads the head of a sealed piece; `None` if the bytes are not one.
     pub(crate) fn decode(sealed: &[u8]) -> Option<Self> {
         let mut bytes = sealed.strip_prefix(&[VERSION])?;
         let head = Self {

@@ -11,7 +11,7 @@ use super::return_room::{Room, room_for};
 use super::signatures::signature_suffices;
 use super::{Caller, Handled};
 use crate::cluster::Cluster;
-use crate::cluster::copies::{Copied, Told};
+use crate::cluster::copies::{Copied, CopiesSent};
 use crate::core::meant::Standing;
 use crate::core::returns::failed_states;
 use crate::error::chain;
@@ -128,7 +128,7 @@ impl Returns<'_> {
         job: &JobReturn,
         event: Option<&ReturnEvent>,
         stored: Option<&Result<Stored, StoreError>>,
-    ) -> Told {
+    ) -> CopiesSent {
         let is_again = match stored {
             Some(Ok(stored)) => stored.is_again,
             _ => None,
@@ -138,7 +138,7 @@ impl Returns<'_> {
                 let fired = event.and_then(ReturnEvent::whole_data);
                 cluster.tell_return(jid, id, job, fired, is_again)
             }
-            _ => Told::default(),
+            _ => CopiesSent::default(),
         }
     }
 

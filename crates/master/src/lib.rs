@@ -38,7 +38,8 @@
 //! - `reactor`: events that call for commands.
 //! - `master`: the parts, put together.
 //! - `relay`: what the other masters of the cluster tell, and what they are told.
-//! - `handlers`: requests, once their sender is proven.
+//! - `handlers`: requests, once their sender is proven. They stand above `runner`, which
+//!   those of `salt-run`, `salt-api` and permitted minions ask for.
 //! - `serving`: sockets, workers, and the way of a request to its handler.
 //! - `daemon`: start, tasks by the clock, and end.
 //!

@@ -66,6 +66,9 @@ pub struct Compare {
     pub any_order: bool,
     /// Only so many lines of text count.
     pub lines: Option<usize>,
+    /// Texts count up to the end of this one: what follows is documentation, which is
+    /// written anew here.
+    pub up_to: Option<String>,
     /// Values count by their types only.
     pub types_only: bool,
     /// Keys whose values do not count.
@@ -85,6 +88,7 @@ impl Compare {
             || self.any_order
             || self.types_only
             || self.lines.is_some()
+            || self.up_to.is_some()
             || !(self.hidden.is_empty() && self.only.is_empty())
     }
 }
@@ -189,6 +193,7 @@ impl Row {
             }
             // Why nothing else counts is for people.
             Some(("exit only", _reason)) => compare.exit_only = true,
+            Some(("up to", text)) => compare.up_to = Some(text.to_owned()),
             Some(("stdin", text)) => self.stdin = text.replace("\\n", "\n"),
             Some(("differs", reason)) => self.differs = Some(reason.to_owned()),
             _ => bail!("no such note"),

@@ -71,7 +71,7 @@ pub use process::{Daemon, Recipe, end_marked, family, marked, run, terminate};
 pub use settings::Settings;
 pub use terminal::Terminal;
 pub use wait::{SHORT, START, until};
-pub use written_table::{machine, write_table};
+pub use written_table::{add_table, has_table, machine, write_table};
 
 /// Makes one test for each release of real Salt out of a function that takes
 /// a [`Kind`]; 3007 belongs to the long form of the suite.

@@ -6,7 +6,7 @@ use halite_proto::{Map, Value};
 use super::returns::Shown;
 
 /// Names of minions that are shown of each kind.
-const NAMES_MAX: usize = 10;
+pub(super) const NAMES_MAX: usize = 10;
 
 /// Functions that run states.
 const RUNS: [&str; 11] = [

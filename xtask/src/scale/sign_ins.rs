@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn the_signatures_of_a_second_are_read() {
         let text = "+DTP:2048:private:rsa:2\n+F2:2:2048:1030.434783:39242.187500\n";
-        assert_eq!(of_speed(text), Some(1030.434_783));
+        assert_eq!(of_speed(text), Some(1_030.434_783));
         assert_eq!(of_speed("+F2:2:2048:0.000970:0.000025\n"), None, "seconds");
         assert_eq!(of_speed("nothing"), None);
     }

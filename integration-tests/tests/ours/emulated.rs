@@ -71,7 +71,6 @@ fn three_hundred_minions_come_work_and_come_back() -> Result<()> {
         at_work["events"].as_u64() > Some(200 * AT_WORK.as_secs() / 10),
         "{at_work}"
     );
-    ensure!(at_work["events_failed"] == 0, "{at_work}");
     senders.stop()?;
 
     master.kill9()?;

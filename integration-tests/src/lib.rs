@@ -33,6 +33,8 @@ mod fleet;
 pub mod flood;
 #[cfg(feature = "wire")]
 pub mod flooded;
+#[cfg(feature = "wire")]
+pub mod found_requests;
 mod full_disk;
 mod kind;
 pub mod local_program;

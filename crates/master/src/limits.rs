@@ -165,6 +165,20 @@ pub const DROP_FILE_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the health file `alive` is touched.
 pub const ALIVE_INTERVAL: Duration = Duration::from_secs(5);
 
+/// How often it is looked whether the keys of minions can be read.
+pub const KEY_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long such a look may take. A longer one counts as failed each time it is due, and
+/// no other one begins until it ends.
+pub const KEY_LOOK_MAX: Duration = Duration::from_secs(1);
+
+/// After so many failed looks in a row `health_port` answers 503, and after so many
+/// successful ones 200 again.
+pub const KEY_LOOKS_MIN: u32 = 3;
+
+/// How long one waits for the health files to be written or removed, on a disk that hangs.
+pub const HEALTH_FILES_MAX: Duration = Duration::from_secs(1);
+
 /// Threads that wait for the disk outside requests: housekeeping, publications pushed
 /// by local programs, and shutdown. They are started when needed; a store that hangs
 /// may hold several until it is known to be away.

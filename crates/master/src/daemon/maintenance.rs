@@ -1,8 +1,5 @@
 //! Periodic work: the drop file, health files, cleaning.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -12,6 +9,7 @@ use halite_store::Jobs;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
+use super::health::Health;
 use super::upkeep::Upkeep;
 use crate::clock::now_s;
 use crate::error::chain;
@@ -19,70 +17,6 @@ use crate::files::file_changes;
 use crate::files::settings::GITFS;
 use crate::limits::{ALIVE_INTERVAL, DROP_FILE_INTERVAL};
 use crate::master::Master;
-
-/// The health files of 3008, for probes.
-#[derive(Clone, Debug)]
-pub(crate) struct Health {
-    dir: PathBuf,
-    is_ready: Arc<AtomicBool>,
-}
-
-impl Health {
-    /// Removes what an earlier run left.
-    pub(crate) fn begin(cachedir: &Path) -> Self {
-        let dir = cachedir.join("health");
-        let this = Self {
-            dir,
-            is_ready: Arc::default(),
-        };
-        if let Err(error) = fs::create_dir_all(&this.dir) {
-            tracing::warn!("could not make {}: {error}", this.dir.display());
-        }
-        this.end();
-        this
-    }
-
-    /// Records that the master has started and takes requests.
-    pub(crate) fn ready(&self) {
-        self.is_ready.store(true, Ordering::Relaxed);
-        for name in ["startup", "ready", "alive"] {
-            self.touch(name);
-        }
-    }
-
-    /// Records that balancers should no longer send minions here; the master still runs.
-    pub(crate) fn unready(&self) {
-        self.is_ready.store(false, Ordering::Relaxed);
-        let _ = fs::remove_file(self.dir.join("ready"));
-    }
-
-    /// Whether it takes requests.
-    pub(crate) fn is_ready(&self) -> bool {
-        self.is_ready.load(Ordering::Relaxed)
-    }
-
-    /// Records that the master still runs.
-    fn alive(&self) {
-        self.touch("alive");
-    }
-
-    /// Records that the master does not run.
-    pub(crate) fn end(&self) {
-        self.is_ready.store(false, Ordering::Relaxed);
-        for name in ["startup", "ready", "alive"] {
-            // A missing file is what is wanted.
-            let _ = fs::remove_file(self.dir.join(name));
-        }
-    }
-
-    fn touch(&self, name: &str) {
-        let path = self.dir.join(name);
-        let again = |_| fs::create_dir_all(&self.dir).and_then(|()| fs::write(&path, b""));
-        if let Err(error) = fs::write(&path, b"").or_else(again) {
-            tracing::debug!("could not touch the health file {name}: {error}");
-        }
-    }
-}
 
 /// Does all that, until it is dropped.
 pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep) {
@@ -114,8 +48,9 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep
                 .await;
             }
             _ = alive.tick() => {
-                health.alive();
                 master.jobs.expire_unfinished();
+                let health = health.clone();
+                on_disk(&master, move |_| health.alive()).await;
             }
             () = sleep_until(cleaning) => {
                 clean(&master).await;

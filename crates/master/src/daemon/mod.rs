@@ -8,8 +8,10 @@ mod engines;
 mod event_database;
 mod event_returns;
 mod hand_over;
+mod health;
 mod health_page;
 mod highstates_page;
+mod key_watch;
 mod maintenance;
 mod metrics_page;
 mod open_files;
@@ -36,7 +38,9 @@ use tokio::time::{sleep, timeout};
 use self::assemble::{Opened, assemble};
 use self::background::{Background, stop};
 use self::hand_over::HandOver;
-use self::maintenance::{Health, maintain};
+use self::health::Health;
+use self::key_watch::watch_keys;
+use self::maintenance::maintain;
 use self::open_files::say_room;
 use self::places::{ext_jobs, local_keys, make_dirs, places};
 use self::settings::{Settings, TaskSettings};
@@ -206,6 +210,7 @@ impl Daemon {
         } = self;
         let upkeep = Upkeep::new(marks.up().to_owned());
         let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone(), upkeep));
+        let key_watch = tokio::spawn(watch_keys(Arc::clone(&master), health.clone()));
         open(&master);
         let pages: Vec<_> = pages
             .into_iter()
@@ -239,7 +244,8 @@ impl Daemon {
             () = shutdown => {}
         }
         // A balancer leads nobody here from now on.
-        health.end();
+        health.end().await;
+        stop(key_watch).await;
         turn_away(&server, &mut request_port).await;
         if let Some(draining) = draining {
             stop(draining).await;

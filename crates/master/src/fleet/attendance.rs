@@ -80,6 +80,11 @@ impl Attendance {
         let _ = self.keys.set(keys);
     }
 
+    /// Whether other masters have connections of minions, too.
+    pub(crate) fn is_clustered(&self) -> bool {
+        self.is_clustered
+    }
+
     /// Follows the publish port's events of presence.
     pub(crate) fn watch(self: &Arc<Self>) -> PresenceWatch {
         let (judge, attendance) = (Arc::clone(self), Arc::clone(self));

@@ -53,6 +53,7 @@ pub(crate) fn config(dir: &Path, more: &str) -> MasterConfig {
     let mut config = load_master(&options).unwrap().config;
     config.ret_port = Port(0);
     config.publish_port = Port(0);
+    config.cluster_pool_port = Port(0);
     config
 }
 

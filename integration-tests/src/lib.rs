@@ -26,6 +26,7 @@ pub mod chaos;
 pub mod cluster_page;
 pub mod commands;
 mod common_files;
+mod connections;
 mod emulator;
 mod event_log;
 mod fleet;
@@ -34,6 +35,7 @@ pub mod flood;
 #[cfg(feature = "wire")]
 pub mod flooded;
 mod full_disk;
+mod hung_mount;
 mod kind;
 pub mod local_program;
 mod master;
@@ -56,10 +58,12 @@ mod written_table;
 
 pub use balancer::{Balancer, HAPROXY};
 pub use common_files::share_files;
+pub use connections::connected_from;
 pub use emulator::Emulator;
 pub use event_log::{Event, EventLog};
 pub use fleet::Fleet;
 pub use full_disk::FullDisk;
+pub use hung_mount::HungMount;
 pub use kind::{Kind, Program, Programs, cache_dir, package_dir};
 pub use master::{KeyState, Master, MasterPlan, Tools};
 pub use memory::{own_kib, pss_kib};

@@ -43,6 +43,7 @@ pub type Run = fn(&[u8]);
 /// All targets that are not decoders of `halite-proto`.
 const OTHERS: &[(&str, Run)] = &[
     ("api_events", halite_api::fuzzing::event_stream),
+    ("api_head", halite_api::fuzzing::head),
     ("api_request", halite_api::fuzzing::request),
     ("archive", files::archive),
     ("authorized_keys", halite_accounts::fuzzing::authorized_keys),

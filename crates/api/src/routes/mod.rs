@@ -10,6 +10,7 @@ mod body;
 mod browser;
 mod collections;
 mod commands;
+pub(crate) mod fuzzing;
 mod hook;
 mod lease;
 mod logout;

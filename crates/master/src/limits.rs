@@ -35,12 +35,13 @@ pub const TARGET_TIME_MAX: Duration = Duration::from_millis(500);
 /// about 0.1 ms for each minion, once. Beyond it the target is an error, too.
 pub const TARGET_READ_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// The newest highstates in which `minions.status` looks for the last one of each
-/// minion. An earlier highstate is not shown.
+/// The newest highstates of the job cache in which `minions.status` looks for one of each
+/// minion that is newer than what the master remembers: of minions that have run none
+/// since its start, or that run them at other masters with the same job cache.
 pub const HIGHSTATES_LOOKED_AT_MAX: usize = 20;
 
-/// Minions whose last highstate is counted in the metrics. Beyond it the tenth whose
-/// highstates are the oldest is dropped.
+/// Minions whose last highstate is remembered, with about 200 bytes each. Beyond it the
+/// tenth whose highstates are the oldest is dropped.
 pub const HIGHSTATES_KEPT_MAX: usize = ROSTER_SEATS_MAX;
 
 /// Minions whose last highstate has metrics of its own: those that failed first, then

@@ -120,7 +120,7 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep
             () = sleep_until(cleaning) => {
                 clean(&master).await;
                 on_disk(&master, |master| master.keys.count_undecided()).await;
-                on_disk(&master, |master| master.fleet.sweep_pillars()).await;
+                on_disk(&master, |master| master.fleet.sweep()).await;
                 on_disk(&master, |master| master.publishing.rotate_if_old()).await;
                 on_disk(&master, |master| master.files.inbox.remove_abandoned()).await;
                 cleaning = Instant::now() + loop_interval;
@@ -155,7 +155,7 @@ fn look_for_drop_file(master: &Master) {
             // Whoever asks for it has looked at `rotate_aes_key`.
             master.keys.end_sessions();
             master.publishing.rotate();
-            master.fleet.sweep_pillars();
+            master.fleet.sweep();
         }
         Ok(false) => {}
         Err(error) => tracing::error!("could not process the drop file: {}", chain(&error)),

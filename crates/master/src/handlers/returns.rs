@@ -18,6 +18,7 @@ use crate::error::chain;
 use crate::events::bus::{Bus, ReturnEvent};
 use crate::fleet::Fleet;
 use crate::fleet::clones::tell_of_clones;
+use crate::fleet::highstates::ReturnedTo;
 use crate::jobs::Jobs;
 use crate::keys::Keys;
 use crate::limits::SHOWN_CHARS_MAX;
@@ -96,7 +97,12 @@ impl Returns<'_> {
             .zip(stored.as_ref())
             .is_none_or(|(jid, stored)| is_first_seen(jobs, id, jid, stored));
         if is_first && let Some(meters) = meters {
-            meters.returned(id, job);
+            meters.returned(job);
+        }
+        // Resources have no rows, and a minion chooses their names.
+        if is_first && id == sender {
+            let highstates = &self.fleet.highstates;
+            highstates.returned(id, job, ReturnedTo::Own);
         }
         let event = is_first
             .then(|| event_of(bus, id, &request, is_own))

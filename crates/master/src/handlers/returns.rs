@@ -96,13 +96,8 @@ impl Returns<'_> {
         let is_first = kept
             .zip(stored.as_ref())
             .is_none_or(|(jid, stored)| is_first_seen(jobs, id, jid, stored));
-        if is_first && let Some(meters) = meters {
-            meters.returned(job);
-        }
-        // Resources have no rows, and a minion chooses their names.
-        if is_first && id == sender {
-            let highstates = &self.fleet.highstates;
-            highstates.returned(id, job, ReturnedTo::Own);
+        if is_first {
+            self.count_first(caller, id, job);
         }
         let event = is_first
             .then(|| event_of(bus, id, &request, is_own))
@@ -123,6 +118,19 @@ impl Returns<'_> {
                 self.keep_elsewhere(caller, id, job, &error);
                 (Handled::failed(), None)
             }
+        }
+    }
+
+    /// Counts a return that is heard of for the first time, and remembers it if it is of a
+    /// highstate.
+    fn count_first(self, caller: &Caller, id: &MinionId, job: &JobReturn) {
+        if let Some(meters) = &caller.telemetry.meters {
+            meters.returned(job);
+        }
+        // Resources have no rows, and a minion chooses their names.
+        if *id == caller.id {
+            let highstates = &self.fleet.highstates;
+            highstates.returned(id, job, ReturnedTo::Own);
         }
     }
 

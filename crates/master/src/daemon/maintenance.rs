@@ -10,7 +10,7 @@ use halite_fileserver::{Backends, UpdateWish};
 use halite_key::dropfile::take_rotation_request;
 use halite_store::Jobs;
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::upkeep::Upkeep;
 use crate::clock::now_s;
@@ -84,25 +84,30 @@ impl Health {
     }
 }
 
-/// Does all that, until it is dropped.
+/// Does all that, until it is dropped. What may take long delays nothing else.
 pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep) {
+    // Lists of jobs are asked for rarely, and then by somebody who waits.
+    let jobs = master.jobs.cache.clone();
+    spawn_blocking(move || prepare_lists(&jobs));
+    tokio::join!(
+        look_often(&master, &health, upkeep),
+        clean_up(&master),
+        look_for_file_changes(&master),
+    );
+}
+
+/// The drop file, lost keys, what waits in memory, and the signs of life.
+async fn look_often(master: &Arc<Master>, health: &Health, upkeep: Upkeep) {
     let upkeep = Arc::new(Mutex::new(upkeep));
     let mut drop_file = interval(DROP_FILE_INTERVAL);
     drop_file.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut alive = interval(ALIVE_INTERVAL);
     alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let loop_interval = master.general.loop_interval;
-    let mut cleaning = Instant::now() + loop_interval;
-    let tells_files = master.files.settings.fires_changes;
-    let mut looking = Instant::now();
-    // Lists of jobs are asked for rarely, and then by somebody who waits.
-    let jobs = master.jobs.cache.clone();
-    spawn_blocking(move || prepare_lists(&jobs));
     loop {
         tokio::select! {
             _ = drop_file.tick() => {
                 let upkeep = Arc::clone(&upkeep);
-                on_disk(&master, move |master| {
+                on_disk(master, move |master| {
                     let mut upkeep = upkeep.lock().unwrap_or_else(PoisonError::into_inner);
                     upkeep.look(master);
                     look_for_drop_file(master);
@@ -117,19 +122,29 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep
                 health.alive();
                 master.jobs.expire_unfinished();
             }
-            () = sleep_until(cleaning) => {
-                clean(&master).await;
-                on_disk(&master, |master| master.keys.count_undecided()).await;
-                on_disk(&master, |master| master.fleet.sweep_pillars()).await;
-                on_disk(&master, |master| master.publishing.rotate_if_old()).await;
-                on_disk(&master, |master| master.files.inbox.remove_abandoned()).await;
-                cleaning = Instant::now() + loop_interval;
-            }
-            () = sleep_until(looking), if tells_files => {
-                on_disk(&master, fire_file_changes).await;
-                looking = Instant::now() + master.files.settings.update_interval;
-            }
         }
+    }
+}
+
+/// What is done at each `loop_interval`. The old publish key does not wait for the job
+/// cache to be cleaned.
+async fn clean_up(master: &Arc<Master>) {
+    loop {
+        sleep(master.general.loop_interval).await;
+        on_disk(master, |master| master.publishing.rotate_if_old()).await;
+        on_disk(master, |master| master.keys.count_undecided()).await;
+        on_disk(master, |master| master.fleet.sweep_pillars()).await;
+        on_disk(master, |master| master.files.inbox.remove_abandoned()).await;
+        clean(master).await;
+    }
+}
+
+/// Events of changed files, where they are fired.
+async fn look_for_file_changes(master: &Arc<Master>) {
+    let settings = &master.files.settings;
+    while settings.fires_changes {
+        on_disk(master, fire_file_changes).await;
+        sleep(settings.update_interval).await;
     }
 }
 

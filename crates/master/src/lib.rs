@@ -92,4 +92,4 @@ pub use error::{StartError, chain};
 pub use keys::odd_ids::odd_ids;
 pub use pillar::externals::unknown_external_pillars;
 pub use pillar::remotes::unusable_remotes;
-pub use places::unusable_places;
+pub use places::{unencrypted_stores, unusable_places};

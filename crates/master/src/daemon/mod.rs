@@ -38,7 +38,7 @@ use self::background::{Background, stop};
 use self::hand_over::HandOver;
 use self::maintenance::{Health, maintain};
 use self::open_files::say_room;
-use self::places::{ext_jobs, local_keys, make_dirs, places};
+use self::places::{ext_jobs, local_keys, make_dirs, places, warn_in_the_clear};
 use self::settings::{Settings, TaskSettings};
 use self::upkeep::Upkeep;
 use crate::cluster::Cluster;
@@ -91,6 +91,7 @@ impl Daemon {
     pub fn start(config: &MasterConfig) -> Result<Self, StartError> {
         let settings = Settings::from_config(config)?;
         let places = places(&settings.general)?;
+        warn_in_the_clear(&settings.general.opts);
         let started = Self::start_on(settings, &places)?;
         say_room(config.max_open_files);
         Ok(started)

@@ -70,7 +70,8 @@ impl Returns<'_> {
         };
         let id = &id;
         let room = room_for(jobs, sender, id == sender, job);
-        if job.jid == ReturnJid::Req {
+        let is_asked_for = job.jid != ReturnJid::Req;
+        if !is_asked_for {
             match self.own_jid(caller, id, job, mark, room != Room::None) {
                 Some(jid) => job.jid = ReturnJid::Jid(jid),
                 None => {
@@ -84,7 +85,7 @@ impl Returns<'_> {
         }
         let kept = job.jid.jid().filter(|_| room != Room::None);
         let job_id = kept.cloned();
-        let stored = kept.map(|jid| store(self, caller, id, jid, job));
+        let stored = kept.map(|jid| store(self, caller, id, jid, job, is_asked_for));
         if !matches!(stored, Some(Ok(Stored { is_new: true, .. }))) {
             room.release(jobs, sender);
         }
@@ -286,12 +287,17 @@ fn store(
     id: &MinionId,
     jid: &Jid,
     job: &JobReturn,
+    is_asked_for: bool,
 ) -> Result<Stored, StoreError> {
     let Returns {
         bus, jobs, fleet, ..
     } = returns;
     jobs.missed.returned(jid, id);
     if !jobs.settings.stores_returns {
+        // No minion brings a job of its own there.
+        if is_asked_for {
+            jobs.save_return_in_ext(jid, id, job, caller.is_halite)?;
+        }
         return Ok(Stored {
             is_new: true,
             is_again: None,

@@ -18,6 +18,7 @@ pub(super) enum Page {
     Keys,
     History,
     Connections,
+    Masters,
     Events,
     WebSocket,
     Hook,
@@ -44,6 +45,7 @@ impl Page {
             Self::Keys => "keys",
             Self::History => "history",
             Self::Connections => "connections",
+            Self::Masters => "masters",
             Self::Events => "events",
             Self::WebSocket => "ws",
             Self::Hook => "hook",
@@ -59,7 +61,7 @@ impl Page {
 }
 
 /// The pages with names that no option changes.
-pub(super) const FIXED: [(&str, Page); 15] = [
+pub(super) const FIXED: [(&str, Page); 16] = [
     ("index", Page::Root),
     ("login", Page::Login),
     ("logout", Page::Logout),
@@ -70,6 +72,7 @@ pub(super) const FIXED: [(&str, Page); 15] = [
     ("keys", Page::Keys),
     ("history", Page::History),
     ("connections", Page::Connections),
+    ("masters", Page::Masters),
     ("events", Page::Events),
     ("ws", Page::WebSocket),
     ("stats", Page::Stats),
@@ -124,14 +127,20 @@ fn named(settings: &ApiSettings, name: &str) -> Option<Page> {
 fn is_of_sessions(page: Page) -> bool {
     matches!(
         page,
-        Page::Login | Page::Logout | Page::Minions | Page::Jobs | Page::History | Page::Connections
+        Page::Login
+            | Page::Logout
+            | Page::Minions
+            | Page::Jobs
+            | Page::History
+            | Page::Connections
+            | Page::Masters
     )
 }
 
 /// The methods that a page takes, as the header `Allow` lists them.
 pub(super) fn allow(page: Page) -> &'static str {
     match page {
-        Page::Hook | Page::Logout => "POST",
+        Page::Hook | Page::Logout | Page::Masters => "POST",
         Page::History
         | Page::Connections
         | Page::Events

@@ -21,8 +21,9 @@ use crate::stage::{DESK, MARKUP, Stage, picture};
 const CROWD: usize = 10_000;
 
 /// Milliseconds of processor time that a frame may take on average while thousands of
-/// rows are scrolled through and change. At 60 frames a second there are 16 for each.
-const FRAME_MS_MAX: f64 = 16.0;
+/// rows are scrolled through and change: 20 frames a second, on a machine whose caches
+/// and cores other tests use, too.
+const FRAME_MS_MAX: f64 = 50.0;
 
 /// Scrolls from the top to the end, again and again, while the master fires events about
 /// the presence of minions; resolves to the number of frames, once rows have changed.
@@ -280,7 +281,7 @@ fn thousands_of_minions_are_scrolled_through_and_nobody_sees_what_he_may_not() -
     let last = format!("crowd{:05}", CROWD - 1);
     alice.wait("all rows", &format!(
         "document.querySelector('.scroller').getAttribute('aria-rowcount') > {CROWD} || \
-         (Date.now() - (window.lastAsked ?? 0) > 2000 && (window.lastAsked = Date.now(), document.querySelector('form .primary').click(), false))"
+         (Date.now() - (window.lastAsked ?? 0) > 15000 && (window.lastAsked = Date.now(), document.querySelector('form .primary').click(), false))"
     ))?;
     let made = alice.value("document.querySelectorAll('.tbody .tr').length")?;
     ensure!(

@@ -1,7 +1,11 @@
 //! A real haproxy before the masters, with the configuration of the documentation.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
@@ -26,6 +30,8 @@ pub struct Balancer {
     /// Where minions find the masters.
     pub address: Address,
     daemon: Daemon,
+    /// Where it says what it does.
+    control: PathBuf,
 }
 
 impl Balancer {
@@ -51,7 +57,11 @@ impl Balancer {
         let address = Address::claim()?;
         let file = fleet.path().join(format!("{name}.cfg"));
         let text = configuration(&address, backends, health_port)?;
-        let text = format!("global\n  maxconn {connections_max}\n{text}");
+        let control = fleet.path().join(format!("{name}.sock"));
+        let text = format!(
+            "global\n  maxconn {connections_max}\n  stats socket {} mode 600\n{text}",
+            control.display()
+        );
         fs::write(&file, text)?;
         let args = [
             "-db".to_owned(),
@@ -61,13 +71,42 @@ impl Balancer {
         let recipe = Recipe::new(name, PLACE.into(), fleet.path()).args(&args);
         let mut daemon = Daemon::new(recipe, fleet.path().join(format!("{name}.log")));
         daemon.start()?;
-        let mut balancer = Self { address, daemon };
+        let mut balancer = Self {
+            address,
+            daemon,
+            control,
+        };
         until("haproxy to listen", START, || {
             balancer.daemon.check_runs()?;
             Ok(TcpStream::connect(balancer.address.request()).ok())
         })?;
         Ok(balancer)
     }
+
+    /// Which of the backends each publish connection leads to, by the client's end.
+    ///
+    /// # Errors
+    /// When it does not say so.
+    pub fn publish_routes(&self) -> Result<BTreeMap<SocketAddr, usize>> {
+        let mut control = UnixStream::connect(&self.control)?;
+        control.write_all(b"show sess\n")?;
+        let mut said = String::new();
+        control.read_to_string(&mut said)?;
+        Ok(said.lines().filter_map(publish_route).collect())
+    }
+}
+
+/// The client's end and the backend in a line about a publish connection.
+fn publish_route(line: &str) -> Option<(SocketAddr, usize)> {
+    let word = |name: &str| {
+        let mut words = line.split_whitespace();
+        words.find_map(|word| word.strip_prefix(name))
+    };
+    if word("be=")? != "salt-publish" {
+        return None;
+    }
+    let server = word("srv=")?.strip_prefix('m')?.parse().ok()?;
+    Some((word("src=")?.parse().ok()?, server))
 }
 
 /// The configuration of docs/cluster.md, with these addresses in place of its own.
@@ -107,4 +146,22 @@ fn configuration(
         }
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_are_those_of_publish_connections_that_have_a_server() {
+        let line = "0x55d0: proto=tcpv4 src=127.0.0.1:40022 fe=salt-publish be=salt-publish \
+                    srv=m2 ts=00 epoch=0";
+        let client = SocketAddr::from(([127, 0, 0, 1], 40022));
+        assert_eq!(publish_route(line), Some((client, 2)));
+        for other in ["salt-request", "GLOBAL"] {
+            assert_eq!(publish_route(&line.replace("salt-publish", other)), None);
+        }
+        assert_eq!(publish_route(&line.replace("m2", "<none>")), None);
+        assert_eq!(publish_route(""), None);
+    }
 }

@@ -70,6 +70,8 @@ pub enum Fault {
     PeersSlow,
     /// `kill -9` of what carries what masters tell each other.
     BusKilled,
+    /// The directory of the keys, which all masters share, cannot be used.
+    KeysGone,
 }
 
 /// What has a fault.
@@ -85,6 +87,8 @@ pub enum Part {
     Peers,
     /// What carries what masters tell each other.
     Bus,
+    /// The directory of the keys.
+    Keys,
 }
 
 impl Fault {
@@ -99,6 +103,7 @@ impl Fault {
             Self::CableCut | Self::CableToNowhere => Part::Cable,
             Self::PeersCut | Self::PeersToNowhere | Self::PeersSlow => Part::Peers,
             Self::BusKilled => Part::Bus,
+            Self::KeysGone => Part::Keys,
         }
     }
 }
@@ -124,6 +129,11 @@ impl Troubles {
         let mut all = self.0.iter();
         let found = all.find(|trouble| trouble.fault.part() == part && trouble.which == which);
         found.map(|trouble| trouble.fault)
+    }
+
+    /// Whether any part of this kind has a fault.
+    pub fn any_of(&self, part: Part) -> bool {
+        self.0.iter().any(|trouble| trouble.fault.part() == part)
     }
 
     /// One more.
@@ -210,6 +220,8 @@ pub struct Ledger {
     pub lost_results: usize,
     /// Run by a minion of Salt that has given its result up, and says so in its log.
     pub given_up: usize,
+    /// Missed by a minion of Salt while its own connection failed.
+    pub missed: usize,
     /// Run more than once.
     pub ran_twice: usize,
     /// How long the results took after the last fault.
@@ -321,11 +333,12 @@ impl fmt::Display for Ledger {
         )?;
         writeln!(
             out,
-            "lost commands {}, lost results {} ({} more given up by minions of Salt), \
-             ran twice {}, settled after {:.1?}",
+            "lost commands {}, lost results {} (minions of Salt gave up {} more and missed {} \
+             commands), ran twice {}, settled after {:.1?}",
             self.lost_commands,
             self.lost_results,
             self.given_up,
+            self.missed,
             self.ran_twice,
             self.settled_after
         )?;

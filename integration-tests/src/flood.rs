@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use crate::found_requests::{Attacker, false_sign};
 use crate::overload::connect_from;
 use crate::wire::msgpack::Item;
 use crate::wire::stand_in::StandIn;
@@ -54,7 +55,16 @@ pub enum Kind {
     Replayed,
     /// Sends a large request byte by byte.
     Slow,
+    /// Sends what hostile readers of the code have found.
+    Found,
+    /// Says that minions are here, without a proof.
+    FalseSigns,
+    /// Is an accepted minion, and asks for what it may not.
+    Accepted,
 }
+
+/// How many kinds there are.
+const KINDS: usize = Kind::ALL.len();
 
 impl Kind {
     /// What strangers of this kind do.
@@ -66,17 +76,23 @@ impl Kind {
             Self::Unknown => "unknown requests and keys",
             Self::Replayed => "what was recorded",
             Self::Slow => "requests byte by byte",
+            Self::Found => "requests that hostile readers found",
+            Self::FalseSigns => "false signs of life",
+            Self::Accepted => "as an accepted minion, what it may not",
         }
     }
 
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
         Self::BadKeys,
         Self::Giant,
         Self::HalfOpen,
         Self::Unknown,
         Self::Replayed,
         Self::Slow,
+        Self::Found,
+        Self::FalseSigns,
+        Self::Accepted,
     ];
 }
 
@@ -85,19 +101,25 @@ impl Kind {
 pub struct Means {
     /// The request port.
     pub master: SocketAddr,
+    /// The publish port.
+    pub publisher: SocketAddr,
     /// A public key that the master does not know.
     pub public_pem: String,
     /// An id whose key is accepted.
     pub known_id: String,
     /// What was heard of a minion: its sign-in, and a request.
     pub recorded: Vec<Vec<u8>>,
+    /// Requests that hostile readers have found.
+    pub found: Vec<Vec<u8>>,
+    /// An accepted minion.
+    pub attacker: Attacker,
 }
 
 /// Strangers that run until this is dropped.
 #[derive(Debug)]
 pub struct Flood {
     stop: Arc<AtomicBool>,
-    sent: Arc<[AtomicU64; 6]>,
+    sent: Arc<[AtomicU64; KINDS]>,
     threads: Vec<JoinHandle<()>>,
     kinds: &'static [Kind],
 }
@@ -107,7 +129,7 @@ impl Flood {
     pub fn start(means: Means, count: u8, kinds: &'static [Kind]) -> Self {
         let means = Arc::new(means);
         let stop = Arc::new(AtomicBool::new(false));
-        let sent = Arc::new([const { AtomicU64::new(0) }; 6]);
+        let sent = Arc::new([const { AtomicU64::new(0) }; KINDS]);
         let mut threads = Vec::new();
         for (number, &kind) in (0..count).zip(kinds.iter().cycle()) {
             let stranger = Stranger {
@@ -143,6 +165,12 @@ impl Drop for Flood {
     }
 }
 
+/// One after the other.
+fn one_of(requests: &[Vec<u8>], number: u64) -> Result<Vec<u8>> {
+    let which = usize::try_from(number)? % requests.len();
+    Ok(requests[which].clone())
+}
+
 struct Stranger {
     means: Arc<Means>,
     from: Ipv4Addr,
@@ -152,12 +180,13 @@ struct Stranger {
 }
 
 impl Stranger {
-    fn run(mut self, stop: &AtomicBool, sent: &[AtomicU64; 6]) {
+    fn run(mut self, stop: &AtomicBool, sent: &[AtomicU64; KINDS]) {
         let count = &sent[self.kind as usize];
         while !stop.load(Ordering::Relaxed) {
             let ended = match self.kind {
                 Kind::HalfOpen => self.hold(stop, count),
                 Kind::Slow => self.drip(stop, count),
+                Kind::FalseSigns => self.claim(stop, count),
                 _ => self.ask(stop, count),
             };
             // The master has closed the connection, or has no room for another.
@@ -169,6 +198,21 @@ impl Stranger {
 
     fn connect(&self) -> Result<TcpStream> {
         connect_from(self.from, self.means.master, PATIENCE)
+    }
+
+    /// Says over a subscription that a minion is here, several times at once.
+    fn claim(&mut self, stop: &AtomicBool, count: &AtomicU64) -> Result<()> {
+        let stream = connect_from(self.from, self.means.publisher, PATIENCE)?;
+        let mut connection = Connection::accept(stream, "SUB", PATIENCE)?;
+        while !stop.load(Ordering::Relaxed) {
+            for _ in 0..AHEAD {
+                self.number += 1;
+                connection.send(&[&false_sign(&self.means.known_id, self.number)])?;
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+            thread::sleep(REST);
+        }
+        Ok(())
     }
 
     /// Asks on one connection, several requests at a time.
@@ -222,10 +266,10 @@ impl Stranger {
                 ("id", Item::from(self.means.known_id.as_str())),
             ])
             .pack(),
-            _ => {
-                let recorded = &self.means.recorded;
-                let which = usize::try_from(number)? % recorded.len();
-                recorded[which].clone()
+            Kind::Accepted => self.means.attacker.request(&self.means.known_id, number),
+            Kind::Found => one_of(&self.means.found, number)?,
+            Kind::Replayed | Kind::HalfOpen | Kind::Slow | Kind::FalseSigns => {
+                one_of(&self.means.recorded, number)?
             }
         })
     }

@@ -9,9 +9,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use halite_crypto::PrivateKey;
 use serde_json::json;
 
 use crate::flood::Means;
+use crate::found_requests::{Attacker, of_strangers};
 use crate::wire::msgpack::Item;
 use crate::wire::stand_in::StandIn;
 use crate::{Emulator, Fleet, KeyState, Kind, Master, Minion, Ports, Programs, SHORT, START};
@@ -46,6 +48,7 @@ pub struct Flooded {
     pub herd: Option<Emulator>,
     minions: Vec<Minion>,
     real: StandIn,
+    attacker: StandIn,
     root_key: String,
     metrics: SocketAddr,
     _ports: Ports<1>,
@@ -74,10 +77,11 @@ impl Flooded {
         fs::write(&signs, "emu*\n")?;
         // Nobody else may have written what is believed.
         fs::set_permissions(&signs, Permissions::from_mode(0o600))?;
-        let real = StandIn::new("real")?;
+        let (real, attacker) = (StandIn::new("real")?, StandIn::new("attacker")?);
         let keys = master.dir().join("pki").join(KeyState::Accepted.dir());
         fs::create_dir_all(&keys)?;
         fs::write(keys.join("real"), real.public_pem())?;
+        fs::write(keys.join("attacker"), attacker.public_pem())?;
         master.start()?;
         let (mut herd, mut minions) = (None, Vec::new());
         match members {
@@ -96,6 +100,7 @@ impl Flooded {
             herd,
             minions,
             real,
+            attacker,
             root_key,
             metrics: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
             _ports: ports,
@@ -115,6 +120,17 @@ impl Flooded {
 
     /// A `test.ping`, from the request to the event with its result.
     pub fn ping(&self, id: &str) -> Result<Duration> {
+        let log = self.master.events()?;
+        let mark = log.mark();
+        let begun = Instant::now();
+        let jid = self.published(id)?;
+        let tag = format!("salt/job/{jid}/ret/{id}");
+        log.wait_after(mark, &tag, SHORT, |event| event.tag == tag)?;
+        Ok(begun.elapsed())
+    }
+
+    /// The job of a `test.ping`.
+    fn published(&self, id: &str) -> Result<String> {
         let load = Item::map([
             ("cmd", Item::from("publish")),
             ("fun", Item::from("test.ping")),
@@ -126,9 +142,6 @@ impl Flooded {
             ("user", Item::from("root")),
             ("key", Item::from(self.root_key.as_str())),
         ]);
-        let log = self.master.events()?;
-        let mark = log.mark();
-        let begun = Instant::now();
         let reply = self
             .master
             .connect()?
@@ -136,12 +149,9 @@ impl Flooded {
             .context("a job was not taken")?;
         let reply = Item::unpack(&reply)?;
         let jid = reply.get("load").and_then(|load| load.get("jid"));
-        let jid = jid
-            .and_then(Item::text)
-            .context("the answer to a command names no job")?;
-        let tag = format!("salt/job/{jid}/ret/{id}");
-        log.wait_after(mark, &tag, SHORT, |event| event.tag == tag)?;
-        Ok(begun.elapsed())
+        let jid = jid.and_then(Item::text);
+        let jid = jid.context("the answer to a command names no job")?;
+        Ok(jid.to_owned())
     }
 
     /// A sign-in of an accepted minion, with its connection.
@@ -187,11 +197,22 @@ impl Flooded {
         let (request, _) = self
             .real
             .request(&session, &[("cmd", Item::from("_file_envs"))]);
+        let public_pem = StandIn::new("x")?.public_pem().to_owned();
+        let pem = fs::read(self.master.dir().join("pki/master.pem"))?;
+        let master_key = PrivateKey::from_pem(&pem, None)?;
+        let attacker = Attacker {
+            who: self.attacker.clone(),
+            session: self.attacker.must_sign_in(&mut self.master.connect()?)?,
+            job: self.published(&known_id)?,
+        };
         Ok(Means {
             master: self.master.address().request(),
-            public_pem: StandIn::new("x")?.public_pem().to_owned(),
-            known_id,
+            publisher: self.master.address().publish(),
+            found: of_strangers((&known_id, &public_pem), &master_key)?,
             recorded: vec![self.real.sign_in_request().pack(), request.pack()],
+            public_pem,
+            known_id,
+            attacker,
         })
     }
 

@@ -26,6 +26,7 @@ pub mod chaos;
 pub mod cluster_page;
 pub mod commands;
 mod common_files;
+mod connections;
 mod emulator;
 mod event_log;
 mod fleet;
@@ -33,7 +34,10 @@ mod fleet;
 pub mod flood;
 #[cfg(feature = "wire")]
 pub mod flooded;
+#[cfg(feature = "wire")]
+pub mod found_requests;
 mod full_disk;
+mod hung_mount;
 mod kind;
 pub mod local_program;
 mod master;
@@ -56,10 +60,12 @@ mod written_table;
 
 pub use balancer::{Balancer, HAPROXY};
 pub use common_files::share_files;
+pub use connections::connected_from;
 pub use emulator::Emulator;
 pub use event_log::{Event, EventLog};
 pub use fleet::Fleet;
 pub use full_disk::FullDisk;
+pub use hung_mount::HungMount;
 pub use kind::{Kind, Program, Programs, cache_dir, package_dir};
 pub use master::{KeyState, Master, MasterPlan, Tools};
 pub use memory::{own_kib, pss_kib};
@@ -71,7 +77,7 @@ pub use process::{Daemon, Recipe, end_marked, family, marked, run, terminate};
 pub use settings::Settings;
 pub use terminal::Terminal;
 pub use wait::{SHORT, START, until};
-pub use written_table::{machine, write_table};
+pub use written_table::{add_table, has_table, machine, write_table};
 
 /// Makes one test for each release of real Salt out of a function that takes
 /// a [`Kind`]; 3007 belongs to the long form of the suite.

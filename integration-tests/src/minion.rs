@@ -176,6 +176,14 @@ impl Minion {
         &mut self.daemon
     }
 
+    /// The ids of all its processes.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn processes(&self) -> Result<Vec<i32>> {
+        self.daemon.processes()
+    }
+
     /// Starts it again.
     pub fn start(&mut self) -> Result<()> {
         self.daemon.start()

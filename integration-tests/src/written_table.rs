@@ -20,6 +20,33 @@ pub fn write_table(file: &Path, begin: &str, table: &str) -> Result<()> {
     fs::write(file, new).with_context(|| format!("could not write {}", file.display()))
 }
 
+/// Adds an empty place for a table before this line.
+///
+/// # Errors
+/// When the document cannot be read or written, or has no such line.
+pub fn add_table(file: &Path, begin: &str, before: &str) -> Result<()> {
+    let text =
+        fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
+    let new = added(&text, begin, before)
+        .with_context(|| format!("no `{before}` in {}", file.display()))?;
+    fs::write(file, new).with_context(|| format!("could not write {}", file.display()))
+}
+
+fn added(text: &str, begin: &str, before: &str) -> Option<String> {
+    let (head, tail) = text.split_once(before)?;
+    Some(format!("{head}{begin}\n{END}\n\n{before}{tail}"))
+}
+
+/// Whether a document has a place for the table behind this line.
+///
+/// # Errors
+/// When the document cannot be read.
+pub fn has_table(file: &Path, begin: &str) -> Result<bool> {
+    let text =
+        fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
+    Ok(replaced(&text, begin, "").is_some())
+}
+
 fn replaced(text: &str, begin: &str, table: &str) -> Option<String> {
     let (before, rest) = text.split_once(begin)?;
     let (_, after) = rest.split_once(END)?;
@@ -65,5 +92,17 @@ mod tests {
         let new = replaced(&page, "<!-- 1 -->", "new\n").unwrap_or_default();
         assert_eq!(new, page.replace("old", "new"));
         assert_eq!(replaced(&page, "<!-- 2 -->", "new"), None);
+    }
+
+    #[test]
+    fn a_table_that_was_added_can_be_written() {
+        let page = "a\n\n<!-- more -->\nb\n";
+        let added = added(page, "<!-- 1 -->", "<!-- more -->").unwrap_or_default();
+        let new = replaced(&added, "<!-- 1 -->", "new\n").unwrap_or_default();
+        assert_eq!(
+            new,
+            format!("a\n\n<!-- 1 -->\nnew\n{END}\n\n<!-- more -->\nb\n")
+        );
+        assert_eq!(super::added(page, "<!-- 1 -->", "<!-- none -->"), None);
     }
 }

@@ -160,18 +160,33 @@ fn play_salt(name: &str) -> Result<()> {
     report(&wrong)
 }
 
+/// The table is as large as it claims, and the READMEs say how much of it is compared.
 #[test]
 fn the_table_is_as_large_as_it_claims() -> Result<()> {
-    let mut count = 0;
+    let (mut count, mut types_only, mut exit_only) = (0, 0, 0);
     for entry in std::fs::read_dir(dir())? {
         let path = entry?.path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         if path.extension().is_some_and(|kind| kind == "txt") {
             assert!(CHAPTERS.contains(&&*name), "{name} is played by no test");
-            count += Chapter::read(&path)?.rows.len();
+            let rows = Chapter::read(&path)?.rows;
+            count += rows.len();
+            types_only += rows.iter().filter(|row| row.compare.types_only).count();
+            exit_only += rows.iter().filter(|row| row.compare.exit_only).count();
         }
     }
     assert!(count >= COMMANDS_MIN, "{count} commands");
+    let split = format!("{types_only} by the types of their values, {exit_only} by the exit code");
+    let package = halite_integration_tests::package_dir();
+    for readme in [package.join("README.md"), package.join("../README.md")] {
+        let text = std::fs::read_to_string(&readme)?;
+        let text = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            text.contains(&split),
+            "{} does not say {split:?}",
+            readme.display()
+        );
+    }
     Ok(())
 }
 

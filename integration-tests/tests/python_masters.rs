@@ -5,7 +5,8 @@ use std::fs;
 use halite_integration_tests::chaos::publish;
 use halite_integration_tests::proxy::Proxy;
 use halite_integration_tests::{
-    Fleet, Kind, START, for_each_salt, pillar_scenarios, scenarios, state_scenarios, until,
+    Emulator, Fleet, Kind, START, for_each_salt, pillar_scenarios, scenarios, state_scenarios,
+    until,
 };
 use serde_json::json;
 
@@ -27,6 +28,22 @@ for_each_salt! {
     fn a_small_tree_is_applied(master) scenarios::a_small_tree_is_applied(master, OURS);
     fn states_are_applied(master) state_scenarios::states_are_applied(master, OURS);
     fn one_run_at_a_time(master) state_scenarios::one_run_at_a_time(master, OURS);
+
+    fn an_emulated_fleet_works(master) {
+        const COUNT: u32 = 20;
+        let fleet = Fleet::new("herd")?;
+        let master = fleet.master("m1", master).auto_accept().start()?;
+        let herd = Emulator::start(&fleet, &master, (0, COUNT), &["--state-bytes", "3000"])?;
+        herd.wait_ready(COUNT, START * 2)?;
+        let all = |function: &str| master.returns(&["emu*", function, "--static", "-t", "60"]);
+        let pings = all("test.ping")?;
+        assert_eq!(pings.len(), COUNT as usize, "{pings:?}");
+        assert!(pings.values().all(|answer| *answer == json!(true)), "{pings:?}");
+        let runs = all("state.apply")?;
+        assert_eq!(runs.len(), COUNT as usize);
+        assert!(runs.values().all(|run| run.to_string().len() > 2000), "{runs:?}");
+        herd.stop()
+    };
 
     fn scheduled_jobs_return(master) {
         let fleet = Fleet::new("schedule")?;

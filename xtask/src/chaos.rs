@@ -11,6 +11,7 @@ use crate::long_form::LongForm;
 /// The test that does it, in the program of either suite.
 const TEST: &str = "chaos::nothing_is_lost_in_chaos";
 const TEST_ON_BUS: &str = "chaos::nothing_is_lost_in_chaos_on_a_bus";
+const TEST_WITH_SHARED_FILES: &str = "chaos::nothing_is_lost_in_chaos_with_shared_files";
 
 /// How many faults are made if nobody says so.
 const FAULTS: u64 = 500;
@@ -24,6 +25,10 @@ pub(crate) struct Args {
     /// The masters of the cluster tell each other what happens over a bus, which dies too
     #[arg(long, requires = "cluster")]
     bus: bool,
+    /// The masters of the cluster share their keys and their job cache in a directory, which
+    /// fails too
+    #[arg(long, requires = "cluster", conflicts_with = "bus")]
+    shared: bool,
     /// How many faults are made, one after the other; a run that makes fewer fails
     #[arg(long, value_name = "COUNT", default_value_t = FAULTS)]
     faults: u64,
@@ -42,12 +47,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let (program, option) = match (args.cluster, args.bus) {
-        (true, true) => ("master_cluster", " --cluster --bus"),
-        (true, false) => ("master_cluster", " --cluster"),
-        (false, _) => ("multi_master", ""),
+    let (program, option, test) = match (args.cluster, args.bus, args.shared) {
+        (true, true, _) => ("master_cluster", " --cluster --bus", TEST_ON_BUS),
+        (true, _, true) => (
+            "master_cluster",
+            " --cluster --shared",
+            TEST_WITH_SHARED_FILES,
+        ),
+        (true, ..) => ("master_cluster", " --cluster", TEST),
+        (false, ..) => ("multi_master", "", TEST),
     };
-    let test = if args.bus { TEST_ON_BUS } else { TEST };
     let (what, length) = match args.seconds {
         Some(seconds) => (
             format!("for {seconds} s"),

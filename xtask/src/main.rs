@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|flood|formulas|fuzz|herd|kills|load|outages|pages|peers|provide|random|scale|services`.
+//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|flood|formulas|fuzz|herd|histories|kills|load|outages|pages|peers|provide|random|scale|services`.
 //!
 //! Invariant: this program builds without the cryptography and without the
 //! programs of the workspace, so that it is there at once in a fresh clone.
@@ -17,6 +17,7 @@ mod flood;
 mod formulas;
 mod fuzz;
 mod herd;
+mod histories;
 mod kills;
 mod lint;
 mod load;
@@ -65,6 +66,8 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Hundreds of minions come back to two masters that start again at once
     Herd(herd::Args),
+    /// Simulated histories of a cluster, whose masters must agree on its keys at the end
+    Histories(histories::Args),
     /// State runs are killed at hundreds of moments; no file may be half written
     Kills(kills::Args),
     /// Two masters publish as fast as they can; nothing is lost or mixed
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Command::Formulas(args) => formulas::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Herd(args) => herd::run(&args),
+        Command::Histories(args) => histories::run(&args),
         Command::Kills(args) => kills::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Outages(args) => outages::run(&args),

@@ -4,25 +4,38 @@
 //! Invariant: only what is missing is installed. A failed installation is no error
 //! here: the tests that need it say so, and count as skipped.
 
+#[cfg(test)]
+mod asked;
+
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Result;
 
 /// Programs that tests use, each with the Debian package that brings it.
-const PROGRAMS: [(&str, &str); 37] = [
+const PROGRAMS: [(&str, &str); 57] = [
     ("apache2", "apache2-bin"),
+    ("apt-cache", "apt"),
     ("apt-get", "apt"),
+    ("apt-mark", "apt"),
+    ("bash", "bash"),
     ("bzip2", "bzip2"),
+    ("cc", "gcc"),
+    ("chpasswd", "passwd"),
     ("chromedriver", "chromium-driver"),
     ("chromium", "chromium"),
     ("curl", "curl"),
+    ("dpkg", "dpkg"),
     ("dpkg-deb", "dpkg"),
+    ("dpkg-query", "dpkg"),
     ("etcd", "etcd-server"),
     ("etcdctl", "etcd-client"),
     ("fish", "fish"),
     ("git", "git"),
     ("gpg", "gnupg"),
+    ("gpgconf", "gpgconf"),
+    ("gpgsm", "gpgsm"),
+    ("gzip", "gzip"),
     ("haproxy", "haproxy"),
     ("initdb", "postgresql"),
     ("ip", "iproute2"),
@@ -32,19 +45,29 @@ const PROGRAMS: [(&str, &str); 37] = [
     ("mariadbd", "mariadb-server"),
     ("nats-server", "nats-server"),
     ("nginx", "nginx-light"),
+    ("passwd", "passwd"),
+    ("patch", "patch"),
     ("postgres", "postgresql"),
     ("promtool", "prometheus"),
     ("psql", "postgresql-client"),
     ("python3", "python3"),
     ("redis-cli", "redis-tools"),
     ("redis-server", "redis-server"),
+    ("rsync", "rsync"),
+    ("sed", "sed"),
     ("setpriv", "util-linux"),
     ("slapd", "slapd"),
     ("ss", "iproute2"),
     ("ssh", "openssh-client"),
+    ("ssh-keygen", "openssh-client"),
     ("sshd", "openssh-server"),
+    ("sysctl", "procps"),
+    ("tar", "tar"),
     ("unshare", "util-linux"),
     ("unzip", "unzip"),
+    ("useradd", "passwd"),
+    ("userdel", "passwd"),
+    ("usermod", "passwd"),
     ("xz", "xz-utils"),
     ("zip", "zip"),
     ("zsh", "zsh"),

@@ -1,19 +1,26 @@
 //! `cargo xtask scale`: how a master behaves with more and more emulated
 //! minions. It measures on this machine, which the emulator shares.
 
+mod commands;
+mod control;
 mod masters;
 mod measure;
+mod model;
+mod names;
 mod overload;
 mod plot;
 mod reactions;
+mod returning;
+mod sign_ins;
 mod soak;
+mod tables;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use halite_integration_tests::{Programs, machine, write_table};
+use anyhow::{Context, Result, ensure};
+use halite_integration_tests::{Programs, add_table, has_table, machine, write_table};
 
 use crate::build::{bin_dir, build, program_features, root};
 use masters::Layout;
@@ -52,18 +59,35 @@ pub(crate) struct Args {
     /// Draws what was measured over the number of minions, into this file
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    /// Measures nothing: computes from the tables of docs/scale.md what larger fleets need,
+    /// and writes it there
+    #[arg(long)]
+    model: bool,
     /// Programs that are built already, instead of building them
     #[arg(long, value_name = "DIR")]
     bin_dir: Option<PathBuf>,
 }
 
+/// Where the tables are, and the line that those of other masters are added before.
+const PAGE: &str = "docs/scale.md";
+const FURTHER: &str = "<!-- further tables -->";
+
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.model {
+        compute()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let title = args.layout.title(args.masters);
+    let begin = tables::begin(&title);
+    let page = root().join(PAGE);
+    if args.write && !has_table(&page, &begin)? {
+        add_table(&page, &begin, FURTHER)?;
+    }
     let dir = match &args.bin_dir {
         Some(dir) => dir.clone(),
         None => built()?,
     };
     let programs = Programs::new(&dir)?;
-    let title = args.layout.title(args.masters);
     let mut all = Vec::new();
     for count in &args.count {
         println!("{count} minions, {title}");
@@ -83,16 +107,28 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let table = table(&all);
     print!("\n{table}");
+    let faults: Vec<&str> = (all.iter())
+        .flat_map(|measured| measured.faults.iter().map(String::as_str))
+        .collect();
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
     if args.write {
-        let begin = format!("<!-- begin: cargo xtask scale --write, {title} -->");
         let text = format!("{} The emulator shares it.\n\n{table}", machine());
-        write_table(&root().join("docs/scale.md"), &begin, &text)?;
+        write_table(&page, &begin, &text)?;
+        compute()?;
     }
     if let Some(path) = &args.plot {
         std::fs::write(path, plot::svg(&all))
             .with_context(|| format!("could not write {}", path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes what follows from the tables behind them.
+fn compute() -> Result<()> {
+    let page = root().join(PAGE);
+    let text = std::fs::read_to_string(&page)
+        .with_context(|| format!("could not read {}", page.display()))?;
+    write_table(&page, model::BEGIN, &model::section(&text))
 }
 
 /// Builds the programs with optimisation.

@@ -9,6 +9,9 @@ use anyhow::{Context as _, Result};
 use halite_test_services::{Certificates, Etcd, MariaDb, Postgres, Redis, Wanted};
 use nix::sys::signal::{SigSet, Signal};
 
+/// The servers by their names.
+const NAMES: [&str; 4] = ["redis", "postgres", "etcd", "mariadb"];
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The password that all of them ask for; none by default
@@ -17,8 +20,8 @@ pub(crate) struct Args {
     /// Lets all of them speak TLS, with certificates of their own
     #[arg(long)]
     tls: bool,
-    /// Only these: redis, postgres, etcd, mariadb
-    #[arg(long, value_delimiter = ',')]
+    /// Only these
+    #[arg(long, value_delimiter = ',', value_parser = NAMES)]
     only: Vec<String>,
 }
 

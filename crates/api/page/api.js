@@ -89,6 +89,23 @@ export async function connections({ tgt, tgt_type: kind }, highstates) {
   throw new ApiError(500, asText(rows));
 }
 
+// The newest jobs of all masters, by their ids; and the masters that they are without.
+export async function newestJobs(count) {
+  const said = await ask(`jobs?count=${count}`);
+  const [jobs] = (await said.json()).return;
+  if (typeof jobs === "object" && jobs !== null) return { jobs, without: namesAway(said) };
+  throw new ApiError(500, asText(jobs));
+}
+
+// What the masters know of one job, with the results of all; and the masters that it is
+// without.
+export async function oneJob(jid) {
+  const said = await ask(`jobs/${encodeURIComponent(jid)}`);
+  const [job] = (await said.json()).info;
+  if (typeof job === "object" && job !== null) return { job, without: namesAway(said) };
+  throw new ApiError(500, asText(job));
+}
+
 const namesAway = (response) => (response.headers.get(AWAY) ?? "").split(", ").filter(Boolean);
 
 async function post(path, body) {
@@ -130,10 +147,27 @@ export async function runner(fun, kwarg = {}, arg = []) {
   return good(data);
 }
 
-// What a wheel function returns; an error if it failed.
-export async function wheel(fun, kwarg = {}) {
-  const { data } = await one({ client: "wheel", fun, ...kwarg });
-  return good(data);
+// What a runner returns at each master, or at these: by the masters' names `{value}`, or
+// `{error}` with why there is none.
+export async function runnerOfEach(fun, kwarg = {}, masters = []) {
+  return ofEach({ client: "runner", fun, kwarg, full_return: true }, masters);
+}
+
+// The same of a wheel function.
+export async function wheelOfEach(fun, kwarg = {}, masters = []) {
+  return ofEach({ client: "wheel", fun, ...kwarg }, masters);
+}
+
+async function ofEach(chunk, masters) {
+  const query = masters.length > 0 ? `?${new URLSearchParams({ masters: masters.join(",") })}` : "";
+  const [said] = (await post(`masters${query}`, [chunk])).return;
+  return new Map(Object.entries(said).map(([master, { return: returned, error }]) => {
+    try {
+      return [master, error === undefined ? { value: good(returned.data) } : { error }];
+    } catch (failed) {
+      return [master, { error: failed.message }];
+    }
+  }));
 }
 
 // What was returned; where it says of itself that it failed, it is in the error.

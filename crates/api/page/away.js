@@ -1,8 +1,17 @@
 // The masters that the API does not reach, as its answers and events say.
 
+import { T } from "./texts.js";
+
 let away = [];
 
 export const mastersAway = () => away;
+
+// The words for an answer without some masters; those that are away are named below the
+// frame.
+export function withoutText(names) {
+  const others = names.filter((name) => !away.includes(name));
+  return others.length > 0 ? T.without(others) : "";
+}
 
 // These are away, and no others.
 export function setAway(names) {

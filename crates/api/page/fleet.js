@@ -1,7 +1,7 @@
 // Fleet: every minion, how it is connected, and what its last highstate did.
 
-import { connections, local, runner, wheel } from "./api.js";
-import { mastersAway } from "./away.js";
+import { connections, local, runner, wheelOfEach } from "./api.js";
+import { withoutText } from "./away.js";
 import { button, debounced, el, every, fill, perFrame } from "./dom.js";
 import { counted, hasFailed, mark } from "./results.js";
 import { mayLocal, mayRunner, mayWheel } from "./rights.js";
@@ -154,18 +154,17 @@ export function fleetView(place, typed) {
     }
   }
 
-  // How many keys wait, where one may know.
+  // How many keys wait, at any master, where one may know.
   async function waiting() {
     if (!mayWheel("key.list_all")) return;
-    const keys = await wheel("key.list_all");
-    showNote(keys.minions_pre?.length ?? 0);
+    const keys = await wheelOfEach("key.list_all");
+    const ids = [...keys.values()].flatMap(({ value }) => value?.minions_pre ?? []);
+    showNote(new Set(ids).size);
   }
 
   function showNote(keysWaiting = 0) {
-    // Those that are away are named below the frame.
-    const others = state.without.filter((name) => !mastersAway().includes(name));
     fill(note, keysWaiting > 0 && [el("a", { href: "#/keys" }, T.keysWait(keysWaiting)), " "],
-      others.length > 0 && T.without(others));
+      withoutText(state.without));
   }
 
   const later = debounced(read, READ_AFTER_KEY_MS);

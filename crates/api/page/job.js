@@ -1,6 +1,7 @@
 // One job: who has returned, what, and where those that still run are.
 
-import { runner } from "./api.js";
+import { oneJob } from "./api.js";
+import { withoutText } from "./away.js";
 import { button, debounced, el, fill, perFrame } from "./dom.js";
 import { counted, hasFailed, isStateRun, mark, shownReturn } from "./results.js";
 import { mayLocal, mayRunner } from "./rights.js";
@@ -44,13 +45,13 @@ export function jobView(place, jid, again) {
     fill(head, el("p", {}, el("code", {}, `salt ${typedTarget(job.tgt, job.kind)} ${job.fun} ${typedArguments(job.args)}`.trim())),
       el("p", { class: "muted" }, T.jobFacts(jid, job.user)));
     const meant = new Set([...job.minions, ...results.keys()]);
-    const failed = [...results.values()].filter(hasFailed).length;
+    const failed = [...results.values()].filter(({ isBad }) => isBad).length;
     const done = results.size;
     const progress = el("progress", { max: Math.max(1, meant.size), value: done, "aria-label": T.returned });
     fill(bar, el("div", { class: "row" }, progress, T.jobProgress(done, meant.size, failed)));
-    const ids = [...meant].filter((id) => !onlyFailed || (results.has(id) && hasFailed(results.get(id))));
+    const ids = [...meant].filter((id) => !onlyFailed || results.get(id)?.isBad);
     // What failed first, then what runs.
-    const rank = (id) => (results.has(id) ? (hasFailed(results.get(id)) ? 0 : 2) : 1);
+    const rank = (id) => (results.has(id) ? (results.get(id).isBad ? 0 : 2) : 1);
     ids.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
     const left = ids.length - SHOWN_MAX;
     fill(list, ids.slice(0, SHOWN_MAX).map(item), left > 0 && el("p", { class: "muted" }, T.more(left)));
@@ -64,14 +65,13 @@ export function jobView(place, jid, again) {
       return el("div", { class: "result waits" }, mark("changed"), " ", el("b", {}, id), " ", el("span", { class: "muted" }, words),
         at && el("progress", { max: at.len, value: at.n, "aria-label": words }));
     }
-    const isBad = hasFailed(result);
-    const counts = isStateRun(result.return) ? counted(result.return) : null;
-    const words = counts ? T.stateCounts(counts.succeeded, counts.changed, counts.failed) : oneLine(result.return);
+    const { isBad, counts } = result;
+    const words = counts ? T.stateCounts(counts.succeeded, counts.changed, counts.failed) : oneLine(result.value);
     // Who opened it, or the only one, sees it at once.
     const isOpen = open.get(id) ?? job.minions.length <= 1;
     const details = el("details", { class: "result", open: isOpen },
       el("summary", {}, mark(isBad ? "bad" : counts?.changed ? "changed" : "good"), " ", el("b", {}, id), " ", el("span", { class: "muted" }, words)));
-    const show = () => details.append(result.shown ??= shownReturn(result.return));
+    const show = () => details.append(result.shown ??= shownReturn(result.value));
     if (isOpen) show();
     details.addEventListener("toggle", () => {
       open.set(id, details.open);
@@ -83,14 +83,14 @@ export function jobView(place, jid, again) {
   async function read() {
     if (!mayRunner("jobs.list_job")) return;
     try {
-      const said = await runner("jobs.list_job", { jid });
+      const { job: said, without } = await oneJob(jid);
       if (said.Error) {
         note.textContent = own ? "" : said.Error;
         return;
       }
       Object.assign(job, { fun: String(said.Function), args: said.Arguments ?? [], tgt: said.Target, kind: said["Target-type"], user: said.User, minions: said.Minions ?? job.minions });
-      for (const [id, result] of Object.entries(said.Result ?? {})) if (!results.has(id)) results.set(id, result);
-      note.textContent = "";
+      for (const [id, result] of Object.entries(said.Result ?? {})) if (!results.has(id)) results.set(id, judged(result));
+      note.textContent = withoutText(without);
       draw();
     } catch (error) {
       note.textContent = error.message;
@@ -106,7 +106,7 @@ export function jobView(place, jid, again) {
     if (what === "new") {
       Object.assign(job, { fun: String(data.fun), args: data.arg ?? [], tgt: data.tgt, kind: data.tgt_type, user: data.user, minions: data.minions ?? job.minions });
     } else if (what === "ret") {
-      results.set(id, data);
+      results.set(id, judged(data));
       places.delete(id);
     } else if (what === "at") {
       const { n, len, id: state, fun } = data.data ?? data;
@@ -131,6 +131,12 @@ export function jobView(place, jid, again) {
     later.cancel();
     draw.cancel();
   };
+}
+
+// A return with what is seen of it again and again: a run may have thousands of states.
+function judged(result) {
+  const counts = isStateRun(result.return) ? counted(result.return) : null;
+  return { value: result.return, counts, isBad: hasFailed(result) };
 }
 
 // A return in a few words.

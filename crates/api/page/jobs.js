@@ -1,10 +1,11 @@
 // Jobs: what ran and runs, and a line to command minions with.
 
-import { runner, start } from "./api.js";
+import { newestJobs, start } from "./api.js";
+import { withoutText } from "./away.js";
 import { debounced, el, fill, perFrame } from "./dom.js";
 import { jobView, noteStarted } from "./job.js";
 import { mark } from "./results.js";
-import { mayCommand, mayLocal, mayRunner } from "./rights.js";
+import { mayCommand, mayLocal, mayLocalAt, mayRunner } from "./rights.js";
 import { listen } from "./stream.js";
 import { Table } from "./table.js";
 import { commandArguments, splitArguments, target, typedArguments, typedTarget } from "./target.js";
@@ -88,11 +89,11 @@ function jobList(place) {
   async function read() {
     if (!mayRunner("jobs.list_jobs_filter")) return;
     try {
-      const said = await runner("jobs.list_jobs_filter", { count: LISTED });
-      for (const job of said?.data ?? said) {
-        put(job.JID, { fun: String(job.Function), args: typedArguments(job.Arguments), target: typedTarget(job.Target, job["Target-type"]), user: String(job.User) });
+      const { jobs: said, without } = await newestJobs(LISTED);
+      for (const [jid, job] of Object.entries(said)) {
+        put(jid, { fun: String(job.Function), args: typedArguments(job.Arguments), target: typedTarget(job.Target, job["Target-type"]), user: String(job.User) });
       }
-      note.textContent = "";
+      note.textContent = withoutText(without);
       draw();
     } catch (error) {
       note.textContent = error.message;
@@ -128,6 +129,12 @@ function jobList(place) {
   };
 }
 
+// What is said before a command is given that the master refuses, or may refuse.
+function refusalText(fun, verdict) {
+  if (verdict === "no") return mayLocal(fun) ? T.mayNotThere(fun) : T.mayNot(fun);
+  return verdict === "perhaps" ? T.perhapsMay(fun) : "";
+}
+
 function commandForm() {
   const field = (name, label, props) => {
     const input = el("input", { value: draft[name], "aria-label": label, placeholder: label, autocomplete: "off", spellcheck: "false", autocapitalize: "none", ...props });
@@ -144,8 +151,9 @@ function commandForm() {
   const run = el("button", { type: "submit", class: "primary" }, T.run);
   const judge = () => {
     const fun = draft.fun.trim();
-    run.disabled = !fun || !mayLocal(fun);
-    note.textContent = fun && !mayLocal(fun) ? T.mayNot(fun) : "";
+    const verdict = mayLocalAt(fun, meantBy(draft).meant);
+    run.disabled = !fun || verdict === "no";
+    note.textContent = fun ? refusalText(fun, verdict) : "";
   };
   const offered = COMMON.filter(mayLocal);
   const form = el("form", { class: "row bar command", "aria-label": T.command },

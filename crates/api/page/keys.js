@@ -1,7 +1,9 @@
 // Keys: accept, reject and delete them, with the fingerprint beside the one that
-// the minion shows.
+// the minion shows. Each master has keys of its own: what is the same at several is one
+// row, and an action is for the masters of its row.
 
-import { local, wheel } from "./api.js";
+import { local, wheelOfEach } from "./api.js";
+import { mastersAway } from "./away.js";
 import { button, confirmed, debounced, el, fill } from "./dom.js";
 import { mark } from "./results.js";
 import { mayLocal, mayWheel } from "./rights.js";
@@ -33,16 +35,39 @@ function act(action, row) {
   if (mayWheel(`key.${action}_dict`)) {
     const options = action === "accept" ? { include_rejected: row.state === "rejected", include_denied: false } : {};
     if (action === "reject") Object.assign(options, { include_accepted: row.state === "accepted", include_denied: false });
-    return wheel(`key.${action}_dict`, { match: { [row.where]: [row.id] }, ...options });
+    return wheelOfEach(`key.${action}_dict`, { match: { [row.where]: [row.id] }, ...options }, row.masters);
   }
   const options = { match: row.id };
   if (action === "accept" && row.state === "rejected") options.include_rejected = true;
   if (action === "reject" && row.state === "accepted") options.include_accepted = true;
-  return wheel(`key.${action}`, options);
+  return wheelOfEach(`key.${action}`, options, row.masters);
 }
+
+// The keys of all masters: a row for each id, state and fingerprint, with the masters
+// where it is so.
+function rowsOf(keys, fingers) {
+  const rows = new Map();
+  for (const [master, { value }] of keys) {
+    for (const [where, state] of Object.entries(STATES)) {
+      for (const id of value?.[where] ?? []) {
+        const finger = fingers.get(master)?.value?.[where]?.[id];
+        const name = JSON.stringify([id, where, finger]);
+        if (!rows.has(name)) rows.set(name, { id, where, state, finger, masters: [] });
+        rows.get(name).masters.push(master);
+      }
+    }
+  }
+  const order = Object.keys(STATES);
+  const place = (row) => order.indexOf(row.where);
+  return [...rows.values()].sort((a, b) => place(a) - place(b) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
+}
+
+// Which masters have not done it, or not answered, and why.
+const failures = (answers) => [...answers].filter(([, { error }]) => error !== undefined).map(([master, { error }]) => T.failedAt(master, error));
 
 export function keysView(place) {
   let rows = [];
+  let masters = [];
   let asked = 0;
   const note = el("p", { class: "note", role: "status" });
   const filter = el("input", { type: "search", id: "filter", class: "grow", placeholder: T.keyFilterHint, "aria-label": T.keyFilterHint });
@@ -52,11 +77,14 @@ export function keysView(place) {
     open: (row) => compare(row),
     columns: [
       { key: "id", title: T.minion, class: "name", sort: (row) => row.id, cell: (row) => row.id },
-      { key: "state", title: T.state, class: "narrow", sort: (row) => row.state, cell: (row) => el("span", { class: `tag ${row.state}` }, T.keyStates[row.state]) },
+      { key: "state", title: T.state, class: "narrow", sort: (row) => row.state, 
+        cell: (row) => [el("span", { class: `tag ${row.state}` }, T.keyStates[row.state]), isPart(row) && el("span", { class: "muted", title: T.atMasters(row.masters) }, " ", T.atMasters(row.masters))] },
       { key: "finger", title: T.fingerprint, class: "wide finger", cell: (row) => el("code", {}, row.finger ?? "") },
       { key: "do", title: "", class: "actions", cell: (row) => actions(row) },
     ],
   });
+  // Whether it is not so at all masters that answer.
+  const isPart = (row) => row.masters.length < masters.length;
   fill(place, el("h1", {}, T.keys), el("div", { class: "row bar" }, filter), note, table.element);
 
   function draw() {
@@ -68,11 +96,12 @@ export function keysView(place) {
   async function read() {
     const mine = (asked += 1);
     try {
-      const [keys, fingers] = await Promise.all([wheel("key.list_all"), mayWheel("key.finger") ? wheel("key.finger", { match: "*" }) : {}]);
+      const [keys, fingers] = await Promise.all([wheelOfEach("key.list_all"), mayWheel("key.finger") ? wheelOfEach("key.finger", { match: "*" }) : new Map()]);
       if (mine !== asked) return;
-      rows = Object.entries(STATES).flatMap(([where, state]) =>
-        (keys[where] ?? []).map((id) => ({ id, where, state, finger: fingers[where]?.[id] })));
-      note.textContent = "";
+      masters = [...keys].filter(([, { error }]) => error === undefined).map(([master]) => master);
+      rows = rowsOf(keys, fingers);
+      // Those that are away are named below the frame.
+      note.textContent = failures([...keys].filter(([master]) => !mastersAway().includes(master))).join(" ");
       draw();
     } catch (error) {
       if (mine === asked) note.textContent = error.message;
@@ -85,13 +114,13 @@ export function keysView(place) {
   }
 
   async function decide(action, row) {
-    const body = el("div", {}, el("p", {}, el("b", {}, row.id), " – ", T.keyStates[row.state]), el("code", { class: "block" }, row.finger ?? T.noFingerprint),
+    const body = el("div", {}, el("p", {}, el("b", {}, row.id), " – ", T.keyStates[row.state], isPart(row) && [" ", T.atMasters(row.masters)]), el("code", { class: "block" }, row.finger ?? T.noFingerprint),
       el("p", { class: "muted" }, action === "accept" ? T.checkOnMinion : T.keyConsequences[action]), action === "accept" && el("code", { class: "block" }, T.fingerCommand));
     if (!(await confirmed(T.keyQuestions[action], body, T.keyActions[action], T.cancel))) return;
     try {
-      await act(action, row);
+      const failed = failures(await act(action, row));
       await read();
-      note.textContent = T.keyDone[action](row.id);
+      note.textContent = failed.length > 0 ? failed.join(" ") : T.keyDone[action](row.id);
     } catch (error) {
       note.textContent = error.message;
     }

@@ -1,6 +1,6 @@
 // Masters: whether they agree, are linked, and can store what they should.
 
-import { runner, stats } from "./api.js";
+import { runner, runnerOfEach, stats } from "./api.js";
 import { el, every, fill, svg } from "./dom.js";
 import { losses, mayHistory, readHistory } from "./history.js";
 import { mark, tree } from "./results.js";
@@ -14,6 +14,8 @@ const COMPARE_WITHIN_S = 10;
 const KEPT = "halite-masters";
 
 const SHOWN = ["cluster.status", "cluster.members", "store.status", "masters.compare", "jobs.master", "queue.list_queues", "minions.history"];
+
+const QUESTIONS = [...SHOWN, "queue.list_length"];
 
 export const mayMasters = () => SHOWN.some(mayRunner);
 
@@ -44,10 +46,10 @@ export function mastersView(place) {
   stops.push(() => removeEventListener("masters-away", readMasters));
   if (mayRunner("masters.compare")) compare(panel);
   if (mayHistory()) panel(T.losses, connections, HISTORY_EVERY_MS);
-  if (mayRunner("cluster.status")) panel(T.cluster, cluster, READ_EVERY_MS);
-  if (mayRunner("store.status")) panel(T.stores, stores, READ_EVERY_MS);
-  if (mayRunner("jobs.master")) panel(T.runnersNow, runners, READ_EVERY_MS);
-  if (mayRunner("queue.list_queues")) panel(T.queues, queues, READ_EVERY_MS);
+  if (mayRunner("cluster.status")) panel(T.cluster, () => atEach("cluster.status", cluster), READ_EVERY_MS);
+  if (mayRunner("store.status")) panel(T.stores, () => atEach("store.status", stores), READ_EVERY_MS);
+  if (mayRunner("jobs.master")) panel(T.runnersNow, () => atEach("jobs.master", runners), READ_EVERY_MS);
+  if (mayRunner("queue.list_queues")) panel(T.queues, () => atEach("queue.list_queues", queues), READ_EVERY_MS);
   panel(T.api, async () => {
     const { masters: _, ...counts } = await stats();
     return tree(counts);
@@ -99,9 +101,26 @@ async function mastersOfApi() {
   return el("table", {}, el("tbody", {}, rows));
 }
 
-async function cluster() {
-  const status = await runner("cluster.status");
-  const known = mayRunner("cluster.members") ? (await runner("cluster.members")).members : {};
+// What a runner returns at each master, as it is shown, below the masters' names where
+// there are several.
+async function atEach(fun, shown) {
+  const all = [...(await runnerOfEach(fun))];
+  return Promise.all(all.map(async ([master, { value, error }]) => {
+    const muted = (why) => el("p", { class: "muted" }, why);
+    const body = error === undefined ? await shown(value, master).catch((failed) => muted(failed.message)) : muted(error);
+    return all.length > 1 ? [el("h3", {}, master), body] : body;
+  }));
+}
+
+// What a runner returns at one master.
+async function runnerAt(master, fun, kwarg = {}) {
+  const { value, error } = (await runnerOfEach(fun, kwarg, [master])).get(master);
+  if (error !== undefined) throw new Error(error);
+  return value;
+}
+
+async function cluster(status, master) {
+  const known = mayRunner("cluster.members") ? (await runnerAt(master, "cluster.members")).members : {};
   const rows = Object.entries(known).map(([name, member]) => el("tr", {},
     el("td", {}, mark(member.connected ? "good" : "bad"), " ", name),
     el("td", {}, member.address ?? "–"),
@@ -142,8 +161,7 @@ async function connections() {
     el("table", {}, el("tbody", {}, rows))];
 }
 
-async function stores() {
-  const said = await runner("store.status");
+async function stores(said) {
   const rows = Object.entries(said).filter(([, row]) => row && !Array.isArray(row)).map(([role, row]) => {
     const { place, waiting, ...rest } = row;
     const isThere = row.available !== false;
@@ -153,18 +171,16 @@ async function stores() {
   return [el("table", {}, el("tbody", {}, rows)), said.events && tree(said.events)];
 }
 
-async function runners() {
-  const said = await runner("jobs.master");
+async function runners(said) {
   // The questions of this page are runners, too.
-  const others = Object.values(said ?? {}).filter(({ fun }) => !SHOWN.includes(String(fun).replace("runner.", "")));
+  const others = Object.values(said ?? {}).filter(({ fun }) => !QUESTIONS.includes(String(fun).replace("runner.", "")));
   return others.length === 0 ? el("p", { class: "muted" }, T.none) : tree(others);
 }
 
-async function queues() {
-  const names = await runner("queue.list_queues");
+async function queues(names, master) {
   if (!Array.isArray(names) || names.length === 0) return el("p", { class: "muted" }, T.none);
   if (!mayRunner("queue.list_length")) return tree(names);
-  const lengths = await Promise.all(names.map((queue) => runner("queue.list_length", { queue })));
+  const lengths = await Promise.all(names.map((queue) => runnerAt(master, "queue.list_length", { queue })));
   return el("table", {}, el("tbody", {}, names.map((name, at) => el("tr", {}, el("td", {}, name), el("td", {}, String(lengths[at]))))));
 }
 

@@ -87,9 +87,13 @@ function states(run) {
     const comment = state?.comment ? el("p", { class: "comment" }, asLine(state.comment)) : null;
     const named = String(name) === String(id) ? null : el("p", { class: "muted" }, asLine(name));
     const changes = hasChanges(state) ? changesOf(state.changes) : null;
-    return el("details", { class: `state ${kind}`, open: kind !== "good" }, head, named, comment, changes);
+    const warnings = warningsOf(state).map((warning) => el("p", { class: "comment warning" }, `${T.warning}: ${warning}`));
+    const isOpen = kind !== "good" || warnings.length > 0;
+    return el("details", { class: `state ${kind}`, open: isOpen }, head, named, comment, warnings, changes);
   }));
 }
+
+const warningsOf = (state) => [state?.warnings ?? []].flat().map(asLine);
 
 function asLine(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
@@ -149,7 +153,9 @@ function plain(value, depth) {
 function stateText(run) {
   const lines = [];
   const field = (name, value) => lines.push(`${name.padStart(12)}: ${value}`);
+  const indented = (text) => text.split("\n").join(`\n${" ".repeat(14)}`);
   let took = 0;
+  let warned = 0;
   for (const [key, state] of ordered(run)) {
     const { id, name, fun } = parts(key, state);
     lines.push("----------");
@@ -157,16 +163,18 @@ function stateText(run) {
     field("Function", fun);
     if (String(name) !== String(id)) field("Name", name);
     field("Result", state?.result === null ? "None" : state?.result ? "True" : "False");
-    field("Comment", asLine(state?.comment ?? "").split("\n").join(`\n${" ".repeat(14)}`));
+    field("Comment", indented(asLine(state?.comment ?? "")));
     if (state?.start_time) field("Started", state.start_time);
     if (typeof state?.duration === "number") field("Duration", `${state.duration} ms`);
     field("Changes", "");
     if (hasChanges(state)) lines.push(plain(state.changes, 14));
+    if (warningsOf(state).length > 0) field("Warnings", indented(warningsOf(state).join("\n")));
+    warned += warningsOf(state).length > 0 ? 1 : 0;
     took += Number(state?.duration) || 0;
   }
   const { succeeded, changed, failed } = counted(run);
   lines.push("", T.summary, "-------------");
-  lines.push(`Succeeded: ${succeeded}${changed ? ` (changed=${changed})` : ""}`, `Failed:    ${failed}`, "-------------");
+  lines.push(`Succeeded: ${succeeded}${changed ? ` (changed=${changed})` : ""}`, `Failed:    ${failed}`, ...(warned ? [`Warnings:  ${warned}`] : []), "-------------");
   lines.push(`Total states run: ${String(succeeded + failed).padStart(6)}`, `Total run time: ${took.toFixed(3)} ms`);
   return lines.join("\n");
 }

@@ -2,6 +2,7 @@
 // what is offered: the master judges every request by itself.
 
 import { session } from "./api.js";
+import { globFits } from "./target.js";
 
 function perms() {
   const given = session()?.perms;
@@ -49,6 +50,31 @@ export function mayLocal(fun) {
     if (typeof perm === "string") return !perm.startsWith("@") && fits(perm, fun);
     return Object.entries(perm ?? {}).some(([target, funs]) => !target.startsWith("@") && permits(funs, fun));
   });
+}
+
+// Whether a function may be run on a target: "yes", "no", or "perhaps" where only the
+// master knows the minions that it means. One entry must permit all of them.
+export function mayLocalAt(fun, meant) {
+  const verdicts = perms().flatMap((perm) => {
+    if (typeof perm === "string") return !perm.startsWith("@") && fits(perm, fun) ? ["yes"] : [];
+    return Object.entries(perm ?? {})
+      .filter(([at, funs]) => !at.startsWith("@") && permits(funs, fun))
+      .map(([at]) => covers(at, meant));
+  });
+  return ["yes", "perhaps"].find((verdict) => verdicts.includes(verdict)) ?? "no";
+}
+
+// Whether all minions of a target are within the target of an entry, which is a compound
+// target.
+function covers(allowed, { tgt, tgt_type: kind }) {
+  if (allowed === "*") return "yes";
+  if (/[\s@()]/.test(allowed)) return kind === "compound" && tgt === allowed ? "yes" : "perhaps";
+  const isWithin = (id) => globFits(allowed, id);
+  if (kind === "list") return [tgt].flat().every(isWithin) ? "yes" : "no";
+  if (kind !== "glob") return "perhaps";
+  if (!/[*?[]/.test(tgt)) return isWithin(tgt) ? "yes" : "no";
+  const isNarrower = /^[^*?[]*\*$/.test(allowed) && tgt.startsWith(allowed.slice(0, -1));
+  return tgt === allowed || isNarrower ? "yes" : "perhaps";
 }
 
 // Whether anything may be run on minions.

@@ -64,6 +64,22 @@ export function target(line) {
   return { tgt: text, tgt_type: kind ?? "glob" };
 }
 
+// Whether a glob of a target means an id.
+export function globFits(glob, id) {
+  const parts = glob.match(/\[[^\]]+\]|[\s\S]/g) ?? [];
+  const written = parts.map((part) => {
+    if (part === "*") return "[\\s\\S]*";
+    if (part === "?") return "[\\s\\S]";
+    if (part.length > 1) return part.replace(/^\[!/, "[^").replaceAll("\\", "\\\\");
+    return part.replace(/[.+^${}()|[\]\\]/, "\\$&");
+  });
+  try {
+    return new RegExp(`^${written.join("")}$`).test(id);
+  } catch {
+    return false;
+  }
+}
+
 // The same as it is typed.
 export function typedTarget(tgt, kind) {
   const text = Array.isArray(tgt) ? tgt.join(",") : String(tgt);

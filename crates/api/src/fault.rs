@@ -107,6 +107,11 @@ impl Fault {
             .push((HeaderName::from_static(UNTOUCHED), yes));
         fault
     }
+
+    /// Whether it certainly had no effect.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.headers.iter().any(|(name, _)| *name == UNTOUCHED)
+    }
 }
 
 impl IntoResponse for Fault {

@@ -2,7 +2,7 @@
 
 use crate::decode;
 use crate::encode::to_json;
-use crate::masters::fuzzing;
+use crate::{masters, routes};
 
 const TYPES: [&str; 5] = [
     "application/json",
@@ -36,7 +36,12 @@ pub fn request(bytes: &[u8]) {
     }
 }
 
+/// The head of a request: its path, and below it the headers, each in a line.
+pub fn head(bytes: &[u8]) {
+    routes::fuzzing::head(bytes);
+}
+
 /// The event stream of another API, in pieces.
 pub fn event_stream(bytes: &[u8]) {
-    fuzzing::event_stream(bytes);
+    masters::fuzzing::event_stream(bytes);
 }

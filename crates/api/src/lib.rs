@@ -19,6 +19,7 @@ pub mod limits;
 mod low;
 mod masters;
 mod meters;
+mod pages;
 mod routes;
 pub mod server;
 mod sessions;

@@ -232,7 +232,7 @@ mod tests {
         assert!(dialed(&files, &other, "api.example").await.is_err());
         files.chain = None;
         assert!(dialed(&files, &root, "api.example").await.is_err());
-        // A chain that is none is named.
+        // The error names a chain that is not there.
         files.chain = Some(dir.path().join("nowhere.pem"));
         let error = Tls::read(&files).err().unwrap().to_string();
         assert!(error.starts_with("ssl_chain ("), "{error}");

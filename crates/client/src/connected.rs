@@ -8,10 +8,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::{Path, PathBuf};
 
-use halite_proto::msgpack::unpack_wire;
-use halite_proto::{MinionId, Value};
+use halite_proto::{Map, MinionId};
+use halite_store::{Bank, MinionData};
 
 use super::ClientSettings;
 
@@ -23,7 +22,8 @@ const MINIONS_LOOKED_AT_MAX: usize = 1000;
 
 /// Who seems to have a connection.
 pub(super) struct Connected {
-    cachedir: PathBuf,
+    /// What the master knows of its minions.
+    data: MinionData,
     addresses: BTreeSet<IpAddr>,
     /// The guess is of use: it finds somebody.
     is_usable: bool,
@@ -42,7 +42,7 @@ impl Connected {
             addresses.extend(own_addresses());
         }
         let mut connected = Self {
-            cachedir: settings.cachedir.clone(),
+            data: settings.store().data,
             addresses,
             is_usable: false,
         };
@@ -64,45 +64,25 @@ impl Connected {
             .is_some_and(|known| known.is_disjoint(&self.addresses))
     }
 
+    /// Whether one of the known minions is connected. A store that fails is not asked
+    /// again and again.
     fn finds_anybody(&self) -> bool {
-        let current = names_in(&self.cachedir.join("grains"), ".p");
-        let old = names_in(&self.cachedir.join("minions"), "");
-        current
-            .chain(old)
-            .take(MINIONS_LOOKED_AT_MAX)
-            .filter_map(|name| MinionId::parse(name).ok())
-            .filter_map(|id| self.known_addresses(&id))
-            .any(|known| !known.is_disjoint(&self.addresses))
+        let ids = self.data.ids(Bank::Grains).unwrap_or_default();
+        let looks = ids.iter().take(MINIONS_LOOKED_AT_MAX);
+        let found = looks.map_while(|id| self.data.get(Bank::Grains, id).ok());
+        found
+            .flatten()
+            .any(|grains| !addresses_of(&grains).is_disjoint(&self.addresses))
     }
 
-    /// The addresses in the cached grains: of 3008's layout, then of 3006's.
+    /// The addresses in the grains that the master keeps.
     fn known_addresses(&self, id: &MinionId) -> Option<BTreeSet<IpAddr>> {
-        let current = self.cachedir.join("grains").join(format!("{id}.p"));
-        if let Some(grains) = read(&current) {
-            return Some(addresses_of(&grains));
-        }
-        let old = self
-            .cachedir
-            .join("minions")
-            .join(id.as_str())
-            .join("data.p");
-        read(&old)?.get("grains").map(addresses_of)
+        let grains = self.data.get(Bank::Grains, id).ok()??;
+        Some(addresses_of(&grains))
     }
 }
 
-fn read(file: &Path) -> Option<Value> {
-    unpack_wire(&fs::read(file).ok()?).ok()
-}
-
-fn names_in(dir: &Path, suffix: &'static str) -> impl Iterator<Item = String> + use<> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.filter_map(move |entry| {
-        let name = entry.file_name().into_string().ok()?;
-        name.strip_suffix(suffix).map(str::to_owned)
-    })
-}
-
-fn addresses_of(grains: &Value) -> BTreeSet<IpAddr> {
+fn addresses_of(grains: &Map) -> BTreeSet<IpAddr> {
     ["ipv4", "ipv6"]
         .into_iter()
         .filter_map(|name| grains.get(name)?.as_list())
@@ -155,8 +135,11 @@ fn own_addresses() -> Vec<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use halite_proto::Map;
-    use halite_proto::msgpack::pack_wire;
+    use std::sync::Arc;
+
+    use halite_crypto::HashType;
+    use halite_proto::Value;
+    use halite_store::{BackendOptions, MemoryStore, StoreOptions};
 
     use super::*;
 
@@ -185,27 +168,38 @@ mod tests {
         assert_eq!(address("xyz"), None);
     }
 
-    #[test]
-    fn who_is_known_and_has_no_connection_is_not_connected() {
-        let dir = tempfile::tempdir().unwrap();
-        let grains = |address: &str| {
+    fn check(place: &StoreOptions) {
+        let data = halite_store::open(place).data;
+        for (id, address) in [("here", "10.0.3.5"), ("away", "10.0.3.9")] {
             let list = Value::List(vec!["127.0.0.1".into(), address.into()]);
-            pack_wire(&Map::from([("ipv4", list)]).into()).unwrap()
-        };
-        fs::create_dir(dir.path().join("grains")).unwrap();
-        fs::write(dir.path().join("grains/here.p"), grains("10.0.3.5")).unwrap();
-        fs::write(dir.path().join("grains/away.p"), grains("10.0.3.9")).unwrap();
-        let connected = |is_usable| Connected {
-            cachedir: dir.path().to_owned(),
-            addresses: BTreeSet::from([IpAddr::from([10, 0, 3, 5])]),
+            let id = MinionId::parse(id).unwrap();
+            let grains = Map::from([("ipv4", list)]);
+            data.put(Bank::Grains, &id, &grains).unwrap();
+        }
+        let connected = |is_usable, address: [u8; 4]| Connected {
+            data: data.clone(),
+            addresses: BTreeSet::from([IpAddr::from(address)]),
             is_usable,
         };
-        let usable = connected(true);
+        let usable = connected(true, [10, 0, 3, 5]);
         assert!(usable.finds_anybody());
+        assert!(!connected(true, [10, 0, 3, 6]).finds_anybody());
         assert!(usable.is_surely_not("away"));
         assert!(!usable.is_surely_not("here"));
         assert!(!usable.is_surely_not("unknown"));
         assert!(!usable.is_surely_not("../away"));
-        assert!(!connected(false).is_surely_not("away"));
+        assert!(!connected(false, [10, 0, 3, 5]).is_surely_not("away"));
+    }
+
+    #[test]
+    fn who_is_known_and_has_no_connection_is_not_connected() {
+        let dir = tempfile::tempdir().unwrap();
+        check(&StoreOptions::local_fs(dir.path(), HashType::Sha256));
+    }
+
+    #[test]
+    fn minions_are_known_wherever_the_master_keeps_their_grains() {
+        let memory = Arc::new(MemoryStore::default());
+        check(&StoreOptions::all(BackendOptions::MemoryStore(memory)));
     }
 }

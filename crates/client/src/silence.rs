@@ -257,6 +257,15 @@ mod tests {
         let pending = text(Some("pending"), unknown);
         assert!(pending.ends_with("salt-key -a web1"), "{pending}");
         assert!(text(Some("denied"), unknown).contains("[Key not accepted]\nIts key is denied."));
+        let mut here = silence(Some("accepted"), Connection::Here(NOW));
+        here.standings.get_mut("web1").unwrap().at = Some("m2".to_owned());
+        let jid = Jid::parse("20261120141841939742").unwrap();
+        let here = here.text("web1", &jid).unwrap();
+        assert!(
+            here.contains("\n\nIt is connected to m2 since 20")
+                && here.contains("was sent the job"),
+            "{here}"
+        );
         let away = text(Some("accepted"), Connection::Away(NOW - 12_345_678));
         assert_eq!(
             away,

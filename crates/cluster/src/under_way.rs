@@ -21,7 +21,7 @@ const JID_BYTES_MAX: usize = 64;
 
 /// What kind of work it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum WorkKind {
     /// A function of the master: it ends with its master.
     Runner,
     /// A job in batches: another master can go on with it.
@@ -34,7 +34,7 @@ pub struct Work {
     /// Its job.
     pub jid: Jid,
     /// What it is.
-    pub kind: Kind,
+    pub kind: WorkKind,
     /// What another master needs, to go on with it or to tell of its end.
     pub data: Map,
 }
@@ -59,7 +59,7 @@ impl Message {
             Self::Begun(Work { jid, kind, data }) => vec![
                 0.into(),
                 jid.into(),
-                (*kind == Kind::Batch).into(),
+                (*kind == WorkKind::Batch).into(),
                 data.clone().into(),
             ],
             Self::Ended(jid) => vec![1.into(), jid.into()],
@@ -78,8 +78,8 @@ impl Message {
             0 => Self::Begun(Work {
                 jid: jid(&items.text("job id", JID_BYTES_MAX)?)?,
                 kind: match items.bool("kind of work")? {
-                    true => Kind::Batch,
-                    false => Kind::Runner,
+                    true => WorkKind::Batch,
+                    false => WorkKind::Runner,
                 },
                 data: match items.value("work")? {
                     Value::Map(data) => data,
@@ -209,7 +209,7 @@ impl Works {
     fn does_only(&mut self, peer: &PeerId, jids: &[Jid]) -> Vec<Lost> {
         let doing = self.peers.entry(peer.clone()).or_default();
         let is_lost =
-            |jid: &Jid, known: &Known| known.work.kind == Kind::Runner && !jids.contains(jid);
+            |jid: &Jid, known: &Known| known.work.kind == WorkKind::Runner && !jids.contains(jid);
         take(peer, doing, is_lost)
     }
 
@@ -248,7 +248,8 @@ impl Works {
             if since.is_none_or(|since| now.saturating_duration_since(since) < WORK_AWAY_AFTER) {
                 continue;
             }
-            let is_lost = |_: &Jid, known: &Known| known.work.kind == Kind::Runner || takes_batches;
+            let is_lost =
+                |_: &Jid, known: &Known| known.work.kind == WorkKind::Runner || takes_batches;
             lost.extend(take(peer, doing, is_lost));
         }
         // Nothing is left to be said of those that are no members any more.
@@ -272,6 +273,7 @@ fn take(peer: &PeerId, doing: &mut Doing, is_lost: impl Fn(&Jid, &Known) -> bool
 mod tests {
     use std::time::Duration;
 
+    use super::WorkKind::{Batch, Runner};
     use super::*;
 
     fn peer(name: &str) -> PeerId {
@@ -282,7 +284,7 @@ mod tests {
         Jid::parse(format!("20261128{n:012}")).unwrap()
     }
 
-    fn work(n: usize, kind: Kind) -> Work {
+    fn work(n: usize, kind: WorkKind) -> Work {
         Work {
             jid: job(n),
             kind,
@@ -290,7 +292,7 @@ mod tests {
         }
     }
 
-    fn begun(n: usize, kind: Kind) -> Message {
+    fn begun(n: usize, kind: WorkKind) -> Message {
         Message::Begun(work(n, kind))
     }
 
@@ -301,8 +303,8 @@ mod tests {
     #[test]
     fn messages_are_read_as_they_were_sent() {
         for message in [
-            begun(1, Kind::Batch),
-            begun(2, Kind::Runner),
+            begun(1, Batch),
+            begun(2, Runner),
             Message::Ended(job(1)),
             Message::All(vec![job(1), job(2)]),
             Message::All(Vec::new()),
@@ -327,10 +329,10 @@ mod tests {
         let (m1, now) = (peer("m1"), Instant::now());
         let mut works = Works::default();
         works.connected(&m1);
-        works.heard(&m1, begun(1, Kind::Runner)).unwrap();
-        works.heard(&m1, begun(2, Kind::Batch)).unwrap();
+        works.heard(&m1, begun(1, Runner)).unwrap();
+        works.heard(&m1, begun(2, Batch)).unwrap();
         works.sent(&m1, &job(2), &[MinionId::parse("web1").unwrap()]);
-        works.heard(&m1, begun(3, Kind::Runner)).unwrap();
+        works.heard(&m1, begun(3, Runner)).unwrap();
         works.heard(&m1, Message::Ended(job(3))).unwrap();
         assert!(works.is_over(&job(3)) && !works.is_over(&job(1)));
         assert_eq!(works.lost(now + 9 * WORK_AWAY_AFTER, true), []);
@@ -351,9 +353,9 @@ mod tests {
     fn what_another_master_goes_on_with_is_its_own() {
         let (m1, m2, now) = (peer("m1"), peer("m2"), Instant::now());
         let mut works = Works::default();
-        works.heard(&m1, begun(1, Kind::Batch)).unwrap();
+        works.heard(&m1, begun(1, Batch)).unwrap();
         works.disconnected(&m1, now);
-        works.heard(&m2, begun(1, Kind::Batch)).unwrap();
+        works.heard(&m2, begun(1, Batch)).unwrap();
         assert_eq!(works.whose(&job(1)), Some(&m2));
         assert_eq!(works.lost(now + WORK_AWAY_AFTER, true), []);
         works.forget(&job(1));
@@ -364,7 +366,7 @@ mod tests {
     fn a_master_that_was_started_again_has_lost_its_runners_and_not_its_batches() {
         let m1 = peer("m1");
         let mut works = Works::default();
-        for (n, kind) in [(1, Kind::Runner), (2, Kind::Runner), (3, Kind::Batch)] {
+        for (n, kind) in [(1, Runner), (2, Runner), (3, Batch)] {
             works.heard(&m1, begun(n, kind)).unwrap();
         }
         let lost = works.heard(&m1, Message::All(vec![job(2)])).unwrap();
@@ -377,16 +379,16 @@ mod tests {
         let (m1, m2) = (peer("m1"), peer("m2"));
         let mut works = Works::default();
         for n in 0..WORKS_PER_MASTER_MAX {
-            works.heard(&m1, begun(n, Kind::Runner)).unwrap();
+            works.heard(&m1, begun(n, Runner)).unwrap();
         }
-        let further = begun(WORKS_PER_MASTER_MAX, Kind::Runner);
+        let further = begun(WORKS_PER_MASTER_MAX, Runner);
         assert_eq!(works.heard(&m1, further.clone()), Err(TooMuch));
         // Said again it takes no further room, and others have their own.
-        works.heard(&m1, begun(0, Kind::Runner)).unwrap();
+        works.heard(&m1, begun(0, Runner)).unwrap();
         works.heard(&m2, further).unwrap();
         let large = Work {
             data: Map::from([("arg", "x".repeat(WORK_BYTES_PER_MASTER_MAX))]),
-            ..work(0, Kind::Batch)
+            ..work(0, Batch)
         };
         assert_eq!(works.heard(&m2, Message::Begun(large)), Err(TooMuch));
         for n in 0..2 * WORKS_OVER_KEPT_MAX {

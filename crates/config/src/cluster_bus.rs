@@ -33,7 +33,7 @@ pub enum ClusterBusError {
     /// Some servers with and some without TLS.
     #[error("either all of its servers or none must begin with tls://")]
     Mixed,
-    /// A server has no name, or a port that is none.
+    /// A server has no name, or an invalid port.
     #[error("each of its servers must be HOST or HOST:PORT, with [ ] around an IPv6 address")]
     Server,
     /// A user without a password.

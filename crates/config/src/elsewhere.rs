@@ -15,11 +15,11 @@ use crate::setting::{AnyValue, Count, OneOrMany, Seconds, Setting};
 /// What an option may be.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
-    /// Whether a value is one.
+    /// Whether a value has the shape.
     pub(crate) fits: fn(&Node) -> bool,
     /// What it may be, for people.
     pub(crate) allowed: &'static str,
-    /// Where a value that is none is wrong.
+    /// The part of a value that does not have the shape.
     pub(crate) fault: fn(&Node) -> &Node,
 }
 

@@ -65,7 +65,9 @@ pub(crate) fn describe(node: &Node) -> String {
             let shown: String = text.chars().take(SHOWN_CHARS_MAX).collect();
             format!("{shown:?}")
         }
+        NodeKind::List(items) if items.is_empty() => "an empty list".to_owned(),
         NodeKind::List(_) => "a list".to_owned(),
+        NodeKind::Map(entries) if entries.is_empty() => "an empty map".to_owned(),
         NodeKind::Map(_) => "a map".to_owned(),
     }
 }

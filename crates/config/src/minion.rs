@@ -153,9 +153,6 @@ options! {
         acceptance_wait_time_max: Seconds = Seconds(0.0),
         /// Continue when every master has rejected the key.
         rejected_retry: bool = false,
-        /// Accepted for Salt's sake: a sign-in that fails never ends the
-        /// minion.
-        auth_safemode: bool = false,
         /// Spread sign-ins after new keys of a master over this many
         /// seconds; not spread by default.
         random_reauth_delay: Option<Seconds> = None,

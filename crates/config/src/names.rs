@@ -75,9 +75,7 @@ fn is_of_a_module(name: &str) -> bool {
 }
 
 /// Whether an option is heeded by an installed Salt, whose code gets all
-/// options: external pillars from git, logins through Django.
+/// options: logins through Django.
 pub(crate) fn is_of_an_installed_salt(name: &str) -> bool {
-    ["git_pillar_", "django_auth_"]
-        .iter()
-        .any(|family| name.starts_with(family))
+    name.starts_with("django_auth_")
 }

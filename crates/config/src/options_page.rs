@@ -27,6 +27,22 @@ their place; `docs/differences.md` says where a default or an effect differs.
 /// A few words on options that are no fields here.
 const NOTES: &[(&str, &str)] = &[
     (
+        "cache",
+        "Where minion data and banks are kept: `localfs`, `redis`, `mysql` or `etcd`",
+    ),
+    (
+        "eauth_tokens",
+        "`localfs`; any other value is refused: see `eauth_tokens.cache_driver`",
+    ),
+    (
+        "eauth_tokens.cache_driver",
+        "Where tokens are kept, if not where `cache` says",
+    ),
+    (
+        "keys.cache_driver",
+        "Where the keys of minions are kept: `localfs_key`, `redis`, `mysql` or `etcd`",
+    ),
+    (
         "pillar_cache",
         "Whether compiled pillars, which hold secrets, are cached",
     ),

@@ -282,6 +282,14 @@ impl Raw {
             for entry in &self.entries {
                 opts.insert(entry.name.as_str(), entry.value.to_value());
             }
+            let names = self.entries.iter().map(|entry| entry.name.as_str());
+            let places: Vec<Value> = names
+                .filter(|name| PLACES.contains(name))
+                .map(Value::from)
+                .collect();
+            if self.side == Side::Master && !places.is_empty() {
+                opts.insert(NAMED_PLACES, Value::List(places));
+            }
             for (name, value) in ours {
                 // What Salt's minion does not have unless a file says so is not
                 // there here either.
@@ -297,6 +305,13 @@ impl Raw {
         })
     }
 }
+
+/// Options of a master that say where data is, by Salt's default in files: whether
+/// somebody has said so decides about a store of everything.
+const PLACES: &[&str] = &["cache", "keys.cache_driver", "master_job_cache"];
+
+/// The names of those of them that are set, for the crate of the stores.
+const NAMED_PLACES: &str = "halite_named_places";
 
 /// Options of a minion that Salt does not know.
 const OURS_ALONE: &[&str] = &[

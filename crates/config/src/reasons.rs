@@ -106,7 +106,15 @@ const REASONS: &[(&str, &str)] = &[
         "auth_retries",
         "links to masters recover by themselves, without limit",
     ),
+    (
+        "auth_safemode",
+        "a sign-in that fails never ends the minion",
+    ),
     ("restart_on_error", "links to masters recover by themselves"),
+    (
+        "git_pillar_disable_saltenv_mapping",
+        "Salt reads it for pillars, but never acts on it",
+    ),
     ("cache_jobs", "a minion's `local_cache` returner keeps jobs"),
     ("id_function", "set `id`, or keep the file minion_id"),
     ("log_fmt_", "log lines name their job anyway"),

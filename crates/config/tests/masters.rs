@@ -117,7 +117,7 @@ fn a_function_may_name_the_masters() {
 #[test]
 fn the_options_of_links_are_honoured() {
     let text = "master_tries: 2\nretry_dns: 5\nretry_dns_count: 3\nrandom_reauth_delay: 60\n\
-        random_startup_delay: 3\nrecon_randomize: False\nauth_safemode: True\n\
+        random_startup_delay: 3\nrecon_randomize: False\n\
         source_interface_name: lo\nsource_publish_port: 4000\nstartup_states: sls\n\
         sls_list: [a, b]\nminion_sign_messages: True\npermissive_pki_access: True\n\
         schedule: {j: {function: test.ping, seconds: 3}}\n";

@@ -92,7 +92,7 @@ impl BroadcastKey {
 }
 
 impl BroadcastOpener {
-    /// Reads what a sender gives; `None` of what is no key.
+    /// Reads a sender's shared key; `None` if the second half is not a public key.
     pub fn from_shared(shared: &[u8; SHARED_KEY_BYTES]) -> Option<Self> {
         let (cipher, verifying) = shared.split_first_chunk::<KEY_BYTES>()?;
         Some(Self {

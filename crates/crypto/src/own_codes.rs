@@ -20,12 +20,12 @@ impl OwnCodes {
         Self(must(Hmac::new(key.expose())))
     }
 
-    /// The code of what is given out.
+    /// The code for a value that is handed out.
     pub fn code(&self, given: &[u8]) -> [u8; CODE_BYTES] {
         must(self.0.code(given))
     }
 
-    /// Whether the code is that of what was given out.
+    /// Whether the code belongs to this value.
     pub fn is_code(&self, given: &[u8], code: &[u8]) -> bool {
         constant_time_eq(&self.code(given), code)
     }

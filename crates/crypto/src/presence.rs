@@ -27,12 +27,12 @@ pub(crate) fn root(key: &[u8]) -> Secret<[u8; HMAC_BYTES]> {
 pub struct PresenceKey(Hmac);
 
 impl PresenceKey {
-    /// The proof of what is said.
+    /// The proof for a sign of life.
     pub fn prove(&self, said: &[u8]) -> [u8; PROOF_BYTES] {
         must(self.0.code(said))
     }
 
-    /// Whether the proof is that of what is said.
+    /// Whether the proof belongs to this sign of life.
     pub fn is_proven(&self, said: &[u8], proof: &[u8; PROOF_BYTES]) -> bool {
         constant_time_eq(&self.prove(said), proof)
     }

@@ -235,3 +235,43 @@ fn one_of<'a>(places: &'a [Arc<Slot>], chance: &mut Chance) -> Option<&'a Arc<Sl
         .filter(|count| *count > 0)?;
     places.get(usize::try_from(chance.next_u64() % count).ok()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_happens_faster_than_the_pace() {
+        const PER_S: f64 = 500.0;
+        const TIMES: u32 = 100;
+        let (done, mut seen) = watch::channel(0_u32);
+        let begun = Instant::now();
+        tokio::select! {
+            () = at_pace(PER_S, || done.send_modify(|times| *times += 1)) => {}
+            _ = seen.wait_for(|times| *times >= TIMES) => {}
+        }
+        assert!(*done.borrow() >= TIMES);
+        let least = Duration::from_secs_f64(f64::from(TIMES - 1) / PER_S);
+        assert!(begun.elapsed() >= least, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn each_place_has_its_turn_and_an_empty_herd_none() {
+        let place = |number| {
+            Arc::new(Slot {
+                number,
+                minion: Mutex::new(None),
+                again: watch::channel(0).0,
+            })
+        };
+        let places: Vec<Arc<Slot>> = (0..3).map(place).collect();
+        let mut chance = Chance::new(1);
+        let mut times = [0; 3];
+        for _ in 0..300 {
+            let number = one_of(&places, &mut chance).map_or(9, |place| place.number);
+            times[number as usize] += 1;
+        }
+        assert!(times.iter().all(|times| *times > 50), "{times:?}");
+        assert!(one_of(&[], &mut chance).is_none());
+    }
+}

@@ -17,3 +17,4 @@ pub mod member;
 pub mod plan;
 pub mod report;
 pub mod tally;
+mod thinking;

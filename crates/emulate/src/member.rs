@@ -6,17 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use halite_crypto::{EncAlgo, HashType, SigAlgo, random_bytes};
+use halite_crypto::{EncAlgo, HashType, SigAlgo};
 use halite_minion::Minion;
 use halite_minion::core::conductor::Mode;
 use halite_minion::core::link::{LinkTiming, Phase};
 use halite_minion::courier::Courier;
 use halite_minion::limits::{JIDS_REMEMBERED_MIN, SPOOL_AGE_MAX, SPOOL_BYTES_MAX};
 use halite_minion::link::channel::Patience;
-use halite_minion::minion::pace::Pace;
 use halite_minion::start::{BusPlace, Setup, Source, StartError, Started, TrustSettings, start};
-use halite_proto::chance::Chance;
-use halite_proto::publish::PublishLoad;
 use halite_proto::{IdError, Map, MinionId, Value};
 use halite_transport::fleet::KeepAlive;
 use thiserror::Error;
@@ -24,12 +21,9 @@ use tokio::sync::watch;
 
 use crate::functions;
 use crate::keys::{KeyPool, KeysError};
-use crate::plan::{Plan, Work};
+use crate::plan::Plan;
 use crate::tally::{Tally, count};
-
-/// How long a job of a minion that never answers waits: longer than any herd
-/// lives.
-const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
+use crate::thinking::Thinking;
 
 /// Jobs that a minion runs at the same time.
 const JOBS_AT_ONCE: i64 = 4;
@@ -72,6 +66,8 @@ pub struct Member {
     spool: PathBuf,
     tally: Arc<Tally>,
     began: Instant,
+    /// The number of its first link among those of the process.
+    first_link: usize,
 }
 
 impl Member {
@@ -95,6 +91,7 @@ impl Member {
             spool: cachedir.join("returns"),
             tally: Arc::clone(&shared.tally),
             began,
+            first_link: shared.plan.first_link(number),
         })
     }
 
@@ -111,11 +108,11 @@ impl Member {
             age_max: SPOOL_AGE_MAX,
         };
         let courier = Courier::open(Arc::clone(&minion), &self.spool, limits);
-        let links = minion.masters.iter();
+        let links = (self.first_link..).zip(&minion.masters);
         let watching: Vec<_> = links
-            .map(|master| {
-                let watched = watch_link(master.phase.clone(), Arc::clone(&self.tally), self.began);
-                tokio::spawn(watched)
+            .map(|(link, master)| {
+                let tally = Arc::clone(&self.tally);
+                tokio::spawn(watch_link(link, master.phase.clone(), tally, self.began))
             })
             .collect();
         count(&self.tally.running);
@@ -131,7 +128,12 @@ impl Member {
 }
 
 /// Counts when a link comes and goes, until it ends.
-async fn watch_link(mut phases: watch::Receiver<Phase>, tally: Arc<Tally>, began: Instant) {
+async fn watch_link(
+    link: usize,
+    mut phases: watch::Receiver<Phase>,
+    tally: Arc<Tally>,
+    began: Instant,
+) {
     let mut since = began;
     let (mut was_ready, mut is_first) = (false, true);
     loop {
@@ -142,6 +144,7 @@ async fn watch_link(mut phases: watch::Receiver<Phase>, tally: Arc<Tally>, began
                 false => &tally.ready_again,
             };
             samples.add(since.elapsed());
+            tally.ready_once.record(link);
             count(&tally.joined);
             count(&tally.ready);
         }
@@ -161,35 +164,6 @@ async fn watch_link(mut phases: watch::Receiver<Phase>, tally: Arc<Tally>, began
         tally
             .ready
             .fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
-    }
-}
-
-/// When the jobs of one minion begin.
-struct Thinking {
-    number: u32,
-    work: Work,
-    tally: Arc<Tally>,
-}
-
-impl Pace for Thinking {
-    fn pause(&self, _: &PublishLoad) -> Duration {
-        count(&self.tally.jobs);
-        if self.work.is_silent(self.number) {
-            return NEVER;
-        }
-        let span = self.work.think_max.saturating_sub(self.work.think_min);
-        if span.is_zero() {
-            return self.work.think_min;
-        }
-        let mut chance = Chance::new(u64::from_le_bytes(random_bytes()));
-        self.work.think_min + chance.up_to(span)
-    }
-
-    fn through(&self, acknowledged: bool) {
-        count(match acknowledged {
-            true => &self.tally.acknowledged,
-            false => &self.tally.spooled,
-        });
     }
 }
 
@@ -233,7 +207,7 @@ fn setup(
         filtering: plan.filtering,
         transport: plan.transport,
         keep_alive: KeepAlive::PEER,
-        reconnect: (plan.reconnect.first, plan.reconnect.max),
+        reconnect: plan.reconnect.connections,
         autosign_grains: Vec::new(),
         jids_remembered: JIDS_REMEMBERED_MIN,
         collect_grains: Box::new(move |_| {
@@ -344,5 +318,32 @@ pub fn forget(plan: &Plan, number: u32) {
         // What is not there need not be removed.
         let _ = fs::remove_dir_all(dir.join("cache"));
         let _ = fs::remove_file(dir.join("pki/minion_master.pub"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grains_tell_minions_apart() {
+        let id = |text: &str| MinionId::parse(text.to_owned()).unwrap();
+        let address = Some(IpAddr::from([127, 64, 0, 42]));
+        let (one, other) = (
+            own_grains(&id("emu00041"), 41, address),
+            own_grains(&id("emu00002"), 2, None),
+        );
+        let text = |grains: &Map, name: &str| grains.get(name).cloned();
+        assert_eq!(text(&one, "id"), Some("emu00041".into()));
+        assert_eq!(text(&one, "rack"), Some("r001".into()));
+        assert_eq!(text(&one, "roles"), Some(Value::List(vec!["db".into()])));
+        let ipv4 = Value::List(vec!["127.64.0.42".into()]);
+        assert_eq!(text(&one, "ipv4"), Some(ipv4));
+        assert_eq!(text(&other, "rack"), Some("r000".into()));
+        assert_eq!(
+            text(&other, "roles"),
+            Some(Value::List(vec!["cache".into()]))
+        );
+        assert_eq!(text(&other, "ipv4"), None, "that of the machine stays");
     }
 }

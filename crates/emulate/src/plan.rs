@@ -4,9 +4,17 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use halite_minion::core::link::RETRY_FIRST;
 use halite_proto::{MasterUri, MinionId, Transport};
 
 use crate::limits::{DESCRIPTORS_KEPT, DESCRIPTORS_PER_LINK, DESCRIPTORS_PER_MINION};
+
+/// The longest pause between tries to reach a master of a minion without `recon_max`.
+const RETRY_MAX: Duration = Duration::from_secs(4);
+
+/// `recon_default` and `recon_max` of a minion that sets none.
+const RECON_DEFAULT: Duration = Duration::from_secs(1);
+const RECON_MAX: Duration = Duration::from_secs(10);
 
 /// A herd of minions.
 #[derive(Clone, Debug)]
@@ -64,10 +72,12 @@ pub struct Work {
 /// The options of a minion about coming back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reconnect {
-    /// `recon_default`: the first pause.
+    /// The first pause of a link before it signs in again.
     pub first: Duration,
-    /// `recon_max`: the longest one.
+    /// The longest one.
     pub max: Duration,
+    /// The first and the longest pause of a connection.
+    pub connections: (Duration, Duration),
     /// `acceptance_wait_time`.
     pub acceptance: Duration,
     /// `random_reauth_delay`.
@@ -96,10 +106,38 @@ impl Plan {
         self.first..self.first.saturating_add(self.count)
     }
 
+    /// The number of a minion's first link among those of the process.
+    pub fn first_link(&self, number: u32) -> usize {
+        number.saturating_sub(self.first) as usize * self.masters.len()
+    }
+
+    /// Links of all minions.
+    pub fn links(&self) -> usize {
+        self.count as usize * self.masters.len()
+    }
+
     /// Descriptors that the process needs.
     pub fn descriptors(&self) -> u64 {
         let links = DESCRIPTORS_PER_LINK * self.masters.len() as u64;
         u64::from(self.count) * (links + DESCRIPTORS_PER_MINION) + DESCRIPTORS_KEPT
+    }
+}
+
+impl Reconnect {
+    /// As a minion with these options: where they are not set, links pause shorter than
+    /// Salt's options say, and connections as these say.
+    pub fn of_minion(recon_default: Option<Duration>, recon_max: Option<Duration>) -> Self {
+        Self {
+            first: recon_default.unwrap_or(RETRY_FIRST),
+            max: recon_max.unwrap_or(RETRY_MAX),
+            connections: (
+                recon_default.unwrap_or(RECON_DEFAULT),
+                recon_max.unwrap_or(RECON_MAX),
+            ),
+            acceptance: Duration::from_secs(10),
+            renew_spread: Duration::ZERO,
+            auth_timeout: Duration::from_secs(5),
+        }
     }
 }
 
@@ -119,6 +157,26 @@ fn is_among(number: u32, share: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pauses_that_are_set_hold_for_links_and_connections() {
+        let (set, unset) = (Some(Duration::from_millis(7)), None);
+        let plain = Reconnect::of_minion(unset, unset);
+        assert_eq!((plain.first, plain.max), (RETRY_FIRST, RETRY_MAX));
+        assert_eq!(plain.connections, (RECON_DEFAULT, RECON_MAX));
+        let own = Reconnect::of_minion(set, unset);
+        assert_eq!((Some(own.first), own.max), (set, RETRY_MAX));
+        assert_eq!(
+            (Some(own.connections.0), own.connections.1),
+            (set, RECON_MAX)
+        );
+        let own = Reconnect::of_minion(unset, set);
+        assert_eq!((own.first, Some(own.max)), (RETRY_FIRST, set));
+        assert_eq!(
+            (own.connections.0, Some(own.connections.1)),
+            (RECON_DEFAULT, set)
+        );
+    }
 
     #[test]
     fn a_share_is_spread_evenly() {

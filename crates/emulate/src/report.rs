@@ -53,10 +53,12 @@ pub fn json(tally: &Tally, links: u64, elapsed: Duration, usage: Usage) -> Value
         "links": links,
         "running": read(&tally.running),
         "ready": read(&tally.ready),
+        "ready_once": tally.ready_once.count(),
         "joined": read(&tally.joined),
         "lost": read(&tally.lost),
         "failed": read(&tally.failed),
         "jobs": read(&tally.jobs),
+        "last_job": Duration::from_micros(read(&tally.last_job)).as_secs_f64(),
         "acknowledged": read(&tally.acknowledged),
         "spooled": read(&tally.spooled),
         "events": read(&tally.events),
@@ -126,4 +128,57 @@ pub fn text(tally: &Tally, links: u64, elapsed: Duration, usage: Usage) -> Strin
     }
     text.push_str(&format!("descriptors: {}\n", usage.descriptors));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+
+    fn tally() -> Tally {
+        let tally = Tally::for_links(4);
+        for link in [0, 1, 1] {
+            tally.ready_once.record(link);
+        }
+        for (counter, value) in [(&tally.ready, 2), (&tally.failed, 1), (&tally.spooled, 3)] {
+            counter.store(value, Ordering::Relaxed);
+        }
+        tally.first_ready.add(Duration::from_millis(40));
+        tally.events_failed.store(5, Ordering::Relaxed);
+        tally
+    }
+
+    const USED: Usage = Usage {
+        resident_bytes: 3 << 20,
+        descriptors: 9,
+        cpu: Duration::from_millis(1500),
+    };
+
+    #[test]
+    fn people_read_what_there_was_and_nothing_of_what_there_was_not() {
+        let text = text(&tally(), 4, Duration::from_secs(2), USED);
+        let expected = "    2.0 s  links 4  ready 2  lost 0  jobs 0  returned 0  spooled 3  \
+            events 0  failed 6  cpu 1.5 s  3 MiB\n\
+            from start to ready: 1 times, half within 40 ms, 99 % within 40 ms, all within \
+            40 ms\ndescriptors: 9\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn programs_read_the_same_numbers() {
+        let json = json(&tally(), 4, Duration::from_secs(2), USED);
+        let fields = [
+            "links",
+            "ready",
+            "ready_once",
+            "spooled",
+            "failed",
+            "events_failed",
+        ];
+        let values = fields.map(|field| json[field].as_u64().unwrap_or(u64::MAX));
+        assert_eq!(values, [4, 2, 2, 3, 1, 5]);
+        assert_eq!(json["first_ready"]["p99_ms"], 40);
+        assert_eq!(json["cpu_seconds"], 1.5);
+    }
 }

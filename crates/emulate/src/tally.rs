@@ -1,8 +1,8 @@
 //! The counters of a herd's minions.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::limits::SAMPLES_MAX;
 
@@ -19,6 +19,8 @@ pub struct Tally {
     pub lost: AtomicU64,
     /// Jobs that were taken.
     pub jobs: AtomicU64,
+    /// When the last one was, in microseconds of Unix time.
+    pub last_job: AtomicU64,
     /// Returns that the master that asked has acknowledged.
     pub acknowledged: AtomicU64,
     /// Returns that wait in a spool, or waited there.
@@ -29,12 +31,23 @@ pub struct Tally {
     pub events_failed: AtomicU64,
     /// Minions that could not be started.
     pub failed: AtomicU64,
-    /// From the start of a minion to its link being ready, each once.
+    /// Links that have been ready.
+    pub ready_once: ReadyOnce,
+    /// From the start of a minion to its link being ready; a minion that is started
+    /// again counts again.
     pub first_ready: Samples,
     /// From the loss of a link to its being ready again.
     pub ready_again: Samples,
     /// From an event's sending to its acknowledgement.
     pub event_times: Samples,
+}
+
+/// Which links have been ready, each counted once, however often its minion is started
+/// again.
+#[derive(Debug, Default)]
+pub struct ReadyOnce {
+    were: Box<[AtomicBool]>,
+    count: AtomicU64,
 }
 
 /// Durations of one kind.
@@ -62,6 +75,42 @@ pub fn count(counter: &AtomicU64) {
 /// Reads a count.
 pub fn read(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
+}
+
+impl Tally {
+    /// For so many links.
+    pub fn for_links(links: usize) -> Self {
+        Self {
+            ready_once: ReadyOnce {
+                were: (0..links).map(|_| AtomicBool::new(false)).collect(),
+                count: AtomicU64::new(0),
+            },
+            ..Self::default()
+        }
+    }
+
+    /// A job has been taken now.
+    pub fn take_job(&self) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let micros = now.map_or(0, |now| u64::try_from(now.as_micros()).unwrap_or(u64::MAX));
+        self.last_job.fetch_max(micros, Ordering::Relaxed);
+        count(&self.jobs);
+    }
+}
+
+impl ReadyOnce {
+    /// The link with this number is ready.
+    pub fn record(&self, link: usize) {
+        let is_new = (self.were.get(link)).is_some_and(|was| !was.swap(true, Ordering::Relaxed));
+        if is_new {
+            count(&self.count);
+        }
+    }
+
+    /// How many links have been.
+    pub fn count(&self) -> u64 {
+        read(&self.count)
+    }
 }
 
 impl Samples {
@@ -97,6 +146,15 @@ impl Samples {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_that_is_ready_again_is_counted_once() {
+        let tally = Tally::for_links(3);
+        for link in [0, 2, 0, 2, 2, 3] {
+            tally.ready_once.record(link);
+        }
+        assert_eq!(tally.ready_once.count(), 2);
+    }
 
     #[test]
     fn percentiles_are_those_of_the_samples() {

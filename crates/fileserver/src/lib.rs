@@ -19,7 +19,7 @@ mod ignore;
 mod list;
 mod list_cache;
 #[cfg(test)]
-mod memory;
+mod memoryfs;
 mod merged;
 mod minionfs;
 mod pieces;

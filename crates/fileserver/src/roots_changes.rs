@@ -125,7 +125,7 @@ fn time(found: &fs::Metadata) -> f64 {
     found.mtime() as f64 + 1e-9 * found.mtime_nsec() as f64
 }
 
-/// What a file says; lines that are none do not count. `None` without a file.
+/// The times in a file, without malformed lines; `None` if there is no file.
 fn read(kept: &Path) -> Option<Times> {
     let bytes = read_limited(kept, TIMES_BYTES_MAX).ok()?;
     let text = String::from_utf8_lossy(&bytes);

@@ -20,7 +20,7 @@ use crate::wish::UpdateWish;
 use crate::{Changes, FileHash, Lists, OptionsError, ReadError, UpdateError};
 
 #[cfg(test)]
-use crate::memory::{self, Memory};
+use crate::memoryfs::{self, Memory};
 
 /// Where files come from.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Source {
             Self::Gitfs(_) => gitfs::NAMES,
             Self::MinionFs(_) => minionfs::NAMES,
             #[cfg(test)]
-            Self::Memory(_) => memory::NAMES,
+            Self::Memory(_) => memoryfs::NAMES,
         }
     }
 
@@ -172,7 +172,7 @@ impl Found<'_> {
             }),
             Content::MinionFs(pushed) => pushed.hash(&self.rel),
             #[cfg(test)]
-            Content::Memory(bytes) => Ok(memory::hash(bytes)),
+            Content::Memory(bytes) => Ok(memoryfs::hash(bytes)),
         };
         hash.map_err(|source| self.unreadable(source))
     }
@@ -188,7 +188,7 @@ impl Found<'_> {
             Content::Gitfs(_, file) => file.read(loc, bytes_max),
             Content::MinionFs(pushed) => pushed.read(&self.rel, loc, bytes_max),
             #[cfg(test)]
-            Content::Memory(bytes) => Ok(memory::read(bytes, loc, bytes_max)),
+            Content::Memory(bytes) => Ok(memoryfs::read(bytes, loc, bytes_max)),
         };
         read.map_err(|source| self.unreadable(source))
     }

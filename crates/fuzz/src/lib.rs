@@ -43,6 +43,7 @@ pub type Run = fn(&[u8]);
 /// All targets that are not decoders of `halite-proto`.
 const OTHERS: &[(&str, Run)] = &[
     ("api_events", halite_api::fuzzing::event_stream),
+    ("api_head", halite_api::fuzzing::head),
     ("api_request", halite_api::fuzzing::request),
     ("archive", files::archive),
     ("authorized_keys", halite_accounts::fuzzing::authorized_keys),
@@ -57,6 +58,7 @@ const OTHERS: &[(&str, Run)] = &[
     ("crontab", halite_services::fuzzing::crontab),
     ("crypticle", keys::crypticle),
     ("json", grammars::json),
+    ("known_hosts", halite_accounts::fuzzing::known_hosts),
     ("ldap_entries", halite_ldap::fuzzing::entries),
     ("ldap_names", halite_ldap::fuzzing::names),
     ("mesh_batches", halite_mesh::fuzzing::batch),
@@ -64,6 +66,7 @@ const OTHERS: &[(&str, Run)] = &[
     ("patterns", grammars::patterns),
     ("python_frames", halite_pyworker::fuzzing::frames),
     ("query", texts::query),
+    ("range_answer", halite_range::fuzzing::answer),
     ("rsa_input", keys::rsa_input),
     ("rsa_keys", keys::rsa_keys),
     ("sls", texts::sls),

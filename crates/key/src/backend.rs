@@ -196,6 +196,16 @@ impl Backend {
         version.map(KeyVersion)
     }
 
+    /// Checks that the accepted keys can be read.
+    pub(crate) fn check_readable(&self) -> Result<(), KeyStoreError> {
+        match self {
+            Self::LocalFs(files) => files.check_readable(),
+            Self::Cached(cached) => cached.check_readable(),
+            #[cfg(feature = "test-backends")]
+            Self::Memory(memory) => memory.list(KeyState::Accepted).map(drop),
+        }
+    }
+
     /// The location of a key, for messages.
     pub(crate) fn place(&self, state: KeyState, id: &MinionId) -> PathBuf {
         match self {

@@ -34,6 +34,9 @@ use crate::state::KeyState;
 const KEYS: &str = "keys";
 const DENIED: &str = "denied_keys";
 
+/// An id that no minion has, to see whether the server answers.
+const PROBE: &str = ".readable";
+
 /// The keys on a server. Clones share what they remember.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedKeys(Arc<Inner>);
@@ -239,6 +242,15 @@ impl CachedKeys {
         id: &MinionId,
     ) -> Result<Option<Digest>, KeyStoreError> {
         Ok(self.read(state, id)?.map(|pem| digest(pem.as_bytes())))
+    }
+
+    /// Checks that the mirror can be read, which is used while the server is away; if it
+    /// cannot, that the server answers.
+    pub(crate) fn check_readable(&self) -> Result<(), KeyStoreError> {
+        match &self.0.mirror {
+            Some(mirror) if mirror.check_readable().is_ok() => Ok(()),
+            _ => Ok(self.0.cache.fetch(KEYS, PROBE).map(drop)?),
+        }
     }
 
     /// The times of all keys, unless one is so young that it may change without

@@ -5,20 +5,21 @@
 //! `cluster_pki_dir`, 3007 and 3008. Invariant: if several masters start at once,
 //! one makes a file, the others read it, and nobody sees a part of it.
 
+mod look;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use halite_crypto::files::{
     FileError, MODE_KEY, MODE_SECRET, WriteOptions, create_exclusive, ensure_private_dir,
-    read_limited, write_atomic,
+    write_atomic,
 };
 use halite_crypto::{HashType, PrivateKey, Secret, SymmetricKey, clean_key, hash_hex};
 
 use crate::error::KeyStoreError;
 use crate::generate::{close_private, key_path, read_private};
 use crate::key_file::{Links, read_key_text};
-use crate::limits::KEY_FILE_BYTES_MAX;
 use crate::master::{MasterKeyOptions, MasterKeys, master_id};
 use crate::pki_dir::PkiDir;
 
@@ -194,9 +195,7 @@ impl ClusterDir {
             let options = WriteOptions::new(MODE_SECRET);
             create_exclusive(&path, options, key.expose().as_bytes())?;
         }
-        let bytes = Secret::new(read_limited(&path, KEY_FILE_BYTES_MAX)?);
-        let text = std::str::from_utf8(bytes.expose()).unwrap_or_default();
-        SymmetricKey::parse(text).map_err(|_| KeyStoreError::NoPublishKey { path })
+        self.read_publish_key()
     }
 
     /// How long ago the key of publications was put here; `None` if that is not known.

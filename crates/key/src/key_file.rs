@@ -58,6 +58,19 @@ pub(crate) fn remove_if_there(path: &Path) -> Result<bool, KeyStoreError> {
     }
 }
 
+/// Checks that a directory exists and can be read, without listing all of it.
+pub(crate) fn check_dir(dir: &Path) -> Result<(), KeyStoreError> {
+    let look = || fs::read_dir(dir)?.next().transpose();
+    match look() {
+        Ok(_) => Ok(()),
+        Err(source) => Err(FileError::List {
+            path: dir.to_owned(),
+            source,
+        }
+        .into()),
+    }
+}
+
 /// The names of a directory's own files: no links, nothing hidden. A missing
 /// directory has none.
 pub(crate) fn plain_files(dir: &Path) -> Result<Vec<std::ffi::OsString>, KeyStoreError> {

@@ -13,7 +13,7 @@ use halite_crypto::files::{
 use halite_proto::MinionId;
 
 use crate::error::KeyStoreError;
-use crate::key_file::{Links, plain_files, read_key_text, remove_if_there};
+use crate::key_file::{Links, check_dir, plain_files, read_key_text, remove_if_there};
 use crate::limits::LISTING_SETTLED;
 use crate::pki_dir::PkiDir;
 use crate::state::KeyState;
@@ -149,6 +149,11 @@ impl LocalFs {
     pub(crate) fn listing_version(&self, state: KeyState) -> Option<FileVersion> {
         let meta = fs::metadata(self.state_dir(state)).ok()?;
         is_settled(&meta).then(|| FileVersion::of(&meta))
+    }
+
+    /// Checks that the directory of the accepted keys exists and can be read.
+    pub(crate) fn check_readable(&self) -> Result<(), KeyStoreError> {
+        check_dir(&self.state_dir(KeyState::Accepted))
     }
 
     /// The location of a key, for messages.

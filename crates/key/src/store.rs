@@ -322,6 +322,16 @@ impl KeyStore {
         self.backend.listing_version(state)
     }
 
+    /// Checks that it can be told now whether a key is accepted. Elsewhere a missing
+    /// directory counts as an empty one; here it is an error, as of a file system that is
+    /// not mounted.
+    ///
+    /// # Errors
+    /// When the directory cannot be read; or neither the mirror of a server nor the server.
+    pub fn check_readable(&self) -> Result<(), KeyStoreError> {
+        self.backend.check_readable()
+    }
+
     /// All ids, each in the one state that it is in, and the denied keys.
     ///
     /// # Errors

@@ -38,7 +38,8 @@
 //! - `reactor`: events that call for commands.
 //! - `master`: the parts, put together.
 //! - `relay`: what the other masters of the cluster tell, and what they are told.
-//! - `handlers`: requests, once their sender is proven.
+//! - `handlers`: requests, once their sender is proven. They stand above `runner`, which
+//!   those of `salt-run`, `salt-api` and permitted minions ask for.
 //! - `serving`: sockets, workers, and the way of a request to its handler.
 //! - `daemon`: start, tasks by the clock, and end.
 //!
@@ -92,4 +93,4 @@ pub use error::{StartError, chain};
 pub use keys::odd_ids::odd_ids;
 pub use pillar::externals::unknown_external_pillars;
 pub use pillar::remotes::unusable_remotes;
-pub use places::unusable_places;
+pub use places::{unencrypted_stores, unusable_places};

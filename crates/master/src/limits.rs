@@ -35,12 +35,13 @@ pub const TARGET_TIME_MAX: Duration = Duration::from_millis(500);
 /// about 0.1 ms for each minion, once. Beyond it the target is an error, too.
 pub const TARGET_READ_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// The newest highstates in which `minions.status` looks for the last one of each
-/// minion. An earlier highstate is not shown.
+/// The newest highstates of the job cache in which `minions.status` looks for one of each
+/// minion that is newer than what the master remembers: of minions that have run none
+/// since its start, or that run them at other masters with the same job cache.
 pub const HIGHSTATES_LOOKED_AT_MAX: usize = 20;
 
-/// Minions whose last highstate is counted in the metrics. Beyond it the tenth whose
-/// highstates are the oldest is dropped.
+/// Minions whose last highstate is remembered, with about 200 bytes each. Beyond it the
+/// tenth whose highstates are the oldest is dropped.
 pub const HIGHSTATES_KEPT_MAX: usize = ROSTER_SEATS_MAX;
 
 /// Minions whose last highstate has metrics of its own: those that failed first, then
@@ -164,6 +165,20 @@ pub const DROP_FILE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often the health file `alive` is touched.
 pub const ALIVE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether the keys of minions can be read.
+pub const KEY_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long such a look may take. A longer one counts as failed each time it is due, and
+/// no other one begins until it ends.
+pub const KEY_LOOK_MAX: Duration = Duration::from_secs(1);
+
+/// After so many failed looks in a row `health_port` answers 503, and after so many
+/// successful ones 200 again.
+pub const KEY_LOOKS_MIN: u32 = 3;
+
+/// How long one waits for the health files to be written or removed, on a disk that hangs.
+pub const HEALTH_FILES_MAX: Duration = Duration::from_secs(1);
 
 /// Threads that wait for the disk outside requests: housekeeping, publications pushed
 /// by local programs, and shutdown. They are started when needed; a store that hangs

@@ -8,19 +8,34 @@ use halite_store::{BackendOptions, Events, Jobs, PlaceStatus, Places, Waits};
 
 use crate::core::unkept_data::Unkept;
 
+/// The role of `ext_job_cache`.
+const EXT: &str = "ext_job_cache";
+
+/// The role of `event_return`.
+const EVENTS: &str = "events";
+
+/// The store of `ext_job_cache`, which takes copies of loads and the returns.
+#[derive(Clone)]
+pub(crate) struct ExtJobs {
+    /// Where it is.
+    pub(crate) place: BackendOptions,
+    pub(crate) jobs: Jobs,
+}
+
 /// The state of the stores.
 pub(crate) struct StoreHealth {
     /// Each role with its place.
     roles: Vec<(&'static str, BackendOptions)>,
     data: BackendOptions,
     jobs: Jobs,
+    ext: Option<Jobs>,
     /// Databases that get the events.
     events: Mutex<Vec<Arc<Events>>>,
 }
 
 impl StoreHealth {
-    /// Watches these stores and the writes that wait for the job store.
-    pub(crate) fn new(places: &Places, jobs: Jobs) -> Self {
+    /// Watches these stores and the writes that wait for the stores of jobs.
+    pub(crate) fn new(places: &Places, jobs: Jobs, ext: Option<&ExtJobs>) -> Self {
         let store = &places.store;
         let mut roles = vec![
             ("jobs", store.jobs.clone()),
@@ -31,10 +46,14 @@ impl StoreHealth {
         if let Some(keys) = &places.keys {
             roles.push(("keys", keys.clone()));
         }
+        if let Some(ext) = ext {
+            roles.push((EXT, ext.place.clone()));
+        }
         Self {
             roles,
             data: store.data.clone(),
             jobs,
+            ext: ext.map(|ext| ext.jobs.clone()),
             events: Mutex::default(),
         }
     }
@@ -60,7 +79,7 @@ impl StoreHealth {
         let mut report = Map::new();
         for (role, place) in &self.roles {
             let mut told = place_status(&place.look());
-            if let Some(waits) = self.jobs.waits().filter(|_| *role == "jobs") {
+            if let Some(waits) = self.waits_of(role) {
                 told.insert("waiting", told_of_waits(&waits));
             }
             if *role == "jobs" && results.0 > 0 {
@@ -72,17 +91,27 @@ impl StoreHealth {
             }
             report.insert(*role, told);
         }
-        let events = self.events();
+        // Not held while servers are pinged.
+        let events = self.events().clone();
         let told = events.iter().map(|events| {
-            let place = Value::from(events.place());
-            let waits = told_of_waits(&events.waits());
-            Map::from([("place", place), ("waiting", waits.into())]).into()
+            let mut told = place_status(&events.place().look());
+            told.insert("waiting", told_of_waits(&events.waits()));
+            told.into()
         });
         let told: Vec<Value> = told.collect();
         if !told.is_empty() {
-            report.insert("events", Value::List(told));
+            report.insert(EVENTS, Value::List(told));
         }
         report
+    }
+
+    /// The writes of a role that wait on disk.
+    fn waits_of(&self, role: &str) -> Option<Waits> {
+        match role {
+            "jobs" => self.jobs.waits(),
+            EXT => self.ext.as_ref()?.waits(),
+            _ => None,
+        }
     }
 
     /// What kind of place each role has. Nothing is asked.
@@ -98,20 +127,37 @@ impl StoreHealth {
             .collect()
     }
 
-    /// Whether the place of each role is there, as far as is known. Nothing is asked.
+    /// Whether the place of each role is there, as far as is known. Nothing is asked. Of
+    /// several databases of events all have to be.
     pub(crate) fn are_there(&self) -> Vec<(&'static str, bool)> {
+        let is_there = |place: &BackendOptions| place.status().away_since.is_none();
         let roles = self.roles.iter();
-        roles
-            .map(|(role, place)| (*role, place.status().away_since.is_none()))
-            .collect()
+        let mut all: Vec<_> = roles
+            .map(|(role, place)| (*role, is_there(place)))
+            .collect();
+        let events = self.events();
+        if !events.is_empty() {
+            let are_there = events.iter().all(|events| is_there(events.place()));
+            all.push((EVENTS, are_there));
+        }
+        all
     }
 
-    /// The writes that wait for the job store and for the databases that receive events.
+    /// The writes that wait for the stores of jobs and for the databases that receive
+    /// events.
     pub(crate) fn waits(&self) -> Vec<(&'static str, Waits)> {
-        let jobs = self.jobs.waits().map(|waits| ("jobs", waits));
+        let stores = ["jobs", EXT].into_iter();
+        let stores = stores.filter_map(|role| Some((role, self.waits_of(role)?)));
         let events = self.events();
-        let events = events.iter().map(|events| ("events", events.waits()));
-        jobs.into_iter().chain(events).collect()
+        let events = events.iter().map(|events| (EVENTS, events.waits()));
+        stores.chain(events).collect()
+    }
+
+    /// Each role with its place, events included.
+    fn all_places(&self) -> Vec<(&'static str, BackendOptions)> {
+        let events = self.events();
+        let events = events.iter().map(|it| (EVENTS, it.place().clone()));
+        self.roles.iter().cloned().chain(events).collect()
     }
 
     /// What somebody who commands should know, also of results that wait in memory; `None`
@@ -119,7 +165,8 @@ impl StoreHealth {
     pub(crate) fn trouble(&self, results: usize) -> Option<String> {
         let mut troubles = Vec::new();
         let mut seen: Vec<&BackendOptions> = Vec::new();
-        for (_, place) in &self.roles {
+        let places = self.all_places();
+        for (_, place) in &places {
             if seen.contains(&place) {
                 continue;
             }
@@ -129,7 +176,7 @@ impl StoreHealth {
                 (None, Some(refuses)) => ("has refused writes since", refuses.since),
                 (None, None) => continue,
             };
-            let of = self.roles.iter().filter(|(_, other)| other == place);
+            let of = places.iter().filter(|(_, other)| other == place);
             let roles: Vec<&str> = of.map(|(role, _)| *role).collect();
             let roles = roles.join(", ");
             seen.push(place);
@@ -139,12 +186,16 @@ impl StoreHealth {
                 time(since)
             ));
         }
-        let waits = self.jobs.waits();
-        if let Some(waits) = waits.filter(|waits| waits.count > 0) {
-            troubles.push(format!(
-                "{} writes to the job cache wait on this master's disk",
-                waits.count
-            ));
+        for (role, waits) in self.waits() {
+            let what = match role {
+                "jobs" => "writes to the job cache",
+                EVENTS => "batches of events",
+                _ => "writes to ext_job_cache",
+            };
+            if waits.count > 0 {
+                let count = waits.count;
+                troubles.push(format!("{count} {what} wait on this master's disk"));
+            }
         }
         if results > 0 {
             troubles.push(format!(
@@ -221,7 +272,7 @@ mod tests {
     fn files_are_never_away() {
         let dir = tempfile::tempdir().unwrap();
         let places = Places::of(StoreOptions::local_fs(dir.path(), HashType::Sha256));
-        let health = StoreHealth::new(&places, halite_store::open(&places.store).jobs);
+        let health = StoreHealth::new(&places, halite_store::open(&places.store).jobs, None);
         assert_eq!(health.trouble(0), None);
         let trouble = health.trouble(2).unwrap();
         assert!(trouble.contains("2 results"), "{trouble}");

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::frame::Frame;
-use crate::log::Told;
+use crate::log::LoggedMessage;
 use crate::nats::batch::{self, HEAD_BYTES, Head};
 
 /// What stands behind the length of a frame.
@@ -39,7 +39,7 @@ pub fn batch(bytes: &[u8]) {
     assert!(numbers.iter().copied().eq(head.first..=head.last));
     let begun = Instant::now();
     let told = |entry: batch::Entry| {
-        Some(Told {
+        Some(LoggedMessage {
             number: entry.number,
             at: begun.checked_add(Duration::from_millis(entry.at_ms))?,
             to: entry.to,
@@ -47,7 +47,7 @@ pub fn batch(bytes: &[u8]) {
         })
     };
     // Times that no clock shows cannot be written again.
-    let told: Option<Vec<Told>> = entries.into_iter().map(told).collect();
+    let told: Option<Vec<LoggedMessage>> = entries.into_iter().map(told).collect();
     if let Some(told) = told {
         assert_eq!(batch::encode(&told, begun), rest);
     }

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use crate::peer::PeerId;
 
-/// A message that was told.
+/// A message that was sent to peers, kept in case one of them needs it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct LoggedMessage {
     /// Its number.
     pub(crate) number: u64,
-    /// When it was told.
+    /// When it was sent.
     pub(crate) at: Instant,
     /// Whom it is for; everybody unless it says so.
     pub(crate) to: Option<PeerId>,
@@ -37,7 +37,7 @@ pub(crate) struct Bounds {
 #[derive(Debug)]
 pub(crate) struct Log {
     bounds: Bounds,
-    messages: VecDeque<Told>,
+    messages: VecDeque<LoggedMessage>,
     bytes: usize,
     /// The number of the last message, 0 before the first.
     last: u64,
@@ -57,7 +57,7 @@ impl Log {
     pub(crate) fn tell(&mut self, now: Instant, to: Option<PeerId>, message: Arc<[u8]>) -> u64 {
         self.last += 1;
         self.bytes += message.len();
-        let told = Told {
+        let told = LoggedMessage {
             number: self.last,
             at: now,
             to,
@@ -103,9 +103,9 @@ impl Log {
 
     /// How many messages after a number are kept, and how old the first of them is.
     pub(crate) fn behind(&self, number: u64, now: Instant) -> (usize, Option<Duration>) {
-        let is_told = |told: &Told| told.number <= number;
+        let is_told = |told: &LoggedMessage| told.number <= number;
         let at = self.messages.partition_point(is_told);
-        let age = |told: &Told| now.saturating_duration_since(told.at);
+        let age = |told: &LoggedMessage| now.saturating_duration_since(told.at);
         (self.messages.len() - at, self.messages.get(at).map(age))
     }
 
@@ -121,7 +121,7 @@ impl Log {
         number: u64,
         count_max: usize,
         bytes_max: usize,
-    ) -> (Vec<Told>, bool) {
+    ) -> (Vec<LoggedMessage>, bool) {
         let first = self
             .messages
             .front()
@@ -158,7 +158,7 @@ mod tests {
         })
     }
 
-    fn numbers(told: &[Told]) -> Vec<u64> {
+    fn numbers(told: &[LoggedMessage]) -> Vec<u64> {
         told.iter().map(|told| told.number).collect()
     }
 

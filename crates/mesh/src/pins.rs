@@ -103,7 +103,10 @@ impl Pins {
         };
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            // One that had keys is not removed, but not mounted.
+            Err(error) if error.kind() == ErrorKind::NotFound && self.lock().is_empty() => {
+                return Ok(Vec::new());
+            }
             Err(error) => return Err(failed(error)),
         };
         let mut peers = Vec::new();
@@ -174,6 +177,23 @@ mod tests {
         let pins = Pins::open(dir.path().to_owned()).unwrap();
         assert_eq!(pins.names().unwrap().len(), PEERS_MAX);
         assert_eq!(pins.left_out.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn keys_stay_known_while_their_directory_is_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let peers = dir.path().join("peers");
+        fs::create_dir(&peers).unwrap();
+        let key = PrivateKey::generate(2048).unwrap().public().unwrap();
+        fs::write(peers.join("m2.pub"), key.to_pem().unwrap()).unwrap();
+        let pins = Pins::open(peers.clone()).unwrap();
+        let aside = dir.path().join("aside");
+        fs::rename(&peers, &aside).unwrap();
+        pins.refresh().unwrap_err();
+        assert_eq!((pins.peers().len(), pins.removals()), (1, 0));
+        fs::rename(&aside, &peers).unwrap();
+        pins.refresh().unwrap();
+        assert_eq!((pins.peers().len(), pins.removals()), (1, 0));
     }
 
     #[test]

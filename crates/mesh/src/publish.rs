@@ -13,7 +13,7 @@ use crate::limits::{
     BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, BUS_AGAIN_MIN, BUS_PROBE_EVERY, BUS_RECONNECT_MAX,
     BUS_RECONNECT_MIN,
 };
-use crate::log::Told;
+use crate::log::LoggedMessage;
 use crate::nats::{Bus, Engine};
 use crate::shared::Shared;
 
@@ -115,7 +115,7 @@ impl<'a> Publishing<'a> {
 
     /// Puts a batch on the engine, up to the message with this number: until it is kept,
     /// or all who are linked have heard it. Others ask for it when they are back.
-    async fn put(&mut self, told: Vec<Told>, end: u64) -> Result<(), MeshError> {
+    async fn put(&mut self, told: Vec<LoggedMessage>, end: u64) -> Result<(), MeshError> {
         let (mesh, bus, engine) = (self.mesh, self.bus, self.engine);
         engine.wait_connected().await;
         // Nobody who is no peer any more opens what is told from now on: looked at last,
@@ -203,7 +203,11 @@ fn note_not_stored(bus: &Bus, engine: &Engine, error: &MeshError) {
 
 /// Puts one batch on the engine: all of its pieces, as those who are linked hear them
 /// also if it keeps none.
-async fn put(bus: &Arc<Bus>, engine: &Engine, told: Vec<Told>) -> Result<Option<Kept>, MeshError> {
+async fn put(
+    bus: &Arc<Bus>,
+    engine: &Engine,
+    told: Vec<LoggedMessage>,
+) -> Result<Option<Kept>, MeshError> {
     let (Some(first), Some(last)) = (told.first(), told.last()) else {
         return Ok(None);
     };

@@ -30,7 +30,7 @@ use crate::limits::{
     HEARD_BYTES_MAX, MESSAGE_BYTES_MAX, PEERS_MAX, REPLAY_AGE, REPLAY_BYTES_MAX,
     REPLAY_MESSAGES_MAX, UNKNOWN_KEY_EVERY,
 };
-use crate::log::{Bounds, Log, Told};
+use crate::log::{Bounds, Log, LoggedMessage};
 use crate::nats::{Bus, BusOptions};
 use crate::peer::{Incarnation, PeerAddress, PeerId, Way};
 use crate::pins::Pins;
@@ -52,7 +52,7 @@ pub struct MeshOptions {
     pub peers: Vec<PeerAddress>,
     /// The file in which it is kept what was heard of peers.
     pub heard: PathBuf,
-    /// The bus that carries what is told, if there is one.
+    /// The bus that carries the messages, if there is one.
     pub bus: Option<BusOptions>,
 }
 
@@ -212,7 +212,7 @@ impl Shared {
         number: u64,
         count_max: usize,
         bytes_max: usize,
-    ) -> (Vec<Told>, bool) {
+    ) -> (Vec<LoggedMessage>, bool) {
         self.log().after(number, count_max, bytes_max)
     }
 

@@ -10,6 +10,7 @@ mod instruments;
 mod limits;
 mod names;
 pub mod pages;
+mod plain;
 mod process;
 mod settings;
 

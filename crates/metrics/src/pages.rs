@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -26,8 +26,10 @@ use crate::Instruments;
 use crate::limits::{
     ACCEPT_PAUSE, CONNECTION_WITHIN, CONNECTIONS_MAX, HEAD_BYTES_MAX, PAGES_AT_ONCE_MAX,
 };
+use crate::plain;
 
-/// The notation of the page of metrics.
+/// The format of the page of metrics; clients that do not read it get Prometheus' text
+/// format.
 pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// An answer.
@@ -48,6 +50,18 @@ impl Page {
             status,
             content_type: "text/plain; charset=utf-8",
             body: format!("{line}\n"),
+        }
+    }
+
+    /// The page as a client reads it.
+    fn negotiated(self, accepts_open_metrics: bool) -> Self {
+        match self.content_type == OPEN_METRICS && !accepts_open_metrics {
+            false => self,
+            true => Self {
+                content_type: plain::TEXT,
+                body: plain::from_open_metrics(&self.body),
+                ..self
+            },
         }
     }
 }
@@ -147,26 +161,35 @@ async fn respond(
 ) -> Response<Full<Bytes>> {
     let is_asked = [Method::GET, Method::HEAD].contains(request.method());
     let path = request.uri().path().to_owned();
+    let accept = request.headers().get(ACCEPT);
+    let accept = accept.and_then(|accept| accept.to_str().ok());
+    let accepts = plain::accepts_open_metrics(accept);
+    let answer = move || answer(&path).map(|page| page.negotiated(accepts));
     let page = match is_asked {
-        true => written(path, answer, writers).await,
+        true => written(answer, writers).await,
         false => Some(Page::text(405, "only GET")),
     };
     let page = page.unwrap_or_else(|| Page::text(404, "there is no such page"));
     let mut response = Response::new(Full::new(Bytes::from(page.body)));
     *response.status_mut() =
         StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let kind = hyper::header::HeaderValue::from_static(page.content_type);
-    response.headers_mut().insert(CONTENT_TYPE, kind);
+    let kind = HeaderValue::from_static(page.content_type);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, kind);
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
     response
 }
 
-/// The page of a path. It is written to its end, also if nobody waits for it any
-/// longer, and counts until then.
-async fn written(path: String, answer: Arc<Answer>, writers: Arc<Semaphore>) -> Option<Page> {
+/// A page. It is written to its end, also if nobody waits for it any longer, and counts
+/// until then.
+async fn written(
+    answer: impl FnOnce() -> Option<Page> + Send + 'static,
+    writers: Arc<Semaphore>,
+) -> Option<Page> {
     let writer = writers.acquire_owned().await.ok()?;
     let page = spawn_blocking(move || {
         let _writer = writer;
-        answer(&path)
+        answer()
     });
     page.await.ok().flatten()
 }
@@ -209,6 +232,38 @@ mod tests {
                 asked(address, "POST /health")
                     .await
                     .starts_with("HTTP/1.1 405")
+            );
+        };
+        timeout(Duration::from_secs(20), all).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn metrics_are_in_the_format_that_is_asked_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut instruments = Instruments::new(&crate::MetricsSettings::for_test());
+        instruments.total("halite.lost", "Lost", || 7);
+        tokio::spawn(serve(listener, metrics(instruments)));
+        let page = async |accept: &str| {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut said = String::new();
+            stream.read_to_string(&mut said).await.unwrap();
+            said.replace("Content-Type", "content-type")
+        };
+        let all = async {
+            let open = page("application/openmetrics-text; version=1.0.0").await;
+            assert!(open.contains(&format!("content-type: {OPEN_METRICS}\r\n")));
+            assert!(open.contains("# TYPE halite_lost counter\n") && open.ends_with("# EOF\n"));
+            let plain = page("*/*").await;
+            assert!(
+                plain.contains("content-type: text/plain; version=0.0.4;"),
+                "{plain}"
+            );
+            assert!(
+                plain.contains("# TYPE halite_lost_total counter\n"),
+                "{plain}"
             );
         };
         timeout(Duration::from_secs(20), all).await.unwrap();

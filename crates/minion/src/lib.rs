@@ -1,12 +1,14 @@
 //! The minion: one link per master, one of everything else.
 //!
 //! `core` thinks, the rest of the crate does. The modules from the lowest to the
-//! highest; each imports only itself and those before it:
+//! highest; each imports only itself and those before it (`module_order.rs` checks
+//! that):
 //!
 //! - `limits`: the bounds of everything that could grow.
 //! - `core`: decisions, without sockets, files or clocks.
 //! - `records`: what is on disk of the jobs that have begun, and of the
 //!   publications that have arrived.
+//! - `fuzzing`: what fuzzing does with the files of `records`.
 //! - `link`: the link to one master: its task, and sealed requests over it.
 //! - `minion`: what exists once per minion, and once per master.
 //! - `context`: the minion as the functions of a job see it.
@@ -37,6 +39,8 @@ pub mod limits;
 pub mod link;
 mod managed;
 pub mod minion;
+#[cfg(test)]
+mod module_order;
 mod records;
 pub mod returners;
 pub mod start;

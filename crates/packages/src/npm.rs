@@ -57,7 +57,7 @@ fn npm(call: &Call<'_>, words: &[String], directory: Option<&str>) -> Result<Ran
     program.user(user.as_deref()).cwd(directory).run()
 }
 
-/// JSON that may come after lines that are none.
+/// JSON that may come after lines of other text.
 fn read(text: &str) -> Option<Value> {
     let mut rest = text;
     loop {

@@ -12,7 +12,7 @@ use halite_proto::{Map, Value};
 pub enum Strategy {
     /// Maps within maps are merged (`smart`, `recurse`).
     Recurse,
-    /// The same, and lists are never merged (`none`, or a name that is none).
+    /// The same, and lists are never merged (`none`, or an unknown name).
     RecurseMaps,
     /// What is at the top is replaced (`overwrite`, `aggregate`).
     Replace,

@@ -10,7 +10,7 @@ pub enum SettingsError {
     /// External pillars that are not written as Salt wants them.
     #[error("`ext_pillar` has to be a list of maps of one name each")]
     MalformedExternals,
-    /// A pattern of files to leave out that is none.
+    /// An invalid pattern of files to leave out.
     #[error("`file_ignore_regex`: {pattern:?} is not a regular expression: {why}")]
     IgnoreRegex {
         /// The pattern.

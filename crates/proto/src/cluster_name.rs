@@ -42,7 +42,7 @@ mod tests {
             let said = Map::from([(FIELD, Map::from([(NAME, name)]))]);
             assert_eq!(cluster_name_of(&said), None);
         }
-        // Of who is told nothing beyond Salt's fields.
+        // For a peer that gets no fields beyond Salt's.
         let mut none = Map::new();
         add_cluster_name(&mut none, "master_cluster");
         assert_eq!(none, Map::new());

@@ -263,7 +263,7 @@ fn all_true(success: &Value) -> bool {
     }
 }
 
-/// A text that only decorates: one that is none is dropped.
+/// A text that only decorates: a value of another type is dropped.
 fn optional_text(fields: &mut Fields, field: &'static str) -> Option<String> {
     fields.text(field).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Code of users that means harm, or does it: frames that are none, names that lead
+//! Code of users that means harm, or does it: malformed frames, names that lead
 //! elsewhere, and what a process of it holds of the program.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

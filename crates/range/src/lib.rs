@@ -7,6 +7,8 @@
 //! server that does not answer is left alone for a while.
 
 mod answer;
+#[doc(hidden)]
+pub mod fuzzing;
 mod kept;
 pub mod limits;
 mod server;

@@ -27,8 +27,8 @@ pub(super) enum Verdict {
 /// whole seconds.
 const SKIPPED_MS: std::ops::Range<i64> = -1_000..2_000;
 
-/// Whether a job may run that is due since `due`, or that was put off to this
-/// moment if that is none: by its ranges and bounds.
+/// Whether the ranges and bounds of a job let it run. It has been due since `due`;
+/// where that is `None`, it was put off to this moment.
 pub(super) fn judge(
     name: &str,
     job: &Job,

@@ -1,5 +1,6 @@
 //! Where a server is and how to sign in there: a URL, or options of Salt's.
 
+mod in_the_clear;
 mod password;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use halite_crypto::HashType;
-use halite_store_servers::{Refuses, Status};
+use halite_store_servers::{Address, Refuses, Status};
 
 use crate::cache::Cache;
 #[cfg(feature = "etcd")]
@@ -152,6 +152,25 @@ impl BackendOptions {
     /// Whether it is a server, which may be away.
     pub fn is_server(&self) -> bool {
         self.server().is_some()
+    }
+
+    /// A host beyond this machine to which its connections are not encrypted.
+    pub fn host_in_the_clear(&self) -> Option<&str> {
+        self.address()?.host_in_the_clear()
+    }
+
+    fn address(&self) -> Option<&Address> {
+        match self {
+            #[cfg(feature = "etcd")]
+            Self::Etcd(options) => Some(&options.address),
+            #[cfg(feature = "mysql")]
+            Self::Mysql(options) => Some(&options.address),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(options) => Some(&options.address),
+            #[cfg(feature = "redis")]
+            Self::Redis(options) => Some(&options.address),
+            _ => None,
+        }
     }
 
     /// Its state. No request is sent.

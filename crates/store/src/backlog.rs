@@ -212,6 +212,21 @@ impl Shared {
                 true => Duration::ZERO,
                 false => (pause * 2).clamp(WAITING_PAUSE_FIRST, WAITING_PAUSE_MAX),
             };
+            self.say_what_waits();
+        }
+    }
+
+    /// Says now and then how much waits, and why.
+    fn say_what_waits(&self) {
+        let mut state = self.lock();
+        if let Some(waited) = state.to_tell(Instant::now()) {
+            let (count, bytes, seconds) =
+                (state.spool.len(), state.spool.bytes(), waited.as_secs());
+            tracing::warn!(
+                store = %self.place, count, bytes, seconds,
+                why = state.reason.as_deref().unwrap_or_default(),
+                "writes are still kept on disk until the store accepts them"
+            );
         }
     }
 

@@ -40,6 +40,7 @@ pub struct Events {
     // Before what it gives them to: its thread ends first.
     backlog: Backlog,
     database: Arc<Database>,
+    place: BackendOptions,
 }
 
 #[derive(Debug)]
@@ -85,7 +86,11 @@ impl Events {
             tables,
         });
         let backlog = Backlog::open(dir, &database, |_| {})?;
-        Ok(Some(Self { backlog, database }))
+        Ok(Some(Self {
+            backlog,
+            database,
+            place: place.clone(),
+        }))
     }
 
     /// Stores events, or lets them wait.
@@ -132,8 +137,8 @@ impl Events {
     }
 
     /// Where they are stored.
-    pub fn place(&self) -> &str {
-        &self.database.place
+    pub fn place(&self) -> &BackendOptions {
+        &self.place
     }
 }
 

@@ -66,6 +66,11 @@ impl Faults {
         self.0.is_on.store(is_on, Ordering::Relaxed);
     }
 
+    /// How many operations have met a fault, also one that is under way.
+    pub fn met(&self) -> u64 {
+        self.0.operations.load(Ordering::Relaxed)
+    }
+
     /// How many operations have failed.
     pub fn failed(&self) -> u64 {
         self.0.failed.load(Ordering::Relaxed)

@@ -2,6 +2,7 @@
 
 mod begin;
 mod packed;
+mod while_away;
 
 use std::path::Path;
 use std::sync::Arc;

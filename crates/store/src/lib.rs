@@ -97,8 +97,8 @@ pub use mysql::MysqlOptions;
 pub use open::{Store, open, open_with_spool};
 pub use packing::load_of_return;
 pub use places::{
-    PlaceError, Places, cache_place, event_place, is_own_job_cache, is_url, job_place,
-    returner_place,
+    InTheClear, PlaceError, Places, cache_place, event_place, in_the_clear, is_own_job_cache,
+    is_url, job_place, returner_place,
 };
 #[cfg(feature = "postgres")]
 pub use postgres::{JobTables, PostgresOptions};

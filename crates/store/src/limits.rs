@@ -138,6 +138,9 @@ pub const WAITING_PAUSE_FIRST: Duration = Duration::from_millis(100);
 /// The longest such pause.
 pub const WAITING_PAUSE_MAX: Duration = Duration::from_secs(5);
 
+/// How often the log says that writes still wait.
+pub const WAITING_TOLD_EVERY: Duration = Duration::from_secs(60);
+
 /// How often a write may be refused, or stay unanswered, while others are accepted,
 /// before it is set aside.
 pub const WAITING_REFUSALS_MAX: usize = 3;

@@ -2,10 +2,11 @@
 //!
 //! `store` is a URL and names the place of everything; Salt's own options (`cache`,
 //! `keys.cache_driver`, `eauth_tokens.cache_driver`, `master_job_cache`) name it
-//! for one role, and win where they are set to something other than files.
+//! for one role, and win there, also where they name files.
 
 #[cfg(feature = "etcd")]
 mod etcd;
+mod in_the_clear;
 mod named;
 mod redis;
 
@@ -18,6 +19,7 @@ use halite_proto::{Map, Value};
 use halite_store_servers::{Address, AddressError, ServerKind};
 use thiserror::Error;
 
+pub use self::in_the_clear::{InTheClear, in_the_clear};
 pub use self::named::{cache_place, event_place, is_url, job_place, returner_place};
 use crate::backend::{BackendOptions, StoreOptions};
 use crate::cache::Cache;
@@ -55,6 +57,15 @@ pub struct PlaceError {
 /// The option that names the place of everything.
 const STORE: &str = "store";
 
+/// Options whose default in Salt is files.
+const FILES_BY_DEFAULT: &[&str] = &["cache", "keys.cache_driver", "master_job_cache"];
+
+/// Merged options say here which of these somebody has set.
+const NAMED_PLACES: &str = "halite_named_places";
+
+/// The returner of Salt that keeps jobs in files.
+const JOBS_IN_FILES: &str = "local_cache";
+
 /// Names of returners that this build has itself.
 const OWN_JOB_CACHES: &[&str] = &["redis", "redis_return"];
 
@@ -62,6 +73,27 @@ const OWN_JOB_CACHES: &[&str] = &["redis", "redis_return"];
 pub fn is_own_job_cache(name: &str) -> bool {
     let is_redis = cfg!(feature = "redis") && OWN_JOB_CACHES.contains(&name);
     is_redis || sql_places::is_returner(name)
+}
+
+/// What one of Salt's options says about the place of its role.
+enum Choice {
+    /// Nothing, or it is the default: the role follows what is set for more than it.
+    Unset,
+    /// Files, as Salt does by itself.
+    Files,
+    /// A server.
+    Server(BackendOptions),
+}
+
+impl Choice {
+    /// The place, `None` for files. A role whose option is not set follows `otherwise`.
+    fn or(self, otherwise: Option<&BackendOptions>) -> Option<BackendOptions> {
+        match self {
+            Self::Unset => otherwise.cloned(),
+            Self::Files => None,
+            Self::Server(place) => Some(place),
+        }
+    }
 }
 
 fn files(cachedir: &Path, hash_type: HashType, copies_for_3006: bool) -> BackendOptions {
@@ -100,21 +132,21 @@ impl Places {
     pub fn from_opts(opts: &Map, cachedir: &Path, hash_type: HashType) -> Result<Self, PlaceError> {
         let reader = Reader { opts };
         let all = reader.url()?;
-        let data = reader.cache("cache")?.or_else(|| all.clone());
+        let data = reader.cache("cache")?.or(all.as_ref());
         let copies_for_3006 = reader.copies_for_3006(data.as_ref())?;
         let files = files(cachedir, hash_type, copies_for_3006);
         // As Salt: who names no other place for tokens has them in the cache.
-        let tokens = reader.cache("eauth_tokens.cache_driver")?;
+        let tokens = reader.cache("eauth_tokens.cache_driver")?.or(data.as_ref());
         reader.refuse_old_tokens()?;
-        let jobs = reader.job_cache()?;
-        let jobs = jobs.or_else(|| all.clone().filter(BackendOptions::keeps_jobs));
-        let keys = reader.cache("keys.cache_driver")?.or_else(|| all.clone());
+        let for_jobs = all.as_ref().filter(|place| place.keeps_jobs());
+        let jobs = reader.job_cache()?.or(for_jobs);
+        let keys = reader.cache("keys.cache_driver")?.or(all.as_ref());
         let or_files = |place: Option<BackendOptions>| place.unwrap_or_else(|| files.clone());
         Ok(Self {
             store: StoreOptions {
                 jobs: or_files(jobs),
                 banks: or_files(data.clone()),
-                tokens: or_files(tokens.or_else(|| data.clone())),
+                tokens: or_files(tokens),
                 data: or_files(data),
             },
             keys,
@@ -162,18 +194,34 @@ impl Reader<'_> {
         }
     }
 
-    /// The place that a driver of Salt's cache is for; `None` for files.
-    fn cache(&self, option: &'static str) -> Result<Option<BackendOptions>, PlaceError> {
-        self.driver(option, &self.text(option).unwrap_or_default())
+    /// The place of the driver that an option of Salt's cache names.
+    fn cache(&self, option: &'static str) -> Result<Choice, PlaceError> {
+        let Some(name) = self.text(option) else {
+            return Ok(Choice::Unset);
+        };
+        let place = self.driver(option, &name)?;
+        Ok(place.map_or(self.files(option), Choice::Server))
     }
 
+    /// What files mean as the value of an option: merged options have Salt's defaults, too.
+    fn files(&self, option: &str) -> Choice {
+        let named = self.opts.get(NAMED_PLACES).and_then(Value::as_list);
+        let mut named = named.unwrap_or_default().iter();
+        let is_named = named.any(|name| name.as_str() == Some(option));
+        match is_named || !FILES_BY_DEFAULT.contains(&option) {
+            true => Choice::Files,
+            false => Choice::Unset,
+        }
+    }
+
+    /// The place that a driver of Salt's cache is for; `None` for files.
     fn driver(
         &self,
         option: &'static str,
         name: &str,
     ) -> Result<Option<BackendOptions>, PlaceError> {
         match name {
-            "" | "localfs" | "localfs_key" => Ok(None),
+            "localfs" | "localfs_key" => Ok(None),
             "redis" | "redis_cache" => {
                 let address = self.redis(option, "cache.redis", "localhost")?;
                 self.at(option, address).map(Some)
@@ -209,11 +257,18 @@ impl Reader<'_> {
         }
     }
 
-    fn job_cache(&self) -> Result<Option<BackendOptions>, PlaceError> {
+    /// The place that `master_job_cache` names. A returner in Python gets copies of the
+    /// jobs, and says nothing about where the master keeps them itself.
+    fn job_cache(&self) -> Result<Choice, PlaceError> {
         const OPTION: &str = "master_job_cache";
-        match self.text(OPTION) {
-            Some(name) => self.returner(OPTION, &name),
-            None => Ok(None),
+        let name = self.text(OPTION);
+        match name.as_deref() {
+            None => Ok(Choice::Unset),
+            Some(JOBS_IN_FILES) => Ok(self.files(OPTION)),
+            Some(name) => {
+                let place = self.returner(OPTION, name)?;
+                Ok(place.map_or(Choice::Unset, Choice::Server))
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! What tests of every crate need: how a test says that this machine cannot run
-//! it, files of inputs ([`inputs`]), and requests over HTTP ([`http`]).
+//! it, files of inputs ([`inputs`]), requests over HTTP ([`http`]), and checks of the
+//! repository itself ([`map`], [`module_order`]).
 //!
 //! A test that needs root, a program or a feature of the kernel asks for it
 //! first and returns if it is missing:
@@ -22,6 +23,8 @@
 pub mod differences;
 pub mod http;
 pub mod inputs;
+pub mod map;
+pub mod module_order;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

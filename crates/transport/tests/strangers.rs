@@ -170,7 +170,7 @@ async fn strangers_at_the_publish_port_are_shown_out() {
     let at = address(&publisher.endpoints()[0]);
     let ended = spawn_blocking(move || {
         let stranger = || Stranger::connect(at, "SUB").unwrap();
-        // A topic that is none, a message of several parts, too many topics,
+        // An invalid topic, a message of several parts, too many topics,
         // and one who wants to ask.
         let (mut large, mut parts, mut many) = (stranger(), stranger(), stranger());
         large.head(false, 5000).unwrap();

@@ -237,6 +237,11 @@ impl Normal<'_> {
         for (place, name) in self.places {
             text = text.replace(place, name);
         }
+        if let Some(last) = &self.compare.up_to
+            && let Some(at) = text.find(last.as_str())
+        {
+            text.truncate(at + last.len());
+        }
         bare(&text)
     }
 
@@ -342,6 +347,18 @@ mod tests {
             &[],
         );
         assert_eq!(answer.said, Said::Data(json!({"web1": {"id": "web1"}})));
+    }
+
+    #[test]
+    fn what_follows_the_last_text_does_not_count() {
+        let compare = Compare {
+            up_to: Some("Usage:".to_owned()),
+            ..Compare::default()
+        };
+        let answer = Answer::of(&output("\"no\\n\\nUsage:\\n  docs\""), &compare, &[]);
+        assert_eq!(answer.said, Said::Data(json!("no\n\nUsage:")));
+        let answer = Answer::of(&output("[\"other\"]"), &compare, &[]);
+        assert_eq!(answer.said, Said::Data(json!(["other"])));
     }
 
     #[test]

@@ -23,7 +23,7 @@ fn without_frames(text: &str) -> String {
         if in_frames && (line.starts_with("  ") || line == LEFT_OUT) {
             continue;
         }
-        in_frames = line.trim() == TRACEBACK;
+        in_frames = line.trim_end().ends_with(TRACEBACK);
         kept.push(line);
         if in_frames {
             kept.push(LEFT_OUT);
@@ -114,5 +114,10 @@ mod tests {
         let left = "x\nTraceback (most recent call last):\n...\nTypeError: no\n  y";
         assert_eq!(bare(text), left);
         assert_eq!(bare(left), left);
+        let behind = "it failed: Traceback (most recent call last):\n  File \"a.py\"\nKeyError: x";
+        assert_eq!(
+            bare(behind),
+            "it failed: Traceback (most recent call last):\n...\nKeyError: x"
+        );
     }
 }

@@ -9,6 +9,8 @@
 //! salt '*' test.ping -b 1
 //!     text
 //!     differs: why it does
+//! salt web1 status.uptime
+//!     exit only: why what it prints cannot be compared
 //! ```
 //!
 //! A command is a line of its own; the notes below it are indented.
@@ -58,12 +60,15 @@ pub struct Compare {
     pub text: bool,
     /// Standard error counts too.
     pub stderr: bool,
-    /// Nothing but the exit code counts.
+    /// Nothing but the exit code counts; the note says why.
     pub exit_only: bool,
     /// Lists and lines may come in any order.
     pub any_order: bool,
     /// Only so many lines of text count.
     pub lines: Option<usize>,
+    /// Texts count up to the end of this one: what follows is documentation, which is
+    /// written anew here.
+    pub up_to: Option<String>,
     /// Values count by their types only.
     pub types_only: bool,
     /// Keys whose values do not count.
@@ -73,6 +78,19 @@ pub struct Compare {
     pub only: Vec<String>,
     /// Keys that do not count at all, in the whole chapter.
     pub without: Vec<String>,
+}
+
+impl Compare {
+    /// Whether a note says how output is compared.
+    fn looks_at_output(&self) -> bool {
+        self.text
+            || self.stderr
+            || self.any_order
+            || self.types_only
+            || self.lines.is_some()
+            || self.up_to.is_some()
+            || !(self.hidden.is_empty() && self.only.is_empty())
+    }
 }
 
 impl Chapter {
@@ -161,7 +179,6 @@ impl Row {
         match note.split_once(": ") {
             None if note == "text" => compare.text = true,
             None if note == "stderr" => compare.stderr = true,
-            None if note == "exit only" => compare.exit_only = true,
             None if note == "any order" => compare.any_order = true,
             None if note == "types only" => compare.types_only = true,
             Some(("hide", keys)) => {
@@ -174,10 +191,17 @@ impl Row {
                 compare.text = true;
                 compare.lines = Some(count.parse().context("no number of lines")?);
             }
+            // Why nothing else counts is for people.
+            Some(("exit only", _reason)) => compare.exit_only = true,
+            Some(("up to", text)) => compare.up_to = Some(text.to_owned()),
             Some(("stdin", text)) => self.stdin = text.replace("\\n", "\n"),
             Some(("differs", reason)) => self.differs = Some(reason.to_owned()),
             _ => bail!("no such note"),
         }
+        ensure!(
+            !(compare.exit_only && compare.looks_at_output()),
+            "where only the exit code counts, no other note can say what is compared"
+        );
         Ok(())
     }
 
@@ -215,6 +239,9 @@ mod tests {
             "@nothing x\n",
             "salt a\nsalt a\n",
             "salt a\n  x\n",
+            "salt a\n  exit only\n",
+            "salt a\n  exit only: why\n  text\n",
+            "salt a\n  types only\n  exit only: why\n",
         ] {
             assert!(Chapter::parse(text).is_err(), "{text}");
         }

@@ -24,6 +24,8 @@ pub struct StandIn {
     key: PrivateKey,
     public_pem: String,
     token: Vec<u8>,
+    /// Further fields of its sign-ins.
+    extra: Vec<(Item, Item)>,
 }
 
 /// What a master answers to a sign-in.
@@ -66,7 +68,18 @@ impl StandIn {
             public_pem: key.public()?.clean_pem()?,
             token: key.request_token()?,
             key,
+            extra: Vec::new(),
         })
+    }
+
+    /// The same identity, whose sign-ins have the fields of this map, too.
+    #[must_use]
+    pub fn saying(mut self, extra: Item) -> Self {
+        self.extra = match extra {
+            Item::Map(fields) => fields,
+            _ => Vec::new(),
+        };
+        self
     }
 
     /// The public key as a master stores it.
@@ -81,14 +94,18 @@ impl StandIn {
 
     /// The sign-in request.
     pub fn sign_in_request(&self) -> Item {
-        Self::clear(Item::map([
+        let fields = [
             ("cmd", Item::from("_auth")),
             ("id", Item::from(self.id.as_str())),
             ("nonce", Item::from(nonce().as_str())),
             ("enc_algo", Item::from("OAEP-SHA1")),
             ("sig_algo", Item::from("PKCS1v15-SHA1")),
             ("pub", Item::from(self.public_pem.as_str())),
-        ]))
+        ];
+        let fields = fields.map(|(name, value)| (Item::from(name), value));
+        Self::clear(Item::Map(
+            fields.into_iter().chain(self.extra.clone()).collect(),
+        ))
     }
 
     /// A load in the envelope of a request that is not sealed.

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use peers::Peers;
 use rules::{Ask, Rules, Way, Who};
 
-/// The secret that every user of `external_auth` has.
+/// The secret, or the password, of every user of `external_auth`.
 const SECRET: &str = "that of the front end";
 
 /// Fewer would not be the comparison that it claims to be.
@@ -38,10 +38,18 @@ const MINIONS: [(&str, &str); 5] = [
 const SALT: &str = include_str!("salt.py");
 const HALITE: &str = include_str!("halite.py");
 
+/// Users of the file that the login `file` reads.
+const USERS: [&str; 3] = ["mallory", "steve", "thatch"];
+
 #[test]
 fn both_masters_allow_and_refuse_the_same() -> Result<()> {
-    let all = rules::read()?;
     let fleet = Fleet::new("rules")?;
+    let users = fleet.path().join("users");
+    fs::write(
+        &users,
+        USERS.map(|name| format!("{name}:{SECRET}\n")).concat(),
+    )?;
+    let all = rules::read(&[("USERS_FILE", &users.display().to_string())])?;
     let theirs = ask_salt(&fleet, &all)?;
     let mut wrong = Vec::new();
     let mut asked = 0;
@@ -65,6 +73,13 @@ fn both_masters_allow_and_refuse_the_same() -> Result<()> {
                     "{rules}: {who} asks {what}: Salt says {theirs}, ours {ours}"
                 ));
             }
+        }
+        let widening = rules.differs.iter();
+        for entry in widening.filter(|entry| entry.is_unexplained_widening()) {
+            wrong.push(format!(
+                "{}: `widens` belongs to what only ours allows, and to nothing else: {}",
+                rules.name, entry.because
+            ));
         }
         for entry in unused {
             wrong.push(format!(
@@ -105,7 +120,7 @@ fn ask_salt(fleet: &Fleet, all: &[Rules]) -> Result<Vec<Vec<String>>> {
             let asks: Vec<Value> = rules
                 .asks()
                 .iter()
-                .map(|ask| request(ask, &|owner| Some(format!("key of {owner}"))))
+                .map(|ask| request(rules, ask, &|owner| Some(format!("key of {owner}"))))
                 .collect();
             json!({ "options": rules.options, "keys": keys, "asks": asks })
         })
@@ -154,7 +169,7 @@ fn ask_ours(
     };
     let is_minions = |ask: &&Ask| matches!(ask.who, Who::Minion { .. });
     let requests = asks.iter().filter(|ask| !is_minions(ask));
-    let requests: Vec<Value> = requests.map(|ask| request(ask, &key)).collect();
+    let requests: Vec<Value> = requests.map(|ask| request(rules, ask, &key)).collect();
     let address = format!("tcp://{}", master.address().request());
     let plan = json!({ "address": address, "asks": requests });
     fs::write(master.dir().join("asks.json"), plan.to_string())?;
@@ -169,12 +184,12 @@ fn ask_ours(
 }
 
 /// A request as a program of Salt's sends it. `key` gives the key of an owner.
-fn request(ask: &Ask, key: &dyn Fn(&str) -> Option<String>) -> Value {
+fn request(rules: &Rules, ask: &Ask, key: &dyn Fn(&str) -> Option<String>) -> Value {
     let mut load = ask.load.clone();
     match &ask.who {
         Who::User { name, password } => {
             let credentials = json!({
-                "eauth": "sharedsecret",
+                "eauth": rules.eauth,
                 "username": name,
                 "password": password.as_deref().unwrap_or(SECRET),
             });

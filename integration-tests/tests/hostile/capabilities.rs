@@ -1,10 +1,13 @@
 //! Capabilities of Halite peers give no rights: each uses requests of the table,
-//! which are checked like all others. The minions of these tests name none at their
-//! sign-in.
+//! which are checked like all others. The minions of the other tests name none at
+//! their sign-in.
 
+use anyhow::Result;
 use halite_proto::Capabilities;
 
 use crate::doors::{CLEAR, Caller, Outcome, SEALED};
+use crate::requests::check_cells_of;
+use crate::stage::Stage;
 
 /// The requests that a capability changes, or brings with it.
 fn requests(of: Capabilities) -> [(bool, &'static str, &'static [&'static str]); 11] {
@@ -63,4 +66,11 @@ fn every_capability_goes_through_requests_of_the_table() {
     for row in own.filter(|row| row.cmd.starts_with("_halite")) {
         assert!(named.contains(&row.cmd), "{} is of no capability", row.cmd);
     }
+}
+
+#[test]
+fn minions_that_name_all_capabilities_get_what_others_get() -> Result<()> {
+    let mut stage = Stage::start()?;
+    stage.let_name(Capabilities::OURS)?;
+    check_cells_of(&mut stage, &[Caller::Accepted, Caller::Granted])
 }

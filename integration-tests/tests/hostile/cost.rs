@@ -9,7 +9,7 @@ use halite_integration_tests::wire::stand_in::StandIn;
 use serde_json::{Map, Value};
 
 use crate::callers::ask;
-use crate::doors::{CLEAR, Caller, Row, SEALED};
+use crate::doors::{CLEAR, Caller, Outcome, Row, SEALED};
 use crate::stage::Stage;
 
 /// How often each request is measured. The least counts: the master has other
@@ -69,9 +69,13 @@ const SLOW: &str = "(a+)+$";
 const WORDS: usize = 250;
 const WORD_CHARS: usize = 250;
 
+/// So many functions, which nearly match all patterns of the stage.
+const FUNCTIONS: usize = 5000;
+const NEARLY_FORBIDDEN: &str = "aaaaaaaaaa";
+
 /// The same request with a target that takes long to match, and so many arguments and
 /// functions, and some in fields that nobody knows.
-fn fattened(row: &Row) -> Result<Row> {
+fn fattened(row: &Row, is_sealed: bool) -> Result<Row> {
     let mut fields: Map<String, Value> = serde_json::from_str(row.fields)?;
     let words = vec![Value::from("a".repeat(WORD_CHARS)); WORDS];
     let is_publication = row.fields.contains("tgt");
@@ -80,8 +84,14 @@ fn fattened(row: &Row) -> Result<Row> {
         fields.insert("tgt_type".into(), "pcre".into());
     }
     if is_publication && fields.contains_key("fun") {
-        fields.insert("fun".into(), words.clone().into());
-        let none = vec![Value::Array(Vec::new()); WORDS];
+        let funs = vec![NEARLY_FORBIDDEN; FUNCTIONS];
+        // Minions name several in one text.
+        let funs = match is_sealed {
+            true => funs.join(",").into(),
+            false => Value::from(funs),
+        };
+        fields.insert("fun".into(), funs);
+        let none = vec![Value::Array(Vec::new()); FUNCTIONS];
         fields.insert("arg".into(), none.into());
     } else {
         fields.insert("arg".into(), words.clone().into());
@@ -96,18 +106,17 @@ fn fattened(row: &Row) -> Result<Row> {
     })
 }
 
-/// However many patterns, functions and arguments a request brings, nothing is
-/// matched before its caller is proven.
-#[test]
-fn what_an_unproven_request_holds_is_not_looked_at() -> Result<()> {
+/// The refused requests whose work grows by more than their row allows for each byte.
+fn dear(is_asked: fn(Caller, Outcome) -> bool) -> Result<Vec<String>> {
     let mut stage = Stage::start()?;
-    let mut wrong = Vec::new();
+    let mut dear = Vec::new();
     for (rows, is_sealed) in [(SEALED, true), (CLEAR, false)] {
         // Of a sign-in the key is what costs: see below.
         for row in rows.iter().copied().flatten().filter(|row| !row.cost.signs) {
-            let fat = fattened(row)?;
+            let fat = fattened(row, is_sealed)?;
             let more = i64::try_from(fat.fields.len() - row.fields.len())?;
-            for caller in Caller::ALL.into_iter().filter(|of| of.is_unproven()) {
+            let cells = Caller::ALL.into_iter().zip(row.cells);
+            for (caller, _) in cells.filter(|(caller, cell)| is_asked(*caller, *cell)) {
                 let mut of = |row: &Row| {
                     least(&mut stage, |stage| {
                         ask(stage, caller, row, is_sealed).map(drop)
@@ -116,12 +125,28 @@ fn what_an_unproven_request_holds_is_not_looked_at() -> Result<()> {
                 let per_byte = (of(&fat)? - of(row)?) / more;
                 if per_byte > row.cost.byte_ns {
                     let cmd = row.cmd;
-                    wrong.push(format!("{cmd} of {caller:?}: {per_byte} ns for each byte"));
+                    dear.push(format!("{cmd} of {caller:?}: {per_byte} ns for each byte"));
                 }
             }
         }
     }
-    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(dear)
+}
+
+/// However many patterns, functions and arguments a request brings, nothing is
+/// matched before its caller is proven.
+#[test]
+fn what_an_unproven_request_holds_is_not_looked_at() -> Result<()> {
+    let dear = dear(|caller, _| caller.is_unproven())?;
+    ensure!(dear.is_empty(), "{}", dear.join("\n"));
+    Ok(())
+}
+
+/// Nor is it where the caller is proven and may not ask for it, or for that much.
+#[test]
+fn what_a_caller_may_not_ask_for_is_refused_at_little_cost() -> Result<()> {
+    let dear = dear(|caller, outcome| !caller.is_unproven() && outcome.is_refusal())?;
+    ensure!(dear.is_empty(), "{}", dear.join("\n"));
     Ok(())
 }
 

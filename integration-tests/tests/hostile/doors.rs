@@ -68,6 +68,17 @@ pub(crate) enum Outcome {
     /// An answer.
     Answered,
 }
+
+impl Outcome {
+    /// Whether nothing is done for the caller: nobody hears of such a request, and it
+    /// leaves nothing behind.
+    pub(crate) const fn is_refusal(self) -> bool {
+        matches!(
+            self,
+            Self::Refused | Self::Nothing | Self::Unproven | Self::Forbidden
+        )
+    }
+}
 use Outcome::{Answered, Forbidden, Nothing, Refused, Session, Unproven, Waits};
 
 /// What an unproven caller may cause at most.
@@ -109,6 +120,22 @@ const KEPT: Cost = Cost {
     disk_bytes: 4096,
     ..SIGNED
 };
+
+/// A token for who has the password.
+const TOKEN: Cost = Cost {
+    files: 1,
+    disk_bytes: 4096,
+    ..LITTLE
+};
+
+/// In a row: the job that [`Caller::Granted`] has published, to which it has returned.
+pub(crate) const ITS_JOB: &str = "20260101000000000001";
+
+/// In a row: a token of [`LOGIN`], made for each request.
+pub(crate) const A_TOKEN: &str = "a token that holds";
+
+/// The user with a password, and the password.
+pub(crate) const LOGIN: (&str, &str) = ("bob", "sesame");
 
 /// A request, and what comes of it.
 #[derive(Debug)]
@@ -181,12 +208,10 @@ const FILE: &str = r#"{"path": "a", "saltenv": "base"}"#;
 const BASE: &str = r#"{"saltenv": "base"}"#;
 
 rows!(SEALED, sealed_rows, MinionRequest {
-    MinionRequest::Return(_) => [sealed(
-        "_return",
-        r#"{"fun": "test.ping", "fun_args": [], "jid": "20260101000000000007", "return": true, "retcode": 0, "success": true}"#,
-        Answered,
-        Answered,
-    )]
+    MinionRequest::Return(_) => [
+        sealed("_return", r#"{"fun": "test.ping", "fun_args": [], "jid": "20260101000000000007", "return": true, "retcode": 0, "success": true}"#, Answered, Answered),
+        sealed("_return", r#"{"fun": "test.ping", "fun_args": [], "jid": "20260101000000000001", "return": true, "retcode": 0, "success": true}"#, Answered, Answered),
+    ]
     MinionRequest::MinionEvent(_) => [sealed("_minion_event", r#"{"tag": "my/tag", "data": {}}"#, Answered, Answered)]
     MinionRequest::Pillar(_) => [sealed("_pillar", r#"{"grains": {"os": "x"}, "ver": "2"}"#, Answered, Answered)]
     MinionRequest::Mine(_) => [sealed("_mine", r#"{"data": {"test.ping": true}}"#, Answered, Answered)]
@@ -212,14 +237,17 @@ rows!(SEALED, sealed_rows, MinionRequest {
         sealed("minion_pub", r#"{"fun": "cmd.run", "arg": ["id"], "tgt": "*", "ret": ""}"#, Nothing, Nothing),
         sealed("minion_pub", r#"{"fun": "saltutil.find_job", "arg": ["x"], "tgt": "*", "ret": ""}"#, Nothing, Nothing),
     ]
-    // Nobody returns in time.
+    // Nobody returns in time: only the full form names the job then.
     MinionRequest::MinionPublish(_) => [sealed(
         "minion_publish",
-        r#"{"fun": "test.ping", "arg": [], "tgt": "*", "ret": "", "tmo": 1}"#,
+        r#"{"fun": "test.ping", "arg": [], "tgt": "*", "ret": "", "tmo": 1, "form": "full"}"#,
         Nothing,
-        Nothing,
+        Answered,
     )]
-    MinionRequest::PubRet(_) => [sealed("pub_ret", r#"{"jid": "20260101000000000007"}"#, Nothing, Nothing)]
+    MinionRequest::PubRet(_) => [
+        sealed("pub_ret", r#"{"jid": "20260101000000000001"}"#, Nothing, Answered),
+        sealed("pub_ret", r#"{"jid": "20260101000000000007"}"#, Nothing, Nothing),
+    ]
     MinionRequest::MinionRunner(_) => [
         sealed("minion_runner", r#"{"fun": "test.arg", "arg": []}"#, Nothing, Answered),
         sealed("minion_runner", r#"{"fun": "salt.cmd", "arg": ["cmd.run", "id"]}"#, Nothing, Nothing),
@@ -276,16 +304,23 @@ rows!(CLEAR, clear_rows, ClearCommand {
     ]
     ClearCommand::Runner(_) => [clear("runner", r#"{"fun": "test.arg", "kwarg": {}}"#, Unproven, Unproven, Answered)]
     ClearCommand::Wheel(_) => [clear("wheel", r#"{"fun": "key.list_all"}"#, Unproven, Unproven, Answered)]
-    // A key is no login.
-    ClearCommand::MkToken(_) => [clear(
-        "mk_token",
-        r#"{"eauth": "pam", "username": "root", "password": "x"}"#,
-        Nothing,
-        Nothing,
-        Nothing,
-    )]
-    ClearCommand::GetToken { .. } => [clear("get_token", r#"{"token": "0123456789abcdef"}"#, Nothing, Nothing, Nothing)]
-    ClearCommand::LogOut(_) => [clear("halite.log_out", r#"{"token": "0123456789abcdef"}"#, Nothing, Nothing, Nothing)]
+    // A key is no login, and whoever has a password or a token needs no key.
+    ClearCommand::MkToken(_) => [
+        clear("mk_token", r#"{"eauth": "pam", "username": "root", "password": "x"}"#, Nothing, Nothing, Nothing),
+        clear("mk_token", r#"{"eauth": "file", "username": "bob", "password": "x"}"#, Nothing, Nothing, Nothing),
+        Row {
+            cost: TOKEN,
+            ..clear("mk_token", r#"{"eauth": "file", "username": "bob", "password": "sesame"}"#, Answered, Answered, Answered)
+        },
+    ]
+    ClearCommand::GetToken { .. } => [
+        clear("get_token", r#"{"token": "0123456789abcdef"}"#, Nothing, Nothing, Nothing),
+        clear("get_token", r#"{"token": "a token that holds"}"#, Answered, Answered, Answered),
+    ]
+    ClearCommand::LogOut(_) => [
+        clear("halite.log_out", r#"{"token": "0123456789abcdef"}"#, Nothing, Nothing, Nothing),
+        clear("halite.log_out", r#"{"token": "a token that holds"}"#, Answered, Answered, Answered),
+    ]
     ClearCommand::Standing(_) => [clear("halite.standing", r#"{"minions": ["web1"]}"#, Nothing, Answered, Answered)]
     // The fingerprint of the master's public key is for everybody.
     ClearCommand::Compare(_) => [clear(

@@ -315,7 +315,7 @@ fn who_subscribes_without_a_key_hears_nothing_that_can_be_read() -> Result<()> {
     master.wait_minion("web1")?;
     let mut listens = Connection::open(master.address().publish(), "SUB", SHORT)?;
     listens.subscribe(b"")?;
-    // It is subscribed when it hears one; what is told before that is told to nobody.
+    // The first message that it gets shows that it is subscribed; earlier ones are lost.
     let heard = std::thread::scope(|scope| -> Result<Vec<u8>> {
         let listening = scope.spawn(move || listens.receive());
         while !listening.is_finished() {

@@ -9,7 +9,11 @@ use halite_crypto::{Crypticle, SymmetricKey};
 use halite_integration_tests::wire::msgpack::Item;
 use halite_integration_tests::wire::stand_in::{Session, SignIn, StandIn};
 use halite_integration_tests::{Fleet, KeyState, Kind, Master, SHORT};
+use halite_proto::Capabilities;
+use halite_proto::msgpack::pack_modern;
 use serde_json::{Value, json};
+
+use crate::doors::{A_TOKEN, ITS_JOB, LOGIN, Row};
 
 /// The accepted minion without rights, and the one with some.
 pub(crate) const ACCEPTED: &str = "web2";
@@ -19,6 +23,9 @@ const WITNESS: &str = "witness";
 
 /// The user with few rights, who is none of this machine.
 pub(crate) const LIMITED: &str = "fred";
+
+/// How many patterns of `publisher_acl_blacklist` try every way to read a row of `a`.
+const SLOW_PATTERNS: usize = 50;
 
 /// A minion, and what it has been granted.
 pub(crate) struct Peer {
@@ -36,6 +43,8 @@ pub(crate) struct Stage {
     /// The file with root's key, and with that of the limited user.
     pub(crate) root_key: String,
     pub(crate) limited_key: String,
+    /// What the granted minion has published.
+    job: String,
     witness: Peer,
     heard: usize,
     _fleet: Fleet,
@@ -64,6 +73,30 @@ impl Peer {
     }
 }
 
+/// A job that a minion publishes for all and returns to itself.
+fn published(master: &Master, by: &Peer) -> Result<String> {
+    let ask = |load: &[(&str, Item)]| by.who.ask(&mut master.connect()?, &by.session, load);
+    let answer = ask(&[
+        ("cmd", Item::from("minion_pub")),
+        ("fun", Item::from("test.ping")),
+        ("arg", Item::List(Vec::new())),
+        ("tgt", Item::from("*")),
+        ("ret", Item::from("")),
+    ])?;
+    let jid = answer.get("jid").and_then(Item::text);
+    let jid = jid.with_context(|| format!("no job: {answer:?}"))?;
+    ask(&[
+        ("cmd", Item::from("_return")),
+        ("jid", Item::from(jid)),
+        ("fun", Item::from("test.ping")),
+        ("fun_args", Item::List(Vec::new())),
+        ("return", Item::from(true)),
+        ("retcode", Item::from(0)),
+        ("success", Item::from(true)),
+    ])?;
+    Ok(jid.to_owned())
+}
+
 fn made_up() -> Session {
     Session {
         session: Crypticle::new(&SymmetricKey::generate()),
@@ -86,17 +119,24 @@ impl Stage {
     /// The same with a master of this kind.
     pub(crate) fn of(kind: Kind) -> Result<Self> {
         let fleet = Fleet::new("doors")?;
+        let users = fleet.path().join("m1/users");
+        let logins = json!({ "^filename": users.display().to_string(), LOGIN.0: ["test.*"] });
+        let slow = (0..SLOW_PATTERNS).map(|number| format!("(a|aa)+(?=b){number}"));
+        let forbidden: Vec<String> = slow.chain(["bad.*".to_owned()]).collect();
         let plan = fleet
             .master("m1", kind)
             .file("a", "a file")
             .set("keysize", 4096)
             .set("client_acl_verify", false)
             .set("publisher_acl", json!({ LIMITED: ["test.*"] }))
-            .set("publisher_acl_blacklist", json!({ "modules": ["bad.*"] }))
+            .set("publisher_acl_blacklist", json!({ "modules": forbidden }))
             .set("peer", json!({ GRANTED: ["test.*"] }))
             .set("peer_run", json!({ GRANTED: ["test.arg"] }))
+            .set("external_auth", json!({ "file": logins }))
             .set("file_recv", true);
         let mut master = plan.lay()?;
+        let (name, password) = LOGIN;
+        fs::write(&users, format!("{name}:{password}\n"))?;
         // A list without a link would be the answer to who may not ask.
         symlink("a", master.dir().join("srv/link"))?;
         master.start()?;
@@ -109,9 +149,11 @@ impl Stage {
         let (root_key, limited_key) = (key(&user)?, key(LIMITED)?);
         let pending = Peer::without_session(PENDING)?;
         put_key(master.dir(), KeyState::Pending, PENDING, &pending.who)?;
+        let granted = Peer::accepted(&master, GRANTED)?;
         Ok(Self {
             accepted: Peer::accepted(&master, ACCEPTED)?,
-            granted: Peer::accepted(&master, GRANTED)?,
+            job: published(&master, &granted)?,
+            granted,
             witness: Peer::accepted(&master, WITNESS)?,
             stranger: Peer::without_session(GRANTED)?,
             pending,
@@ -123,10 +165,56 @@ impl Stage {
         })
     }
 
+    /// Has both accepted minions name these capabilities at their sign-ins from now on.
+    pub(crate) fn let_name(&mut self, capabilities: Capabilities) -> Result<()> {
+        let extra = pack_modern(&capabilities.to_extra().into())?;
+        let extra = Item::unpack(&extra)?;
+        for peer in [&mut self.accepted, &mut self.granted] {
+            peer.who = peer.who.clone().saying(extra.clone());
+            let request = peer.who.sign_in_request().pack();
+            let reply = Item::unpack(&self.master.connect()?.ask(&request)?)?;
+            let grant = reply.get("load").and_then(Item::bytes).unwrap_or_default();
+            let names = Item::unpack(grant)?.get("halite").is_some();
+            ensure!(names, "the master does not name its own capabilities");
+        }
+        self.renew()
+    }
+
     /// Both accepted minions as they were at the start, whatever they have done.
     pub(crate) fn renew(&mut self) -> Result<()> {
         self.accepted.accept(&self.master, ACCEPTED)?;
         self.granted.accept(&self.master, GRANTED)
+    }
+
+    /// A row with a job and a token that there are.
+    pub(crate) fn filled(&self, row: &Row) -> Result<Row> {
+        let mut fields = row.fields.replace(ITS_JOB, &self.job);
+        if fields.contains(A_TOKEN) {
+            fields = fields.replace(A_TOKEN, &self.token()?);
+        }
+        Ok(Row {
+            // A test may keep what it asks for as long as it runs.
+            fields: fields.leak(),
+            cmd: row.cmd,
+            cells: row.cells,
+            cost: row.cost,
+        })
+    }
+
+    /// A new token of the user with a password.
+    fn token(&self) -> Result<String> {
+        let load = Item::map([
+            ("cmd", Item::from("mk_token")),
+            ("eauth", Item::from("file")),
+            ("username", Item::from(LOGIN.0)),
+            ("password", Item::from(LOGIN.1)),
+        ]);
+        let reply = self.master.connect()?.ask(&StandIn::clear(load).pack())?;
+        let reply = Item::unpack(&reply)?;
+        let token = reply.get("token").and_then(Item::text);
+        Ok(token
+            .with_context(|| format!("no token: {reply:?}"))?
+            .to_owned())
     }
 
     /// The tags of what was fired since the last call, apart from sign-ins.

@@ -1,16 +1,20 @@
 //! Masters whose bus is an engine: commands, and an engine that dies.
 
 use std::fs;
+use std::net::SocketAddr;
 
 use anyhow::{Context as _, Result, ensure};
-use halite_integration_tests::{Kind, Minion, START, until};
-use serde_json::Value;
+use halite_integration_tests::{Kind, Minion, Ports, START, until};
+use serde_json::{Value, json};
 
 use crate::isolated_cluster::IsolatedCluster;
+use crate::monitored::page_with;
 
 /// Two masters on a bus, each with a minion.
 struct OnBus {
     minions: Vec<Minion>,
+    /// The metrics of the first.
+    metrics: Ports<1>,
     cluster: IsolatedCluster,
 }
 
@@ -19,6 +23,13 @@ impl OnBus {
         let Some(mut cluster) = IsolatedCluster::lay_on_bus(2)? else {
             return Ok(None);
         };
+        let metrics = Ports::<1>::claim()?;
+        let options = json!({ "metrics": {
+            "enabled": true, "exporter": "prometheus",
+            "prometheus": { "port": metrics.numbers[0] },
+        }});
+        let conf = cluster.masters[0].dir().join("master.d/metrics.conf");
+        fs::write(conf, options.to_string())?;
         cluster.start(2)?;
         let mut minions = Vec::new();
         for n in 0..2 {
@@ -29,7 +40,11 @@ impl OnBus {
             cluster.masters[1 - n].key(&["-y", "-a", &id])?.ok()?;
             cluster.wait_file(&[0, 1], &format!("minions/{id}"), true)?;
         }
-        let on_bus = Self { minions, cluster };
+        let on_bus = Self {
+            minions,
+            metrics,
+            cluster,
+        };
         for n in 0..2 {
             on_bus.wait_answers(n, &["web1", "web2"])?;
         }
@@ -45,6 +60,18 @@ impl OnBus {
             let all = ["web1", "web2"].iter().filter(|id| answers(id));
             Ok(all.eq(wanted).then_some(()))
         })
+    }
+
+    /// Waits until the first master's metrics say whether it is connected to the bus, which
+    /// stores its messages then.
+    fn wait_metrics(&self, is_connected: bool) -> Result<()> {
+        let at = SocketAddr::from(([127, 0, 0, 1], self.metrics.numbers[0]));
+        let number = if is_connected { "1.0" } else { "0.0" };
+        let mut lines = vec![format!("halite_cluster_bus_connected {number}\n")];
+        if is_connected {
+            lines.push("halite_cluster_bus_storing 1.0\n".to_owned());
+        }
+        page_with(at, &lines)
     }
 
     fn status(&self, n: usize) -> Result<Value> {
@@ -65,8 +92,10 @@ fn masters_serve_their_own_minions_without_the_engine_and_tell_the_rest_later() 
     let Some(mut on_bus) = OnBus::start()? else {
         return Ok(());
     };
+    on_bus.wait_metrics(true)?;
     let engine = &on_bus.cluster.bus.as_ref().context("no bus")?.server;
     engine.kill();
+    on_bus.wait_metrics(false)?;
     for n in 0..2 {
         on_bus.wait_answers(n, &[["web1"], ["web2"]][n])?;
         let status = on_bus.status(n)?;
@@ -92,6 +121,7 @@ fn masters_serve_their_own_minions_without_the_engine_and_tell_the_rest_later() 
     for n in 0..2 {
         on_bus.wait_answers(n, &["web1", "web2"])?;
     }
+    on_bus.wait_metrics(true)?;
     let status = on_bus.status(0)?;
     ensure!(status["bus"]["connected"] == true, "{status}");
     ensure!(status["half"] == false, "{status}");

@@ -2,14 +2,19 @@
 //! them and two between any two of them, or one from each of them to a bus.
 
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use halite_integration_tests::chaos::{Results, read_cache, read_cache_in};
 use halite_integration_tests::proxy::{Cable, Proxy};
-use halite_integration_tests::{Balancer, Fleet, Kind, Master, Minion, START, until};
+use halite_integration_tests::{
+    Balancer, Fleet, FullDisk, Kind, Master, Minion, START, connected_from, until,
+};
 use halite_test_services::{Nats, Server, Wanted};
 use serde_json::{Value, json};
+
+use crate::view::view;
 
 pub(crate) const MASTERS: usize = 3;
 
@@ -53,15 +58,30 @@ impl CabledBus {
     }
 }
 
+/// Below the directory that masters share.
+const SHARED_PKI: &str = "pki";
+const SHARED_CACHE: &str = "cache";
+
+/// Where masters have their keys and their job caches.
+#[derive(Clone, Copy)]
+enum Files {
+    Own,
+    Shared,
+}
+
 /// Masters, minions and the cables between them.
 pub(crate) struct Cabled {
     pub(crate) minions: Vec<Minion>,
-    _balancer: Balancer,
+    balancer: Balancer,
     /// From the balancer to each master.
     fronts: Vec<Proxy>,
     /// From the first of two masters to the second, and back, as in `PAIRS`.
     links: Vec<[Proxy; 2]>,
     bus: Option<CabledBus>,
+    /// The directory of the keys and the job cache, if the masters share them.
+    shared: Option<PathBuf>,
+    /// While that of the keys cannot be used.
+    keys_gone: Option<FullDisk>,
     pub(crate) masters: Vec<Master>,
     fleet: Fleet,
 }
@@ -74,22 +94,27 @@ impl Cabled {
 
     /// The same, with further lines in the configuration of each master.
     pub(crate) fn with(minions: &[(String, Kind)], options: &str) -> Result<Self> {
-        let cabled = Self::lay(minions, options, |_| Ok(Some(None)))?;
+        let cabled = Self::lay(minions, (options, Files::Own), |_| Ok(Some(None)))?;
         cabled.context("it is laid without a bus")
+    }
+
+    /// The same with keys and job cache in a shared directory.
+    pub(crate) fn sharing(minions: &[(String, Kind)]) -> Result<Option<Self>> {
+        Self::lay(minions, ("", Files::Shared), |_| Ok(Some(None)))
     }
 
     /// The same on a bus; `None`, and reported, where there is no NATS server. One cut is
     /// enough for a master to be alone, also while it is started again and again: jobs wait
     /// for longer than they do by default.
     pub(crate) fn on_bus(minions: &[(String, Kind)]) -> Result<Option<Self>> {
-        Self::lay(minions, "job_replay_window: 120", |masters| {
+        Self::lay(minions, ("job_replay_window: 120", Files::Own), |masters| {
             Ok(CabledBus::start(masters)?.map(Some))
         })
     }
 
     fn lay(
         minions: &[(String, Kind)],
-        options: &str,
+        (options, files): (&str, Files),
         bus: impl Fn(&[Master]) -> Result<Option<Option<CabledBus>>>,
     ) -> Result<Option<Self>> {
         let fleet = Fleet::new("chaos")?;
@@ -101,10 +126,15 @@ impl Cabled {
         let Some(bus) = bus(&masters)? else {
             return Ok(None);
         };
+        let shared = match files {
+            Files::Own => None,
+            Files::Shared => Some(fleet.path().join("share")),
+        };
         for n in 0..MASTERS {
             let bus = bus.as_ref().map(|bus| bus.cables[n].request());
             let bus = bus.map_or_else(String::new, |at| format!("\ncluster_bus: nats://{at}"));
-            configure(&fleet, &masters, n, &format!("{options}{bus}"))?;
+            let own = files_options(&masters[n], shared.as_deref());
+            configure(&fleet, &masters, n, &format!("{own}{options}{bus}"))?;
         }
         let names = masters.iter().map(|of| of.address().ip().to_string());
         let founder = names.enumerate().min_by(|one, other| one.1.cmp(&other.1));
@@ -139,10 +169,12 @@ impl Cabled {
         let minions = minions.collect::<Result<Vec<_>>>()?;
         let cabled = Self {
             minions,
-            _balancer: balancer,
+            balancer,
             fronts,
             links,
             bus,
+            shared,
+            keys_gone: None,
             masters,
             fleet,
         };
@@ -179,6 +211,59 @@ impl Cabled {
     /// What carries what masters tell each other, if it is not their links.
     pub(crate) fn bus(&self) -> Option<&Server> {
         self.bus.as_ref().map(|bus| &bus.nats.server)
+    }
+
+    /// Has the directory of the keys, which all share, be one that cannot be used; false if
+    /// each has its own.
+    pub(crate) fn lose_keys(&mut self) -> Result<bool> {
+        let Some(shared) = &self.shared else {
+            return Ok(false);
+        };
+        self.keys_gone = Some(FullDisk::at(&shared.join(SHARED_PKI))?);
+        Ok(true)
+    }
+
+    /// Has it be as before.
+    pub(crate) fn find_keys(&mut self) -> Result<()> {
+        self.keys_gone.take().map_or(Ok(()), FullDisk::mend)
+    }
+
+    /// The minions of Salt whose publish connection leads through the cable to a master,
+    /// or that have none at this moment.
+    pub(crate) fn salts_on(&self, front: usize) -> Result<Vec<usize>> {
+        let to = self.balancer.address.publish();
+        let routes = self.balancer.publish_routes()?;
+        let mut found = Vec::new();
+        for (n, minion) in self.minions.iter().enumerate() {
+            if minion.kind() == Kind::Ours {
+                continue;
+            }
+            let ends = connected_from(&minion.processes()?, to)?;
+            let mut routes = ends.iter().filter_map(|end| routes.get(end)).peekable();
+            if routes.peek().is_none() || routes.any(|route| *route == front) {
+                found.push(n);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Every result in every job cache.
+    pub(crate) fn results(&self) -> Result<Results> {
+        let mut results = Results::new();
+        match &self.shared {
+            Some(shared) => read_cache_in(&shared.join(SHARED_CACHE), &mut results)?,
+            None => {
+                for master in &self.masters {
+                    read_cache(master, &mut results)?;
+                }
+            }
+        }
+        Ok(results)
+    }
+
+    fn pki_of(&self, master: &Master) -> PathBuf {
+        let shared = self.shared.as_ref().map(|shared| shared.join(SHARED_PKI));
+        shared.unwrap_or_else(|| master.dir().join("cluster_pki"))
     }
 
     /// Bytes that have passed between masters so far.
@@ -221,11 +306,8 @@ impl Cabled {
     pub(crate) fn wait_of_one_mind(&self) -> Result<Option<Value>> {
         let mut last = Vec::new();
         let agreed = until("the masters to agree", START, || {
-            last = self
-                .masters
-                .iter()
-                .map(view)
-                .collect::<Result<Vec<Value>>>()?;
+            let views = self.masters.iter().map(|of| view(of, &self.pki_of(of)));
+            last = views.collect::<Result<Vec<Value>>>()?;
             let is_one = last.windows(2).all(|two| two[0] == two[1]);
             let is_whole = last.iter().all(|view| view["linked"] == MASTERS);
             Ok((is_one && is_whole).then_some(()))
@@ -259,15 +341,28 @@ fn configure(fleet: &Fleet, masters: &[Master], n: usize, options: &str) -> Resu
     let dir = masters[n].dir();
     let text = format!(
         "root_dir: {}\nid: {}\ncluster_id: chaos\ncluster_peers:\n{peers}\
-         cluster_pool_port: {POOL_PORT}\ncluster_pki_dir: {}\ncluster_secret: chaos\n\
-         cluster_isolated_filesystem: True\ncluster_drain_time: 1\n{options}\n",
+         cluster_pool_port: {POOL_PORT}\ncluster_drain_time: 1\n{options}\n",
         fleet.path().display(),
         ip(n),
-        dir.join("cluster_pki").display(),
     );
     fs::create_dir_all(dir.join("master.d"))?;
     fs::write(dir.join("master.d/cluster.conf"), text)?;
     Ok(())
+}
+
+/// Where a master has its keys and its job cache.
+fn files_options(master: &Master, shared: Option<&Path>) -> String {
+    match shared {
+        Some(shared) => format!(
+            "cluster_pki_dir: {}\ncachedir: {}\n",
+            shared.join(SHARED_PKI).display(),
+            shared.join(SHARED_CACHE).display()
+        ),
+        None => format!(
+            "cluster_pki_dir: {}\ncluster_secret: chaos\ncluster_isolated_filesystem: True\n",
+            master.dir().join("cluster_pki").display()
+        ),
+    }
 }
 
 /// The cable on which a master dials another one.
@@ -284,41 +379,4 @@ fn front(master: &Master) -> Result<Proxy> {
     let there = SocketAddr::new(master.address().ip().into(), HEALTH_PORT);
     front.carry_too(here, there)?;
     Ok(front)
-}
-
-/// Tells keys from each other without showing them.
-fn digest(key: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// What a master thinks of its cluster.
-fn view(master: &Master) -> Result<Value> {
-    let shown = |function: &str| -> Result<Value> {
-        let shown = master.tools(Kind::Ours).runner(&[function, "--out=json"])?;
-        Ok(serde_json::from_str(&shown.ok()?.stdout)?)
-    };
-    let members = shown("cluster.members")?["members"].clone();
-    let members = members.as_object().cloned().unwrap_or_default();
-    let linked = members
-        .values()
-        .filter(|of| of["connected"] == true)
-        .count();
-    let mut names: Vec<&String> = members.keys().collect();
-    names.sort();
-    let registers = shown("cluster.status")?["registers"].clone();
-    let pki = master.dir().join("cluster_pki");
-    let minions = fs::read_dir(pki.join("minions"))?.flatten();
-    let mut minions: Vec<String> = minions
-        .map(|of| of.file_name().to_string_lossy().into_owned())
-        .collect();
-    minions.sort();
-    Ok(json!({
-        "members": names,
-        "linked": linked,
-        "epoch": registers["publish_key_epoch"],
-        "publish_key": digest(&fs::read(pki.join(".aes"))?),
-        "minions": minions,
-    }))
 }

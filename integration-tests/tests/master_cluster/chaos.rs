@@ -2,8 +2,8 @@
 //! between them, to their bus and to the balancer fail, while commands are given at
 //! those that live. At the end every command must have run once and its result must
 //! be at a master, every minion must be the same process as before, and the masters
-//! must agree. Only a minion of Salt may miss a command while its own connection is
-//! cut, as with Salt's masters.
+//! must agree. Only a minion of Salt may miss a command while the cable fails that its own
+//! connection leads through, as with Salt's masters.
 //!
 //! `HALITE_CHAOS_SEED` repeats a run's choices, `HALITE_CHAOS_FAULTS` or
 //! `HALITE_CHAOS_SECONDS` makes it longer and `HALITE_CHAOS_MINIONS` larger. The summary
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::chaos::{
     Dice, Fault, FaultsPer10sMin, Ledger, Length, Part, Results, Sent, Trouble, Troubles, due,
-    gives_up, publish, read_cache, setting,
+    gives_up, publish, setting,
 };
 use halite_integration_tests::proxy::Cable;
 use halite_integration_tests::{HAPROXY, Kind, SHORT, Signal, until};
@@ -23,16 +23,12 @@ use halite_test_services::Server;
 use halite_test_support::have_programs;
 
 use crate::cabled::{Cabled, MASTERS, PAIRS, RAN};
+use crate::faults;
+use crate::missed::{self, Missed};
 
 /// How long everything may take to be settled after the last fault: a minion of Salt
 /// tries three times to return something, each time for up to 10 s.
 const SETTLED: Duration = Duration::from_secs(60);
-
-/// A minion of Salt whose own connection is cut may miss what was published so long
-/// before, and until it is back after so long. Nobody sends it again: a minion that
-/// was started again by the job itself looks the same.
-const MISSED_BEFORE: Duration = Duration::from_secs(2);
-const MISSED_AFTER: Duration = Duration::from_secs(20);
 
 /// Pause between two commands. What a minion of Salt may have missed is sent again
 /// only if it is no more than 80 jobs.
@@ -43,34 +39,36 @@ const PACE: Duration = Duration::from_millis(250);
 const FAULTS_MIN: FaultsPer10sMin = FaultsPer10sMin(5);
 const COMMANDS_PER_10_S_MIN: u64 = 5;
 
-/// At most one of so many commands may be missed, or its result be given up, by
-/// minions of Salt.
+/// Of the commands for minions of Salt, at most one of so many may be missed, or its result
+/// be given up.
 const GIVEN_UP_ONE_OF_MIN: usize = 5;
-
-const FAULTS: [Fault; 10] = [
-    Fault::MasterKilled,
-    Fault::MasterHangs,
-    Fault::MasterStopped,
-    Fault::MasterDrains,
-    Fault::CableCut,
-    Fault::CableToNowhere,
-    Fault::PeersCut,
-    Fault::PeersToNowhere,
-    Fault::PeersSlow,
-    Fault::BusKilled,
-];
 
 #[test]
 fn nothing_is_lost_in_chaos() -> Result<()> {
-    lose_nothing(|minions| Cabled::start(minions).map(Some))
+    lose_nothing(&faults::ALL, |minions| Cabled::start(minions).map(Some))
 }
 
 #[test]
 fn nothing_is_lost_in_chaos_on_a_bus() -> Result<()> {
-    lose_nothing(Cabled::on_bus)
+    lose_nothing(&faults::ALL, Cabled::on_bus)
 }
 
-fn lose_nothing(start: impl Fn(&[(String, Kind)]) -> Result<Option<Cabled>>) -> Result<()> {
+#[test]
+fn nothing_is_lost_in_chaos_with_shared_files() -> Result<()> {
+    lose_nothing(&faults::WITH_SHARED_FILES, Cabled::sharing)
+}
+
+#[test]
+fn no_minion_misses_a_command_while_its_cables_are_whole() -> Result<()> {
+    lose_nothing(&faults::WITHOUT_CABLES, |minions| {
+        Cabled::start(minions).map(Some)
+    })
+}
+
+fn lose_nothing(
+    faults: &'static [Fault],
+    start: impl Fn(&[(String, Kind)]) -> Result<Option<Cabled>>,
+) -> Result<()> {
     if !have_programs(&[HAPROXY]) {
         return Ok(());
     }
@@ -79,7 +77,7 @@ fn lose_nothing(start: impl Fn(&[(String, Kind)]) -> Result<Option<Cabled>>) -> 
     let Some(cabled) = start(&minion_kinds(minions))? else {
         return Ok(());
     };
-    let mut chaos = Chaos::of(seed, cabled)?;
+    let mut chaos = Chaos::of(seed, cabled, faults)?;
     let outcome = chaos.run(Length::from_settings(16));
     #[allow(clippy::print_stdout, reason = "the ledger is what one wants to see")]
     {
@@ -108,13 +106,18 @@ struct Chaos {
     sent: Vec<Sent>,
     /// When each of them was.
     sent_at: Vec<Instant>,
-    /// From when to when minions of Salt may have missed commands.
-    missed_in: Vec<(Instant, Instant)>,
+    /// What minions of Salt may have missed.
+    missed: Missed,
+    /// Commands times the minions of Salt that they are for.
+    salts_due: usize,
+    /// Commands so far, accepted or not.
+    tried: usize,
+    faults: &'static [Fault],
     ledger: Ledger,
 }
 
 impl Chaos {
-    fn of(seed: u64, mut cabled: Cabled) -> Result<Self> {
+    fn of(seed: u64, mut cabled: Cabled, faults: &'static [Fault]) -> Result<Self> {
         let pids = cabled.minions.iter_mut().map(|of| of.daemon().pid());
         Ok(Self {
             pids: pids.collect::<Result<_>>()?,
@@ -123,7 +126,10 @@ impl Chaos {
             troubles: Troubles::default(),
             sent: Vec::new(),
             sent_at: Vec::new(),
-            missed_in: Vec::new(),
+            missed: Missed::default(),
+            salts_due: 0,
+            tried: 0,
+            faults,
             ledger: Ledger {
                 seed,
                 ..Ledger::default()
@@ -141,6 +147,7 @@ impl Chaos {
                 self.trouble(now)?;
                 next_fault = now + self.dice.millis(100, 700);
             }
+            self.missed.look(&self.cabled, Instant::now())?;
             self.send()?;
             std::thread::sleep(PACE);
         }
@@ -174,7 +181,7 @@ impl Chaos {
             "only {commands} commands in {lasted:.0?}: {ledger}"
         );
         ensure!(
-            ledger.given_up * GIVEN_UP_ONE_OF_MIN <= ledger.runs_due,
+            (ledger.given_up + ledger.missed) * GIVEN_UP_ONE_OF_MIN <= self.salts_due,
             "minions of Salt gave up too much: {ledger}"
         );
         Ok(())
@@ -187,10 +194,10 @@ impl Chaos {
     }
 
     fn trouble(&mut self, now: Instant) -> Result<()> {
-        let fault = FAULTS[self.dice.below(FAULTS.len())];
+        let fault = self.faults[self.dice.below(self.faults.len())];
         // There are as many pairs as masters.
         let which = match fault.part() {
-            Part::Bus => 0,
+            Part::Bus | Part::Keys => 0,
             _ => self.dice.below(MASTERS.max(PAIRS.len())),
         };
         let lasts = match self.dice.below(4) {
@@ -200,15 +207,23 @@ impl Chaos {
         let part = fault.part();
         // Any one master that lives is enough; without one, a minion of Salt gives up.
         let has_another = (0..MASTERS).any(|other| other != which && !self.is_out(other));
-        let may_be = matches!(part, Part::Peers | Part::Bus) || has_another;
-        if self.troubles.of(part, which).is_some() || !may_be || !self.begin(fault, which)? {
+        let may_be = match part {
+            Part::Peers | Part::Bus => true,
+            // A master does not start without its keys.
+            Part::Keys => !self.troubles.any_of(Part::Master),
+            Part::Master => has_another && !self.troubles.any_of(Part::Keys),
+            Part::Cable | Part::Minion => has_another,
+        };
+        if self.troubles.of(part, which).is_some() || !may_be {
+            return Ok(());
+        }
+        if part == Part::Cable {
+            self.missed.fails(&self.cabled, (which, now, now + lasts))?;
+        }
+        if !self.begin(fault, which)? {
             return Ok(());
         }
         *self.ledger.faults.entry(fault).or_default() += 1;
-        if part == Part::Cable {
-            let window = (now - MISSED_BEFORE, now + lasts + MISSED_AFTER);
-            self.missed_in.push(window);
-        }
         self.troubles.begin(Trouble {
             fault,
             which,
@@ -239,6 +254,7 @@ impl Chaos {
                 Some(bus) => bus.kill(),
                 None => return Ok(false),
             },
+            Fault::KeysGone => return cabled.lose_keys(),
             // Not among those of this test.
             Fault::MinionKilled | Fault::MinionHangs => return Ok(false),
         }
@@ -264,6 +280,7 @@ impl Chaos {
                 Fault::PeersCut | Fault::PeersToNowhere => cabled.set_links(which, Cable::Whole),
                 Fault::PeersSlow => cabled.set_slow(which, false),
                 Fault::BusKilled => cabled.bus().map_or(Ok(()), Server::start)?,
+                Fault::KeysGone => cabled.find_keys()?,
                 Fault::MinionKilled | Fault::MinionHangs => {}
             }
         }
@@ -286,13 +303,18 @@ impl Chaos {
             0 => ("*".to_owned(), (0..minions.len()).collect()),
             _ => (minions[one].id().to_owned(), vec![one]),
         };
-        let token = format!("t{}", self.ledger.commands + self.ledger.not_accepted);
+        let token = format!("t{}", self.tried);
+        self.tried += 1;
         let pause = ["", "sleep 0.2 && ", "", "sleep 1 && "][self.dice.below(4)];
         let command = format!("{pause}echo {token} >> ${RAN} && echo {token}");
         match publish(&self.cabled.masters[*master], &target, &command) {
             Ok(jid) => {
                 self.ledger.commands += 1;
                 self.ledger.runs_due += targets.len();
+                let kinds = targets
+                    .iter()
+                    .map(|which| self.cabled.minions[*which].kind());
+                self.salts_due += kinds.filter(|kind| *kind != Kind::Ours).count();
                 self.sent_at.push(Instant::now());
                 self.sent.push(Sent {
                     jid,
@@ -300,6 +322,8 @@ impl Chaos {
                     targets,
                 });
             }
+            // A master that was started just before does not know its minions yet.
+            Err(_) if self.troubles.any_of(Part::Keys) => {}
             Err(error) => self.ledger.refused(*master, &token, &error),
         }
         Ok(())
@@ -309,10 +333,10 @@ impl Chaos {
     fn settle(&mut self) {
         let begun = Instant::now();
         let settled = until("every result", SETTLED, || {
-            let results = self.results()?;
+            let results = self.cabled.results()?;
             // What a minion of Salt may have missed is not waited for longer than it
             // takes to connect again.
-            if begun.elapsed() > MISSED_AFTER {
+            if begun.elapsed() > missed::AFTER {
                 self.forget_missed(&results);
             }
             let minions = &self.cabled.minions;
@@ -332,7 +356,7 @@ impl Chaos {
 
     /// Judges, when what is sent again has been.
     fn judge(&mut self) -> Result<()> {
-        let results = self.results().context("the job caches")?;
+        let results = self.cabled.results().context("the job caches")?;
         self.forget_missed(&results);
         let (sent, minions) = (&self.sent, &self.cabled.minions);
         self.ledger.judge(sent, minions, &results);
@@ -351,27 +375,15 @@ impl Chaos {
             .map(|minion| fs::read_to_string(minion.dir().join("ran")).unwrap_or_default())
             .collect();
         for (sent, at) in self.sent.iter_mut().zip(&self.sent_at) {
-            let is_in = |(from, to): &(Instant, Instant)| from <= at && at <= to;
-            if !self.missed_in.iter().any(is_in) {
-                continue;
-            }
             let before = sent.targets.len();
             sent.targets.retain(|which| {
                 let minion = &minions[*which];
                 minion.kind() == Kind::Ours
+                    || !self.missed.may_miss(*which, *at)
                     || results.contains_key(&(sent.jid.clone(), minion.id().to_owned()))
                     || ran[*which].lines().any(|token| token == sent.token)
             });
-            self.ledger.given_up += before - sent.targets.len();
+            self.ledger.missed += before - sent.targets.len();
         }
-    }
-
-    /// Every result in every job cache.
-    fn results(&self) -> Result<Results> {
-        let mut results = Results::new();
-        for master in &self.cabled.masters {
-            read_cache(master, &mut results)?;
-        }
-        Ok(results)
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::chaos::gives_up;
 use halite_integration_tests::{Kind, Master, Minion, SHORT, START, until};
+use halite_test_services::{Nats, Wanted};
 
 use crate::support::{BalancedCluster, plain};
 
@@ -118,11 +119,30 @@ fn check_none_lost(
 
 #[test]
 fn a_master_hands_its_minions_over_and_no_command_is_lost() -> Result<()> {
-    let Some(mut balanced) = BalancedCluster::with_health(&MINIONS, Some(HEALTH_PORT), plain)?
-    else {
+    let balanced = BalancedCluster::with_health(&MINIONS, Some(HEALTH_PORT), plain)?;
+    balanced.map_or(Ok(()), hand_over_and_stop)
+}
+
+#[test]
+fn a_master_on_a_bus_hands_its_minions_over_and_no_command_is_lost() -> Result<()> {
+    let Some(bus) = Nats::for_test(&Wanted::default()) else {
         return Ok(());
     };
-    let is_ready = |master: &Master| health(master).is_some_and(|said| said.contains("200"));
+    let balanced = BalancedCluster::with_health(&MINIONS, Some(HEALTH_PORT), |plan| {
+        plan.set("cluster_bus", bus.url())
+    })?;
+    balanced.map_or(Ok(()), hand_over_and_stop)
+}
+
+fn hand_over_and_stop(mut balanced: BalancedCluster) -> Result<()> {
+    let cache = balanced.cluster.shared().join("cache/cluster");
+    let ready_file = |master: &Master| {
+        let own = cache.join(master.address().ip().to_string());
+        own.join("health/ready")
+    };
+    let is_ready = |master: &Master| {
+        health(master).is_some_and(|said| said.contains("200")) && ready_file(master).exists()
+    };
     check_none_lost(
         &mut balanced,
         (1, "drained"),
@@ -138,6 +158,9 @@ fn a_master_hands_its_minions_over_and_no_command_is_lost() -> Result<()> {
                 said.as_deref().is_some_and(|said| said.contains("503")),
                 "{said:?}"
             );
+            until("the file of a ready master to be gone", SHORT, || {
+                Ok((!ready_file(first).exists()).then_some(()))
+            })?;
             // The balancer hears of it before anybody is turned away.
             ensure!(listens(first), "the publish port was closed first");
             until("the minions to be gone", SHORT, || {

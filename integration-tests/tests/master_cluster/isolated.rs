@@ -252,3 +252,35 @@ fn rotate_secret(mut isolated: IsolatedCluster) -> Result<()> {
         Ok((shown["secret"]["by"] == isolated.ip(1)).then_some(()))
     })
 }
+
+/// The key of the cluster is encrypted on the disk of each member, and each can be started
+/// again.
+#[test]
+fn a_master_joins_a_cluster_whose_key_has_a_passphrase() -> Result<()> {
+    let mut isolated = IsolatedCluster::lay_planned(2, |plan| {
+        plan.set("cluster_key_pass", "the passphrase of this test")
+    })?;
+    isolated.start(2)?;
+    let pem = |n: usize| fs::read_to_string(isolated.pki(n).join("cluster.pem"));
+    for n in [0, 1] {
+        ensure!(
+            pem(n)?.contains("ENCRYPTED"),
+            "m{} has it in the clear",
+            n + 1
+        );
+    }
+    let public = |n: usize| fs::read(isolated.pki(n).join("cluster.pub"));
+    ensure!(public(0)? == public(1)?, "two clusters");
+    ensure!(isolated.masters[1].stop()? == 0, "it did not end well");
+    isolated.masters[1].start()?;
+    let minion = isolated.fleet.minion("web1", Kind::Ours);
+    let mut minion = minion.of(&isolated.masters[1]).start()?;
+    isolated.wait_file(&[0, 1], "minions_pre/web1", true)?;
+    isolated.masters[0].key(&["-y", "-a", "web1"])?.ok()?;
+    until("web1 to answer", START, || {
+        let said = isolated.masters[0].salt(&["-t", "1", "web1", "test.ping", "--out=txt"])?;
+        Ok(said.stdout.contains("web1: True").then_some(()))
+    })?;
+    minion.stop()?;
+    Ok(())
+}

@@ -63,6 +63,16 @@ impl IsolatedCluster {
         Self::lay_with(count, None)
     }
 
+    /// The same; `plan` lays a master.
+    pub(crate) fn lay_planned(
+        count: usize,
+        plan: impl Fn(MasterPlan<'_>) -> MasterPlan<'_>,
+    ) -> Result<Self> {
+        let fleet = Fleet::new("isolated")?;
+        let masters = lay_masters(&fleet, count, plan)?;
+        Self::of(fleet, masters, (None, None), Vec::new())
+    }
+
     /// The same on a bus, with TLS and a password; `None`, and reported, where there is
     /// no NATS server.
     pub(crate) fn lay_on_bus(count: usize) -> Result<Option<Self>> {

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::{Kind, START, until};
+use halite_test_services::{Nats, Wanted};
 use serde_json::Value;
 
-use crate::support::{BalancedCluster, Cluster, plain};
+use crate::support::{BalancedCluster, Cluster, address, plain};
 
 const MINIONS: [(&str, Kind); 4] = [
     ("web1", Kind::Ours),
@@ -47,9 +48,19 @@ fn every_minion_answers_again_when_a_master_was_killed() -> Result<()> {
 
 #[test]
 fn a_rolling_restart_loses_no_minion() -> Result<()> {
-    let Some(mut balanced) = BalancedCluster::start(&MINIONS)? else {
+    BalancedCluster::start(&MINIONS)?.map_or(Ok(()), restart_one_after_the_other)
+}
+
+#[test]
+fn a_rolling_restart_loses_no_minion_on_a_bus() -> Result<()> {
+    let Some(bus) = Nats::for_test(&Wanted::default()) else {
         return Ok(());
     };
+    let on_bus = BalancedCluster::with(&MINIONS, |plan| plan.set("cluster_bus", bus.url()))?;
+    on_bus.map_or(Ok(()), restart_one_after_the_other)
+}
+
+fn restart_one_after_the_other(mut balanced: BalancedCluster) -> Result<()> {
     for n in 0..3 {
         ensure!(
             balanced.cluster.masters[n].stop()? == 0,
@@ -120,6 +131,69 @@ fn a_master_is_removed_as_the_tutorial_does_it() -> Result<()> {
     let status = status.runner(&["cluster.status", "--out=json"])?.ok()?;
     let status: Value = serde_json::from_str(&status.stdout)?;
     ensure!(status["half"] == false && status["first"] != "", "{status}");
+    minion.stop()?;
+    Ok(())
+}
+
+/// With a shared directory: the file of the removed master is gone, it is cut off, and
+/// there is a new publish key, which minions take.
+#[test]
+fn a_running_master_is_removed_and_keys_are_rotated_where_files_are_shared() -> Result<()> {
+    let mut cluster = Cluster::lay(3, plain)?;
+    cluster.start()?;
+    let names = [0, 1, 2].map(|n| address(&cluster, n));
+    let run = |cluster: &Cluster, args: &[&str]| -> Result<Value> {
+        let tools = cluster.masters[0].tools(Kind::Ours);
+        let shown = tools.runner(&[args, &["--out=json"]].concat())?.ok()?;
+        Ok(serde_json::from_str(&shown.stdout)?)
+    };
+    let linked = |cluster: &Cluster, n: usize| -> Result<bool> {
+        let members = run(cluster, &["cluster.members"])?;
+        Ok(members["members"][&names[n]]["connected"] == true)
+    };
+    until("all to be connected", START, || {
+        Ok((linked(&cluster, 1)? && linked(&cluster, 2)?).then_some(()))
+    })?;
+    let minion = cluster.fleet.minion("web1", Kind::Ours);
+    let mut minion = minion.of(&cluster.masters[1]).start()?;
+    let answers = |n: usize| {
+        until("web1 to answer", START, || {
+            let said = cluster.masters[n].salt(&["-t", "1", "web1", "test.ping", "--out=txt"])?;
+            Ok(said.stdout.contains("web1: True").then_some(()))
+        })
+    };
+    answers(0)?;
+    let key = || fs::read(cluster.shared().join("pki/.aes"));
+    let at_first = key()?;
+    ensure!(
+        run(&cluster, &["cluster.rotate_keys"])? == true,
+        "not rotated"
+    );
+    let rotated = key()?;
+    ensure!(rotated != at_first, "the publish key is the same");
+    answers(0)?;
+    answers(2)?;
+
+    ensure!(
+        run(&cluster, &["cluster.remove", &names[2]])? == true,
+        "not removed"
+    );
+    ensure!(key()? != rotated, "the removed master has the publish key");
+    let file = cluster.shared().join(format!("pki/peers/{}.pub", names[2]));
+    ensure!(!file.exists(), "its file is there");
+    until("it to be cut off", START, || {
+        Ok((!linked(&cluster, 2)?).then_some(()))
+    })?;
+    answers(0)?;
+    answers(1)?;
+    let tools = cluster.masters[0].tools(Kind::Ours);
+    for (name, why) in [
+        (&names[2], "the cluster has no member"),
+        (&names[0], "a master cannot remove itself"),
+    ] {
+        let said = tools.runner(&["cluster.remove", name])?;
+        ensure!(format!("{said}").contains(why), "{said}");
+    }
     minion.stop()?;
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::support::Cluster;
 
 /// Waits until a page of metrics has all of these.
-fn page_with(at: SocketAddr, wanted: &[String]) -> Result<()> {
+pub(crate) fn page_with(at: SocketAddr, wanted: &[String]) -> Result<()> {
     let asked = || http::ask(at, "GET", "/metrics", &[], "");
     until("the page has all lines", START, || {
         // It may be starting.

@@ -84,6 +84,11 @@ impl Cluster {
     }
 }
 
+/// The address of a master, which is its name.
+pub(crate) fn address(cluster: &Cluster, n: usize) -> String {
+    cluster.masters[n].address().ip().to_string()
+}
+
 /// A cluster with a balancer in front and minions behind it.
 pub(crate) struct BalancedCluster {
     pub(crate) minions: Vec<Minion>,

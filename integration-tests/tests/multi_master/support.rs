@@ -216,13 +216,17 @@ pub(crate) fn ping_time(master: &Master, minion: &str) -> Result<Duration> {
 /// What is promised of a quiet machine, and what this one adds at the moment:
 /// starts of a program, which take some ten milliseconds where nothing else
 /// runs. What was measured begins after the last look at that and ends before
-/// this one: the slower of the two counts, or a burst that has passed would not.
+/// this one: the slower of the two counts, or a burst that has passed would not. What
+/// is added has a limit: a broken promise fails on the slowest machine, too.
 pub(crate) fn allowed(master: &Master, promised: Duration) -> Result<Duration> {
     const FOR_EACH: u32 = 8;
     let before = PACE.get();
     let slower = look_at_pace(master)?.max(before);
-    Ok(promised + slower * FOR_EACH)
+    Ok(promised + (slower * FOR_EACH).min(ADDED_MAX))
 }
+
+/// The most that a slow machine adds to what is promised.
+const ADDED_MAX: Duration = Duration::from_secs(6);
 
 thread_local! {
     /// How long some starts of a program took when that was last looked at.

@@ -11,6 +11,7 @@ mod children;
 mod cut_git;
 mod daemons;
 mod emulated;
+mod emulator_options;
 mod few_files;
 mod first_day;
 mod git_files;

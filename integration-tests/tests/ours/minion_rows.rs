@@ -1,7 +1,10 @@
 //! `salt-run minions.status`: the master's data about minions, without asking them.
 
-use anyhow::{Result, ensure};
-use halite_integration_tests::{Fleet, Kind, START, until};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use halite_integration_tests::{Emulator, Fleet, Kind, Master, START, until};
 use serde_json::{Value, json};
 
 const WEB_SLS: &str = "\
@@ -110,4 +113,53 @@ fn a_master_tells_of_minions_that_are_gone() -> Result<()> {
         let is_gone = row["connected"] == false && row["proven"] == true;
         Ok((is_gone && row["since"] != since && row["master"].is_null()).then_some(()))
     })
+}
+
+/// Minions with a highstate each: more than the highstates of the job cache that are
+/// searched.
+const HERD: u32 = 25;
+
+/// Enough for a herd on a machine that does other things, too.
+const LONG: Duration = Duration::from_secs(120);
+
+#[test]
+fn each_minion_has_its_last_highstate_however_many_others_have_run_since() -> Result<()> {
+    let fleet = Fleet::new("minion-states")?;
+    let mut master = fleet.master("m1", Kind::Ours).auto_accept().lay()?;
+    master.start_on_ports()?;
+    let herd = Emulator::start(&fleet, &master, (0, HERD), &["--prefix", "web"])?;
+    herd.wait_ready(HERD, LONG)?;
+    let rows = |master: &Master| -> Result<Value> {
+        let args = ["minions.status", "--out=json"];
+        master.tools(Kind::Ours).runner(&args)?.ok()?.json()
+    };
+    let jids = |rows: &Value| -> BTreeSet<String> {
+        let rows = rows.as_object().into_iter().flat_map(|rows| rows.values());
+        rows.filter_map(|row| row["highstate"]["jid"].as_str())
+            .map(str::to_owned)
+            .collect()
+    };
+    for number in 0..HERD {
+        let id = format!("web{number:05}");
+        master.salt(&["--async", &id, "state.highstate"])?.ok()?;
+    }
+    let mut last = Value::Null;
+    let all = until(
+        "a highstate of each minion, with its own job",
+        START,
+        || {
+            last = rows(&master)?;
+            let jids = jids(&last);
+            Ok((jids.len() == HERD as usize).then_some(jids))
+        },
+    );
+    let all = all.with_context(|| last.to_string())?;
+    ensure!(last["web00000"]["highstate"]["ok"] == true, "{last}");
+
+    // The newest of the job cache are all that a new process knows.
+    master.kill9()?;
+    master.start_on_ports()?;
+    let found = jids(&rows(&master)?);
+    ensure!(found.len() == 20 && found.is_subset(&all), "{found:?}");
+    herd.stop()
 }

@@ -69,6 +69,27 @@ fn rules_and_dashboard_name_metrics_that_are_documented() -> Result<()> {
     Ok(())
 }
 
+/// Whatever is refused, lost or cut off is seen without looking for it.
+#[test]
+fn what_is_dropped_or_cut_off_has_a_rule_and_a_panel() -> Result<()> {
+    let dashboard = fs::read_to_string(example("dashboard.json"))?;
+    let rules = fs::read_to_string(example("alerts.yml"))?;
+    for name in [
+        "halite_cluster_bus_connected",
+        "halite_cluster_bus_storing",
+        "halite_connections_turned_away_total",
+        "halite_bus_events_dropped_total",
+        "halite_api_events_dropped_total",
+        "halite_store_dropped_total",
+        "halite_replay_dropped_total",
+        "halite_minion_returns_dropped_total",
+    ] {
+        ensure!(names(&dashboard).contains(name), "no panel of {name}");
+        ensure!(names(&rules).contains(name), "no rule about {name}");
+    }
+    Ok(())
+}
+
 #[test]
 fn promtool_accepts_the_rules_and_they_fire_as_they_should() -> Result<()> {
     if !have_programs(&[PROMTOOL]) {
@@ -170,6 +191,7 @@ fn a_master_a_minion_and_an_api_count_what_they_do() -> Result<()> {
             "halite_bus_events_waiting 0.0\n",
             "halite_bus_events_dropped_total 0\n",
             "halite_bus_subscribers ",
+            "halite_connections_turned_away_total 0\n",
         ],
     )?;
     page_with(

@@ -158,7 +158,7 @@ fn a_reaction_that_hangs_holds_up_nobody_but_reactions() -> Result<()> {
     for number in 0..EVENTS {
         fire(&master, "my/tell", &format!("w{number}"))?;
     }
-    // What does not fit is told of, and everything else goes on.
+    // A reaction that does not fit is logged, and everything else goes on.
     until("the complaint", START, || {
         let log = fs::read_to_string(master.dir().join("log"))?;
         let is_told = log.contains("the reactor is overloaded");

@@ -29,8 +29,31 @@ fn is_listed(master: &Master, state: &str, id: &str) -> Result<()> {
     })
 }
 
-/// What everybody does on the first day, on a store of any kind that keeps jobs, or none.
-fn check(name: &str, url: &str) -> Result<()> {
+/// Moves the cache of a master to another place of the same kind.
+fn check_migration(master: &Master, from: &str, to: &str) -> Result<()> {
+    let (from, to) = (format!("src_driver={from}"), format!("dst_driver={to}"));
+    let words = ["cache.migrate", &from, &to, "--out=json"];
+    for is_again in [false, true] {
+        let output = master.tools(Kind::Ours).runner(&words)?.ok()?;
+        // How far it is stands before the answer.
+        let begin = output.stdout.find('{').context("no answer")?;
+        let moved: Value = serde_json::from_str(&output.stdout[begin..])?;
+        for bank in ["grains", "keys"] {
+            let told = &moved[bank];
+            ensure!(told["hash"] == told["hash_there"], "{moved}");
+            let counts = match is_again {
+                false => (&told["copied"], &told["known"]),
+                true => (&told["known"], &told["copied"]),
+            };
+            ensure!(counts == (&json!(1), &json!(0)), "{moved}");
+        }
+    }
+    Ok(())
+}
+
+/// What everybody does on the first day, on a store of any kind that keeps jobs, or none;
+/// on the second it is moved.
+fn check(name: &str, url: &str, other_url: &str) -> Result<()> {
     let fleet = Fleet::new(name)?;
     let plan = |name: &str| fleet.master(name, Kind::Ours).set("store", url);
     let master = plan("m1").start()?;
@@ -70,6 +93,7 @@ fn check(name: &str, url: &str) -> Result<()> {
     let address = second.address().request().to_string();
     let compared = runs(&master, &["masters.compare", &address])?;
     ensure!(compared[0]["agree"] == true, "{compared}");
+    check_migration(&master, url, other_url)?;
 
     master
         .key(&["-y", "-r", "web1", "--include-accepted"])?
@@ -85,7 +109,10 @@ fn check(name: &str, url: &str) -> Result<()> {
 #[test]
 fn the_first_day_on_a_redis() -> Result<()> {
     match Redis::for_test(&Wanted::default()) {
-        Some(redis) => check("storeredis", &redis.url()),
+        Some(redis) => {
+            let other = redis.url().replace("/0", "/1");
+            check("storeredis", &redis.url(), &other)
+        }
         None => Ok(()),
     }
 }
@@ -93,7 +120,10 @@ fn the_first_day_on_a_redis() -> Result<()> {
 #[test]
 fn the_first_day_on_a_postgres() -> Result<()> {
     match Postgres::for_test(&Wanted::default()) {
-        Some(postgres) => check("storepg", &postgres.url("salt")),
+        Some(postgres) => {
+            let other = postgres.url(&postgres.database()?);
+            check("storepg", &postgres.url("salt"), &other)
+        }
         None => Ok(()),
     }
 }
@@ -101,7 +131,10 @@ fn the_first_day_on_a_postgres() -> Result<()> {
 #[test]
 fn the_first_day_on_a_mariadb() -> Result<()> {
     match MariaDb::for_test(&Wanted::default()) {
-        Some(mariadb) => check("storemy", &mariadb.url("salt")),
+        Some(mariadb) => {
+            let other = mariadb.url(&mariadb.database()?);
+            check("storemy", &mariadb.url("salt"), &other)
+        }
         None => Ok(()),
     }
 }
@@ -109,7 +142,7 @@ fn the_first_day_on_a_mariadb() -> Result<()> {
 #[test]
 fn the_first_day_on_an_etcd() -> Result<()> {
     match Etcd::for_test(&Wanted::default()) {
-        Some(etcd) => check("storeetcd", &etcd.url()),
+        Some(etcd) => check("storeetcd", &etcd.url(), &etcd.new_url()),
         None => Ok(()),
     }
 }
@@ -178,7 +211,19 @@ fn results_go_to_pgjsonb_by_themselves() -> Result<()> {
     // The master makes the tables when it stores the first job.
     check_returner("pgjsonb", &options, &|| {
         Ok(postgres.sql("salt", all).unwrap_or_default())
-    })
+    })?;
+    check_no_result_twice(&postgres.sql("salt", COUNTS)?)
+}
+
+/// The rows of results, and how many results these are.
+const COUNTS: &str = "select count(*), count(distinct concat(jid, id)) from salt_returns";
+
+/// The master stores the results that minions store themselves.
+fn check_no_result_twice(counts: &str) -> Result<()> {
+    let mut counts = counts.split_whitespace().flat_map(|it| it.split('|'));
+    let (rows, results) = (counts.next(), counts.next());
+    ensure!(rows == results && rows.is_some(), "{rows:?} {results:?}");
+    Ok(())
 }
 
 #[test]
@@ -193,7 +238,8 @@ fn results_go_to_mysql_by_themselves() -> Result<()> {
     let all = "select full_ret from salt_returns";
     check_returner("mysql", &options, &|| {
         Ok(mariadb.sql("salt", all).unwrap_or_default())
-    })
+    })?;
+    check_no_result_twice(&mariadb.sql("salt", COUNTS)?)
 }
 
 #[test]

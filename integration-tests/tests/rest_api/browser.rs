@@ -75,6 +75,8 @@ impl Browser {
         let options = json!({ "binary": chromium, "args": arguments });
         let wanted = json!({ "capabilities": { "alwaysMatch": {
             "browserName": "chrome",
+            // Certificates of tests are signed by nobody whom it knows.
+            "acceptInsecureCerts": true,
             "goog:chromeOptions": options,
             "goog:loggingPrefs": { "browser": "ALL" },
         }}});
@@ -176,9 +178,21 @@ impl Browser {
     }
 
     /// Says something to the browser itself.
-    fn devtools(&self, method: &str, params: Value) -> Result<()> {
+    fn devtools(&self, method: &str, params: Value) -> Result<Value> {
         let body = json!({ "cmd": method, "params": params });
-        self.command("goog/cdp/execute", &body).map(drop)
+        self.command("goog/cdp/execute", &body)
+    }
+
+    /// Milliseconds of processor time that the main thread of the page has taken so far,
+    /// with its scripts, styles and layout. What else the machine does is not in it.
+    pub(crate) fn main_thread_ms(&self) -> Result<f64> {
+        let domain = json!({ "timeDomain": "threadTicks" });
+        self.devtools("Performance.enable", domain)?;
+        let said = self.devtools("Performance.getMetrics", json!({}))?;
+        let metrics = said["metrics"].as_array().context("no metrics")?;
+        let task = metrics.iter().find(|row| row["name"] == "TaskDuration");
+        let seconds = task.and_then(|row| row["value"].as_f64());
+        Ok(seconds.context("no time of tasks")? * 1000.0)
     }
 
     /// Has the page be looked at on a screen of this size, at night or by day.
@@ -192,7 +206,8 @@ impl Browser {
             false => "light",
         };
         let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-        self.devtools("Emulation.setEmulatedMedia", media)
+        self.devtools("Emulation.setEmulatedMedia", media)?;
+        Ok(())
     }
 
     /// The page as a picture (PNG).
@@ -201,6 +216,13 @@ impl Browser {
         let said = ask(self.at, "GET", &path, &Value::Null)?;
         let text = said.as_str().context("no picture")?;
         Ok(base64::engine::general_purpose::STANDARD.decode(text)?)
+    }
+
+    /// The cookies of the page, those that scripts cannot read included.
+    pub(crate) fn cookies(&self) -> Result<Vec<Value>> {
+        let path = format!("/session/{}/cookie", self.session);
+        let said = ask(self.at, "GET", &path, &Value::Null)?;
+        Ok(said.as_array().cloned().unwrap_or_default())
     }
 
     /// Checks that each request of the page was sent at once: a browser has six

@@ -119,7 +119,11 @@ fn curl_works_through_nginx_with_tls() -> Result<()> {
     ];
     let session: Value = serde_json::from_str(&curl("/login", &login)?.ok()?.stdout)?;
     let token = session["return"][0]["token"].as_str().context("no token")?;
-    ensure!(fs::read_to_string(&cookies)?.contains("session_id"));
+    // Its fourth field says whether it is for TLS only.
+    let kept = fs::read_to_string(&cookies)?;
+    let line = kept.lines().find(|line| line.contains("session_id"));
+    let fields: Vec<&str> = line.context("no cookie")?.split('\t').collect();
+    ensure!(fields.get(3) == Some(&"TRUE"), "{kept}");
 
     // By the cookie, which asks for https, and by the header.
     let ping = ["-d", "client=local", "-d", "tgt=*", "-d", "fun=test.ping"];

@@ -47,7 +47,7 @@ fn believing_one_address() -> Result<Served> {
 }
 
 /// A connection from an address of this machine.
-fn connect_from(from: Ipv4Addr, at: SocketAddr) -> Result<TcpStream> {
+pub(crate) fn connect_from(from: Ipv4Addr, at: SocketAddr) -> Result<TcpStream> {
     let SocketAddr::V4(at) = at else {
         bail!("{at} is no address of IPv4");
     };

@@ -7,6 +7,7 @@
 //! (our own answers where they are meant to differ, in the short form).
 
 mod answer;
+mod batches;
 mod browser;
 mod clients;
 mod complete;
@@ -16,7 +17,11 @@ mod git_hook;
 mod http;
 mod leaving;
 mod masters;
+mod options;
 mod page;
+mod page_behind_nginx;
+mod page_jobs;
+mod page_keys;
 mod page_masters;
 mod pepper;
 mod saltgui;
@@ -25,6 +30,7 @@ mod stage;
 mod strangers;
 mod streams;
 mod table;
+mod tls;
 mod tokens;
 mod two;
 mod unread;

@@ -6,23 +6,46 @@
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{KeyState, Kind};
-use serde_json::{Value, json};
+use halite_integration_tests::KeyState;
+use serde_json::json;
 
 use crate::browser::{Browser, CONNECTION_MS_MAX};
+use crate::page_jobs::{
+    command, is_told_where_he_may_command, runs_a_command, sees_a_run_that_goes_on,
+    sees_a_state_run,
+};
+use crate::page_keys::{accepts_a_key, rejects_and_deletes_a_key};
 use crate::stage::{DESK, MARKUP, Stage, picture};
 
 /// Minions of which the master has keys and nothing else.
 const CROWD: usize = 10_000;
 
-/// How long one frame may take on average, in milliseconds, while thousands of
-/// rows are scrolled through. The machine does other things, too.
-const FRAME_MS_MAX: f64 = 150.0;
+/// Milliseconds of processor time that a frame may take on average while thousands of
+/// rows are scrolled through and change: 20 frames a second, on a machine whose caches
+/// and cores other tests use, too.
+const FRAME_MS_MAX: f64 = 50.0;
+
+/// Scrolls from the top to the end, again and again, while the master fires events about
+/// the presence of minions; resolves to the number of frames, once rows have changed.
+const SCROLL: &str = "(async () => { \
+    const box = document.querySelector('.scroller'); \
+    const connected = () => Number(document.querySelector('.tile.good b').innerText); \
+    const before = connected(); \
+    const ids = (from) => Array.from({ length: 200 }, (_, at) => `crowd${String(from + at).padStart(5, '0')}`); \
+    const fire = (data) => fetch('../', { method: 'POST', headers: { 'Content-Type': 'application/json' }, \
+      body: JSON.stringify([{ client: 'runner', fun: 'event.send', arg: ['salt/presence/change'], kwarg: { data } }]) }); \
+    let firing = true; \
+    (async () => { for (let at = 0; at < 2000; at += 200) await fire({ new: ids(at), lost: ids(at + 2000) }); firing = false; })(); \
+    let frames = 0; let most = before; const steps = 40; \
+    while (firing || most < before + 200 || frames < steps) { \
+      frames += 1; box.scrollTop = box.scrollHeight * (frames % steps) / steps; \
+      await new Promise(requestAnimationFrame); most = Math.max(most, connected()); } \
+    return frames; })()";
 
 const PHONE: (u32, u32) = (400, 780);
 
 /// Checks that nothing of what minions say has become markup.
-fn check_texts(browser: &Browser) -> Result<()> {
+pub(crate) fn check_texts(browser: &Browser) -> Result<()> {
     ensure!(browser.value("window.wasRun === undefined")? == json!(true));
     let made = browser.value("document.querySelectorAll('main img, main b b').length")?;
     ensure!(made == json!(0), "{made} elements of a minion's making");
@@ -39,11 +62,14 @@ fn the_fleet_is_watched_and_commanded_in_a_browser() -> Result<()> {
     is_used_without_a_mouse(&browser)?;
     accepts_a_key(&browser, &stage)?;
     runs_a_command(&browser)?;
+    sees_a_run_that_goes_on(&browser, &stage)?;
     sees_a_state_run(&browser)?;
+    is_looked_at_by_night_and_on_a_phone(&browser)?;
     hears_events(&browser)?;
     looks_at_masters(&browser)?;
     comes_and_goes(&browser, &stage)?;
     sees_a_minion_die(&browser, &mut stage)?;
+    rejects_and_deletes_a_key(&browser, &stage)?;
     check_texts(&browser)?;
     // The wrong password is in the log of the browser as an answer with 401.
     let complaints = browser.complaints()?;
@@ -118,89 +144,7 @@ fn is_used_without_a_mouse(browser: &Browser) -> Result<()> {
     browser.wait("why", &shown)
 }
 
-fn accepts_a_key(browser: &Browser, stage: &Stage) -> Result<()> {
-    browser.value("document.activeElement.blur()")?;
-    browser.press("4")?;
-    browser.wait("the key", "document.querySelector('button.accept')")?;
-    let output = stage
-        .master
-        .tools(Kind::Ours)
-        .key(&["-f", "db1", "--out=json"])?;
-    let said: Value = serde_json::from_str(&output.ok()?.stdout)?;
-    let finger = said["minions_pre"]["db1"]
-        .as_str()
-        .context("no fingerprint")?;
-    browser.wait_text(finger)?;
-    picture(browser, "keys")?;
-    browser.click("button.accept")?;
-    browser.wait("the question", "document.querySelector('dialog[open]')")?;
-    browser.wait_text("salt-call --local key.finger")?;
-    browser.click("dialog .primary")?;
-    browser.wait_text("Accepted db1.")?;
-    stage.master.wait_key("db1", KeyState::Accepted)?;
-    stage.master.wait_minion(stage.waiting.id())
-}
-
-/// Gives a command as it is typed, and waits for its job's view.
-fn command(browser: &Browser, target: &str, fun: &str, args: &str) -> Result<()> {
-    browser.value("location.hash = '#/jobs'")?;
-    browser.wait("the command line", "document.querySelector('.command')")?;
-    let fields = [
-        "[aria-label=Target]",
-        "[aria-label=Function]",
-        "[aria-label=Arguments]",
-    ];
-    for (field, text) in fields.iter().zip([target, fun, args]) {
-        browser.type_into(&format!(".command {field}"), text)?;
-    }
-    browser.click(".command .primary")?;
-    browser.wait("the job", "/^#\\/jobs\\/\\d{20}$/.test(location.hash)")
-}
-
-fn runs_a_command(browser: &Browser) -> Result<()> {
-    let quoted = format!("'{MARKUP}'");
-    command(browser, "web*", "test.echo", &quoted)?;
-    browser.wait_text("2 of 2 returned")?;
-    browser.wait_text(MARKUP)?;
-    check_texts(browser)?;
-    // Arguments keep their types, by place and by name.
-    command(browser, "-L web1", "test.arg", "1 two flag=True")?;
-    browser.wait_text("1 of 1 returned")?;
-    browser.value("document.querySelectorAll('.tab')[2].click()")?;
-    browser.wait("the text form", "document.querySelector('.return pre')")?;
-    let text = browser.text()?;
-    for part in ["- 1", "- two", "flag:"] {
-        ensure!(text.contains(part), "{part:?} is not in {text}");
-    }
-    // Again, after a look at it.
-    browser.value(
-        "[...document.querySelectorAll('main button')].find((b) => b.innerText.startsWith('Run again')).click()",
-    )?;
-    browser.wait("the command line", "document.querySelector('.command')")?;
-    let args = browser.value("document.querySelector('.command [aria-label=Arguments]').value")?;
-    ensure!(args == json!("1 two flag=True"), "{args}");
-    browser.wait(
-        "the jobs",
-        "document.querySelectorAll('.tbody .tr').length >= 2",
-    )
-}
-
-fn sees_a_state_run(browser: &Browser) -> Result<()> {
-    command(browser, "web1", "state.highstate", "")?;
-    browser.wait_text("1 of 1 returned, 1 failed")?;
-    browser.wait_text("1 failed, 1 changed, 3 states")?;
-    browser.wait(
-        "the diff, or the new file",
-        "document.querySelector('.state.changed')",
-    )?;
-    browser.wait(
-        "the failed one",
-        "document.querySelector('.state.bad[open]')",
-    )?;
-    picture(browser, "job")?;
-    browser.value("location.hash = '#/fleet'")?;
-    browser.wait_text("1 failed, 1 changed, 3 states")?;
-    picture(browser, "fleet")?;
+fn is_looked_at_by_night_and_on_a_phone(browser: &Browser) -> Result<()> {
     browser.look(DESK, true)?;
     picture(browser, "fleet-dark")?;
     browser.look(PHONE, false)?;
@@ -243,8 +187,19 @@ fn hears_events(browser: &Browser) -> Result<()> {
 }
 
 fn looks_at_masters(browser: &Browser) -> Result<()> {
+    let queued = browser.awaited(
+        "fetch('../', { method: 'POST', headers: { 'Content-Type': 'application/json' }, \
+         body: JSON.stringify([{ client: 'runner', fun: 'queue.insert', arg: ['builds', ['one', 'two']] }]) })\
+         .then((said) => said.json())",
+    )?;
+    ensure!(queued["return"] == json!([true]), "{queued}");
     browser.value("location.hash = '#/masters'")?;
     browser.wait_text("this master belongs to no cluster")?;
+    browser.wait(
+        "the queue",
+        "[...document.querySelectorAll('.panel')].find((panel) => panel.innerText.startsWith('Queues'))\
+         ?.querySelector('tr')?.innerText === 'builds\\t2'",
+    )?;
     browser.wait("the stores", "document.querySelector('main table')")?;
     // Nobody is there: that is a row, not an error of the page.
     browser.type_into("#filter", "127.0.0.1:1")?;
@@ -326,20 +281,21 @@ fn thousands_of_minions_are_scrolled_through_and_nobody_sees_what_he_may_not() -
     let last = format!("crowd{:05}", CROWD - 1);
     alice.wait("all rows", &format!(
         "document.querySelector('.scroller').getAttribute('aria-rowcount') > {CROWD} || \
-         (Date.now() - (window.lastAsked ?? 0) > 2000 && (window.lastAsked = Date.now(), document.querySelector('form .primary').click(), false))"
+         (Date.now() - (window.lastAsked ?? 0) > 15000 && (window.lastAsked = Date.now(), document.querySelector('form .primary').click(), false))"
     ))?;
     let made = alice.value("document.querySelectorAll('.tbody .tr').length")?;
     ensure!(
         made.as_u64().unwrap_or(u64::MAX) < 80,
         "{made} rows are made at once"
     );
-    let frame_ms = alice.awaited(
-        "(async () => { const box = document.querySelector('.scroller'); const begun = performance.now(); \
-         const steps = 40; for (let at = 1; at <= steps; at += 1) { box.scrollTop = box.scrollHeight * at / steps; \
-         await new Promise(requestAnimationFrame); } return (performance.now() - begun) / steps; })()",
-    )?;
-    let frame_ms = frame_ms.as_f64().context("no time")?;
-    ensure!(frame_ms < FRAME_MS_MAX, "a frame takes {frame_ms} ms");
+    let before_ms = alice.main_thread_ms()?;
+    let frames = alice.awaited(SCROLL)?;
+    let frames = frames.as_f64().with_context(|| frames.to_string())?;
+    let frame_ms = (alice.main_thread_ms()? - before_ms) / frames;
+    ensure!(
+        frame_ms < FRAME_MS_MAX,
+        "a frame of {frames} takes {frame_ms} ms"
+    );
     alice.value("document.querySelector('.scroller').focus()")?;
     alice.press("\u{E010}")?;
     alice.wait("the last row", &format!("document.querySelector('.tr.active')?.innerText.includes('web2') || document.querySelector('.tr.active')?.innerText.includes('{last}')"))?;
@@ -363,5 +319,11 @@ fn thousands_of_minions_are_scrolled_through_and_nobody_sees_what_he_may_not() -
     ensure!(bob.value("document.querySelector('.command .primary').disabled")? == json!(true));
     command(&bob, "web1", "test.ping", "")?;
     bob.wait_text("1 of 1 returned")?;
-    picture(&bob, "few-rights")
+    picture(&bob, "few-rights")?;
+    drop(bob);
+
+    match stage.logged_in("carol", "secret3")? {
+        Some(carol) => is_told_where_he_may_command(&carol),
+        None => Ok(()),
+    }
 }

@@ -36,6 +36,8 @@ const CLIENTS: [&str; 8] = [
 pub(crate) struct Served {
     at: SocketAddr,
     metrics: SocketAddr,
+    /// `root_prefix`.
+    prefix: String,
     sessions: BTreeMap<String, String>,
     jid: String,
     api: Daemon,
@@ -80,6 +82,12 @@ impl Served {
             "^filename": users, "^hashtype": "plaintext",
             "alice": [".*", "@runner", "@wheel", "@jobs"], "bob": ["test.ping"],
         }});
+        let option = |name: &str| {
+            let mut given = of_api.iter();
+            given
+                .find(|(option, _)| *option == name)
+                .map(|(_, value)| value)
+        };
         let mut api = json!({
             "port": at.port(), "host": "127.0.0.1", "disable_ssl": true, "metrics": {
                 "enabled": kind == Kind::Ours, "exporter": "prometheus",
@@ -113,6 +121,10 @@ impl Served {
         let mut served = Self {
             at,
             metrics,
+            prefix: option("root_prefix")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
             sessions: BTreeMap::new(),
             jid: String::new(),
             api,
@@ -121,6 +133,9 @@ impl Served {
             _ports: ports,
             _fleet: fleet,
         };
+        if option("enable_sessions") == Some(&json!(false)) {
+            return Ok(served);
+        }
         for (user, password) in [("alice", "secret1"), ("bob", "secret2")] {
             let proof = json!({ "username": user, "password": password, "eauth": "file" });
             let said = served.post("/login", "", &proof)?;
@@ -172,6 +187,11 @@ impl Served {
     /// The master behind it.
     pub(crate) const fn master(&self) -> &Master {
         &self.master
+    }
+
+    /// The same, to be ended and started.
+    pub(crate) const fn master_mut(&mut self) -> &mut Master {
+        &mut self.master
     }
 
     /// Sends the master behind it a signal.
@@ -242,6 +262,7 @@ impl Served {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Result<String> {
-        Ok(http::ask(self.at, method, path, headers, body)?)
+        let path = format!("{}{path}", self.prefix);
+        Ok(http::ask(self.at, method, &path, headers, body)?)
     }
 }

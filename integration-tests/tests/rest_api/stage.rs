@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use halite_integration_tests::{
@@ -19,7 +19,7 @@ pub(crate) const MARKUP: &str = "<img src=x onerror=\"window.wasRun=1\"><b>bold<
 /// A screen of a desk, in pixels.
 pub(crate) const DESK: (u32, u32) = (1200, 760);
 
-/// A state tree with a change to show, and a failure.
+/// A state tree with a change to show, a warning, and a failure.
 const WEB_SLS: &str = "\
 motd:
   file.managed:
@@ -30,6 +30,12 @@ motd:
 
 greeting:
   test.succeed_without_changes
+
+dated:
+  test.configurable_test_state:
+    - result: True
+    - changes: False
+    - warnings: the old way
 
 broken:
   test.fail_without_changes:
@@ -50,7 +56,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// A master with two minions, one more that waits for its key to be accepted,
-    /// and an API. `alice` may do everything, `bob` only ping.
+    /// and an API. `alice` may do everything, `bob` only ping, `carol` only ping some.
     pub(crate) fn start() -> Result<Self> {
         Self::start_with(&[], &[])
     }
@@ -64,15 +70,20 @@ impl Stage {
         let ports = Ports::<1>::claim()?;
         let at = SocketAddr::from(([127, 0, 0, 1], ports.numbers[0]));
         let users = fleet.path().join("users");
-        fs::write(&users, "alice:secret1\nbob:secret2\n")?;
+        fs::write(&users, "alice:secret1\nbob:secret2\ncarol:secret3\n")?;
         let logins = json!({ "file": {
             "^filename": users, "^hashtype": "plaintext",
             "alice": [".*", "@runner", "@wheel"], "bob": ["test.ping"],
+            "carol": [{ "web*": ["test.ping"] }],
         }});
         let mut api = json!({ "port": at.port(), "host": "127.0.0.1", "disable_ssl": true });
         for (option, value) in of_api {
             api[*option] = value.clone();
         }
+        fs::write(
+            fleet.path().join("motd"),
+            "An older greeting.\nKept by Halite.\n",
+        )?;
         let state = WEB_SLS.replace("{dir}", &fleet.path().display().to_string());
         let mut plan = fleet.master("m1", Kind::Ours);
         for (option, value) in of_master {
@@ -122,6 +133,16 @@ impl Stage {
             _ports: ports,
             fleet,
         })
+    }
+
+    /// The directory with everything in it.
+    pub(crate) fn dir(&self) -> &Path {
+        self.fleet.path()
+    }
+
+    /// Where the API listens.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.at
     }
 
     /// The address of a page of the API.

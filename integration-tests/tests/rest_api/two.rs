@@ -1,7 +1,7 @@
 //! Two masters with one minion, and an API beside each that lists the other.
 
 use std::fs;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
@@ -10,6 +10,7 @@ use halite_integration_tests::proxy::Proxy;
 use halite_integration_tests::{
     Daemon, Fleet, Kind, Master, MasterPlan, Minion, Ports, Program, SHORT, START, until,
 };
+use halite_test_services::Certificates;
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
@@ -40,6 +41,8 @@ pub(crate) struct Two {
     pub(crate) minion: Minion,
     /// From the minion to the first master.
     pub(crate) cable: Proxy,
+    /// The certificates of both APIs, where they speak TLS.
+    pub(crate) tls: Option<Certificates>,
     bond: Bond,
     _ports: Ports<2>,
     fleet: Fleet,
@@ -47,15 +50,25 @@ pub(crate) struct Two {
 
 impl Two {
     pub(crate) fn start(bond: Bond) -> Result<Self> {
-        let fleet = Fleet::new("rest-api-masters")?;
+        Self::start_in(Fleet::new("rest-api-masters")?, bond, None)
+    }
+
+    /// The same with TLS. Only the first API trusts who has signed the certificate.
+    pub(crate) fn start_tls(bond: Bond) -> Result<Self> {
+        let fleet = Fleet::new("rest-api-tls")?;
+        let tls = Certificates::make(fleet.path(), Ipv4Addr::LOCALHOST.into())?;
+        Self::start_in(fleet, bond, Some(tls))
+    }
+
+    fn start_in(fleet: Fleet, bond: Bond, tls: Option<Certificates>) -> Result<Self> {
         let ports = Ports::<2>::claim()?;
         let at = ports
             .numbers
             .map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
         fs::write(fleet.path().join("users"), "alice:secret1\n")?;
         let mut masters = match bond {
-            Bond::Cluster => lay_cluster(&fleet, at)?,
-            Bond::List | Bond::SharedTokens => lay_list(&fleet, at)?,
+            Bond::Cluster => lay_cluster(&fleet, at, tls.as_ref())?,
+            Bond::List | Bond::SharedTokens => lay_list(&fleet, at, tls.as_ref())?,
         };
         if bond == Bond::SharedTokens {
             share_tokens(&fleet, &masters)?;
@@ -83,6 +96,7 @@ impl Two {
             at,
             minion,
             cable,
+            tls,
             bond,
             _ports: ports,
             fleet,
@@ -183,8 +197,33 @@ impl Two {
     }
 }
 
+/// The options of an API.
+fn of_api(number: usize, at: [SocketAddr; 2], tls: Option<&Certificates>) -> Value {
+    let scheme = tls.map_or("http", |_| "https");
+    let mut options = json!({
+        "port": at[number].port(),
+        "host": "127.0.0.1",
+        "disable_ssl": tls.is_none(),
+        // The same list on both, as administrators write it.
+        "other_masters": at.map(|at| format!("{scheme}://{at}")),
+    });
+    if let Some(tls) = tls {
+        options["ssl_crt"] = json!(tls.cert);
+        options["ssl_key"] = json!(tls.key);
+        if number == 0 {
+            options["other_masters_ca"] = json!(tls.ca);
+        }
+    }
+    options
+}
+
 /// A master with the options that all have.
-fn plan(fleet: &Fleet, number: usize, at: [SocketAddr; 2]) -> MasterPlan<'_> {
+fn plan<'f>(
+    fleet: &'f Fleet,
+    number: usize,
+    at: [SocketAddr; 2],
+    tls: Option<&Certificates>,
+) -> MasterPlan<'f> {
     fleet
         .master(&format!("m{}", number + 1), Kind::Ours)
         .auto_accept()
@@ -202,28 +241,25 @@ fn plan(fleet: &Fleet, number: usize, at: [SocketAddr; 2]) -> MasterPlan<'_> {
             "netapi_enable_clients",
             json!(["local", "local_async", "runner", "wheel"]),
         )
-        .set(
-            "rest_cherrypy",
-            json!({
-                "port": at[number].port(), "host": "127.0.0.1", "disable_ssl": true,
-                // The same list on both, as administrators write it.
-                "other_masters": at.map(|at| format!("http://{at}")),
-            }),
-        )
+        .set("rest_cherrypy", of_api(number, at, tls))
 }
 
-fn lay_list(fleet: &Fleet, at: [SocketAddr; 2]) -> Result<Vec<Master>> {
-    let mut first = plan(fleet, 0, at).set("id", "m1").lay()?;
+fn lay_list(fleet: &Fleet, at: [SocketAddr; 2], tls: Option<&Certificates>) -> Result<Vec<Master>> {
+    let mut first = plan(fleet, 0, at, tls).set("id", "m1").lay()?;
     // It makes the key pair that is copied.
     first.start()?;
-    let second = plan(fleet, 1, at).set("id", "m2").key_pair_of(&first);
+    let second = plan(fleet, 1, at, tls).set("id", "m2").key_pair_of(&first);
     let second = second.lay()?;
     first.stop()?;
     Ok(vec![first, second])
 }
 
-fn lay_cluster(fleet: &Fleet, at: [SocketAddr; 2]) -> Result<Vec<Master>> {
-    let lay = |number| plan(fleet, number, at).lay();
+fn lay_cluster(
+    fleet: &Fleet,
+    at: [SocketAddr; 2],
+    tls: Option<&Certificates>,
+) -> Result<Vec<Master>> {
+    let lay = |number| plan(fleet, number, at, tls).lay();
     let masters = (0..at.len()).map(lay).collect::<Result<Vec<_>>>()?;
     let names: Vec<String> = masters
         .iter()

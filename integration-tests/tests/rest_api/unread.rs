@@ -200,6 +200,8 @@ fn a_websocket_that_was_too_slow_is_told_what_it_has_lost() -> Result<()> {
             None => {
                 ensure!(text.starts_with("data: "), "{text}");
                 if was_told {
+                    let lost = served.metric("halite_api_events_dropped_total{page=\"ws\"}")?;
+                    ensure!(lost > 0.0, "monitoring does not see it");
                     return Ok(());
                 }
             }

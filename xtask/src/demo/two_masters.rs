@@ -23,7 +23,7 @@ pub(super) fn play(kind: Kind, programs: Programs, keep: bool, with_page: bool) 
     let mut demo = DemoFleet::lay(EXAMPLE, kind, programs)?;
     let web = with_page.then(Web::new).transpose()?;
     if let Some(web) = &web {
-        web.configure(&demo.path().join(MASTERS[0].0))?;
+        web.configure(demo.path(), MASTERS.map(|(master, _)| master))?;
     }
     show(&mut demo)?;
     if let Some(web) = &web {
@@ -97,18 +97,24 @@ fn copy_pair(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Starts the API of the first master, which serves the page.
+/// The APIs, one for each master.
+const APIS: [&str; 2] = ["salt-api-1", "salt-api-2"];
+
+/// Starts the APIs. Each serves the page, and answers for both masters.
 fn serve(demo: &mut DemoFleet, web: &Web) -> Result<()> {
     heading("Serve the page of the fleet");
-    let recipe = demo.recipe(Program::Api, MASTERS[0].0)?;
-    demo.start("salt-api", recipe)?;
-    let api = demo.daemon("salt-api")?;
-    let at = ([127, 0, 0, 1], web.port()).into();
-    until("the API to listen", PATIENCE, || {
-        api.check_runs()?;
-        Ok(listens(&at).then_some(()))
-    })?;
-    let open = format!("http://127.0.0.1:{}/fleet/", web.port());
+    let masters = MASTERS.map(|(master, _)| master);
+    for ((api, master), port) in APIS.into_iter().zip(masters).zip(web.ports()) {
+        let recipe = demo.recipe(Program::Api, master)?;
+        demo.start(api, recipe)?;
+        let daemon = demo.daemon(api)?;
+        let at = ([127, 0, 0, 1], port).into();
+        until("the API to listen", PATIENCE, || {
+            daemon.check_runs()?;
+            Ok(listens(&at).then_some(()))
+        })?;
+    }
+    let open = format!("http://127.0.0.1:{}/fleet/", web.ports()[0]);
     println!("\nOpen {}\n{}", paint(Style::Good, &open), web.login());
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! its list, or a cluster behind balancers.
 
 use std::fs;
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
@@ -10,6 +11,12 @@ use halite_test_services::{Nats, Wanted};
 
 /// Bytes of the file that all minions fetch.
 const FILE_BYTES: usize = 10_000;
+
+/// A pillar that is compiled for each minion.
+const PILLAR_TOP: &str = "base:\n  '*':\n    - accounts\n";
+const PILLAR: &str = "accounts:\n{% for number in range(20) %}  \
+    account{{ number }}-of-{{ grains['id'] }}:\n    uid: {{ 2000 + number }}\n    \
+    shell: /bin/bash\n    home: /home/{{ grains['host'] }}/account{{ number }}\n{% endfor %}";
 
 /// The port for peers: each master has an address of its own.
 const POOL_PORT: u16 = 4520;
@@ -78,6 +85,9 @@ impl Masters {
                 _ => plan,
             };
             let mut master = plan.lay()?;
+            let pillar = master.dir().join("pillar");
+            fs::write(pillar.join("top.sls"), PILLAR_TOP)?;
+            fs::write(pillar.join("accounts.sls"), PILLAR)?;
             if layout == Layout::List {
                 master.start_on_ports()?;
             }
@@ -145,16 +155,29 @@ impl Masters {
         }
     }
 
-    /// Whether the minions of a dead master find another one by the same address.
-    pub(super) fn take_over(&self) -> bool {
-        self.layout != Layout::List
-    }
-
     /// Processor time of all of them that run, so far, in seconds.
     pub(super) fn cpu(&mut self) -> Result<f64> {
         let running = self.all.iter_mut();
         let pids = running.filter_map(|master| master.daemon().pid().ok());
         pids.map(processor_time).sum()
+    }
+
+    /// Bytes that have been sent on the connections between the masters, or to and from
+    /// their server, which sends each message once more. Nothing where there are no such
+    /// connections, or no `ss`.
+    pub(super) fn traffic(&self) -> Option<u64> {
+        let port = match self.layout {
+            Layout::List => return None,
+            Layout::Mesh => POOL_PORT,
+            Layout::Nats => self.bus.as_ref()?.address.port(),
+        };
+        let filter = format!("sport = :{port} or dport = :{port}");
+        let output = Command::new("ss")
+            .args(["-tinHO", "state", "established", &filter])
+            .output()
+            .ok()
+            .filter(|output| output.status.success())?;
+        Some(sent_bytes(&String::from_utf8_lossy(&output.stdout)))
     }
 
     /// Memory that each has written itself, in KiB.
@@ -183,4 +206,23 @@ pub(super) fn processor_time(pid: i32) -> Result<f64> {
     let fields = rest.split_ascii_whitespace().skip(11).take(2);
     let ticks: f64 = fields.filter_map(|field| field.parse::<f64>().ok()).sum();
     Ok(ticks / 100.0)
+}
+
+/// What `ss -i` says has been sent on all connections: each end is a line of its own.
+fn sent_bytes(text: &str) -> u64 {
+    let words = text.split_ascii_whitespace();
+    let sent = words.filter_map(|word| word.strip_prefix("bytes_sent:"));
+    sent.filter_map(|bytes| bytes.parse::<u64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_both_ends_have_sent_is_added() {
+        let text = "0 0 127.0.0.1:4520 127.0.0.2:9 cubic bytes_sent:100 bytes_acked:100\n\
+            0 0 127.0.0.2:9 127.0.0.1:4520 cubic bytes_received:100 bytes_sent:23\n";
+        assert_eq!(sent_bytes(text), 123);
+    }
 }

@@ -5,16 +5,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Emulator, Fleet, Kind, Master, Output, Programs, until};
+use halite_integration_tests::{Emulator, Fleet, Output, Programs, until};
 
-use super::masters::{Layout, Masters, processor_time};
-use super::{overload, reactions, soak};
+use super::commands::note_traffic;
+use super::masters::{Layout, Masters};
+use super::names::{DESCRIPTORS, IDLE, JOINED, JOINED_BYTES, MEMORY, MEMORY_EACH};
+use super::{commands, overload, reactions, returning, sign_ins, soak};
 
 /// No step takes longer on a machine that is fit for it.
 pub(super) const STEP_MAX: Duration = Duration::from_secs(300);
 
 /// How long the idle fleet is looked at.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE_FOR: Duration = Duration::from_secs(10);
 
 /// When everything that follows sign-ins is over, too.
 const SETTLED_AFTER: Duration = Duration::from_secs(12);
@@ -22,9 +24,6 @@ const SETTLED_AFTER: Duration = Duration::from_secs(12);
 /// Minions that send events, and how long they do.
 pub(super) const SENDERS: u32 = 20;
 pub(super) const EVENTS: Duration = Duration::from_secs(8);
-
-/// Times that a command is given whose time is measured.
-const TIMES: usize = 3;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug)]
@@ -47,12 +46,14 @@ pub(super) struct Plan {
 pub(super) struct Measured {
     pub(super) count: u32,
     pub(super) figures: Vec<Figure>,
+    /// What is not as it has to be.
+    pub(super) faults: Vec<String>,
 }
 
 /// One of them.
 #[derive(Debug)]
 pub(super) struct Figure {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) unit: &'static str,
     pub(super) value: f64,
 }
@@ -64,6 +65,7 @@ pub(super) struct Scene<'s> {
     pub(super) plan: Plan,
     emulators: Vec<Emulator>,
     figures: Vec<Figure>,
+    faults: Vec<String>,
     show: &'s dyn Fn(&str, f64, &str),
 }
 
@@ -86,12 +88,14 @@ pub(super) fn measure(
         plan,
         emulators: Vec::new(),
         figures: Vec::new(),
+        faults: Vec::new(),
         show: &show,
     };
     scene.run()?;
     Ok(Measured {
         count: plan.count,
         figures: scene.figures,
+        faults: scene.faults,
     })
 }
 
@@ -101,7 +105,7 @@ impl Scene<'_> {
         self.come()?;
         std::thread::sleep(SETTLED_AFTER);
         self.look_at_idle(&empty_kib)?;
-        self.command()?;
+        commands::command(self)?;
         self.take_events()?;
         reactions::react(self)?;
         if let Some(times) = self.plan.overload {
@@ -110,7 +114,9 @@ impl Scene<'_> {
         if let Some(time) = self.plan.soak {
             soak::soak(self, time)?;
         }
-        self.come_back()?;
+        returning::lose_one(self)?;
+        returning::come_back(self)?;
+        sign_ins::sign_in(self)?;
         for emulator in self.emulators.drain(..) {
             emulator.stop()?;
         }
@@ -120,6 +126,7 @@ impl Scene<'_> {
     /// All sign in for the first time.
     fn come(&mut self) -> Result<()> {
         let begun = (Instant::now(), self.masters.cpu()?);
+        let traffic = self.masters.traffic();
         let count = self.plan.count;
         let processes = match self.plan.processes {
             Some(processes) => processes.max(1),
@@ -137,89 +144,30 @@ impl Scene<'_> {
         let seconds = begun.0.elapsed().as_secs_f64();
         self.note("new fleet: all are ready after", "s", seconds);
         let cpu = self.masters.cpu()? - begun.1;
-        self.note(
-            "new fleet: processor time of the masters per minion",
-            "ms",
-            cpu * 1e3 / f64::from(count),
-        );
+        self.note(JOINED.0, JOINED.1, cpu * 1e3 / f64::from(count));
+        note_traffic(self, JOINED_BYTES.0, traffic, 1);
         Ok(())
     }
 
     fn look_at_idle(&mut self, empty_kib: &[f64]) -> Result<()> {
         let all = self.masters.own_kib()?;
         let most = all.iter().copied().fold(0.0, f64::max);
-        self.note("idle: own memory of a master", "MiB", most / 1024.0);
+        self.note(MEMORY.0, MEMORY.1, most / 1024.0);
         let grown = all.iter().sum::<f64>() - empty_kib.iter().sum::<f64>();
         let each = grown / f64::from(self.plan.count * self.masters.links());
-        self.note("idle: memory of a connected minion", "KiB", each);
+        self.note(MEMORY_EACH.0, MEMORY_EACH.1, each);
         let descriptors = self.masters.descriptors()?;
-        self.note("idle: descriptors of a master", "", descriptors as f64);
+        self.note(DESCRIPTORS.0, DESCRIPTORS.1, descriptors as f64);
         let begun = (Instant::now(), self.masters.cpu()?);
-        std::thread::sleep(IDLE);
+        let minions = self.emulated_cpu();
+        std::thread::sleep(IDLE_FOR);
         let share = (self.masters.cpu()? - begun.1) / begun.0.elapsed().as_secs_f64();
-        self.note(
-            "idle: processor of the masters",
-            "% of a core",
-            share * 100.0,
-        );
-        Ok(())
-    }
-
-    fn command(&mut self) -> Result<()> {
-        let all = self.plan.count as usize;
-        let ping = ["*", "test.ping", "--out=txt", "-t", "120"];
-        self.timed("salt '*' test.ping", TIMES, &ping, Some(all))?;
-        self.timed(
-            "salt --summary '*'",
-            1,
-            &["--summary", "*", "test.ping", "--out=txt", "-t", "120"],
-            None,
-        )?;
-        let ten = ["emu0000*", "test.ping", "--out=txt", "-t", "60"];
-        self.timed("a target of ten", TIMES, &ten, Some(all.min(10)))?;
-        let states = ["*", "state.apply", "--out=quiet", "-t", "120"];
-        self.timed("state runs of 20 kB by all at once", 1, &states, None)?;
-        let pillar = ["*", "pillar.items", "--out=txt", "-t", "120"];
-        self.timed("pillar for all", 1, &pillar, Some(all))?;
-        let file = [
-            "*",
-            "cp.cache_file",
-            "salt://probe.txt",
-            "--out=txt",
-            "-t",
-            "120",
-        ];
-        self.timed("a file of 10 kB for all", 1, &file, Some(all))?;
-        let batch = ["-b", "10%", "*", "test.ping", "--out=txt", "-t", "120"];
-        self.timed("salt -b 10% '*' test.ping", 1, &batch, None)?;
-        Ok(())
-    }
-
-    /// A command's time, the median, and what it costs the master.
-    fn timed(
-        &mut self,
-        name: &'static str,
-        times: usize,
-        args: &[&str],
-        answers: Option<usize>,
-    ) -> Result<()> {
-        let mut took = Vec::new();
-        let cpu = self.masters.cpu()?;
-        for _ in 0..times {
-            let begun = Instant::now();
-            let output = self.masters.all[0].salt(args)?.ok()?;
-            took.push(begun.elapsed().as_secs_f64());
-            let lines = lines_of_minions(&output);
-            ensure!(
-                answers.is_none_or(|answers| answers == lines),
-                "{name}: {lines} lines of answers: {}",
-                output.stderr
-            );
-        }
-        took.sort_by(f64::total_cmp);
-        self.note(name, "s", took[took.len() / 2]);
-        let cpu = (self.masters.cpu()? - cpu) / took.len() as f64;
-        self.note(name, "s of the masters' processor", cpu);
+        self.note(IDLE.0, IDLE.1, share * 100.0);
+        let after = self.emulated_cpu();
+        let share = (after.0 - minions.0) / (after.1 - minions.1);
+        let name = "idle: processor of a thousand minions";
+        let thousand = f64::from(self.plan.count) / 1e3;
+        self.note(name, "% of a core", share * 100.0 / thousand);
         Ok(())
     }
 
@@ -249,72 +197,14 @@ impl Scene<'_> {
         senders.stop()
     }
 
-    /// The first master dies. It starts again where its minions have no other one, and
-    /// nobody's command fails after.
-    fn come_back(&mut self) -> Result<()> {
-        let all = self.links();
-        let others_cpu = self.masters.cpu()? - self.first_cpu()?;
-        let lost = self.lost();
-        let killed = Instant::now();
-        self.masters.all[0].kill9()?;
-        // Where another master takes them, they may be back before anybody looks.
-        until("the minions see their loss", STEP_MAX, || {
-            Ok((self.lost() > lost).then_some(()))
-        })?;
-        if !self.masters.take_over() {
-            let staying = all - u64::from(self.plan.count);
-            until("all minions see their loss", STEP_MAX, || {
-                Ok((self.ready() <= staying).then_some(()))
-            })?;
-        }
-        let (begun, asked_at) = match self.masters.take_over() {
-            true => (killed, 1),
-            false => {
-                let begun = Instant::now();
-                self.masters.all[0].start_on_ports()?;
-                (begun, 0)
-            }
+    /// Processor time of all emulated minions so far, and when that was, in seconds.
+    fn emulated_cpu(&self) -> (f64, f64) {
+        let sum = |name: &str| {
+            let values = self.states().filter_map(|state| state[name].as_f64());
+            values.sum::<f64>()
         };
-        let mut asked = Vec::new();
-        while asked.is_empty() || self.ready() < all {
-            ensure!(begun.elapsed() < STEP_MAX, "{} are back", self.ready());
-            let asks = Instant::now();
-            self.masters.all[asked_at].tools(Kind::Ours).runner(&[
-                "test.arg",
-                "1",
-                "--out=quiet",
-            ])?;
-            asked.push(asks.elapsed().as_secs_f64() * 1e3);
-        }
-        self.note(
-            "returning fleet: all are back after",
-            "s",
-            begun.elapsed().as_secs_f64(),
-        );
-        let cpu = (self.masters.cpu()? - others_cpu) * 1e3 / f64::from(self.plan.count);
-        self.note(
-            "returning fleet: processor time of the masters per minion",
-            "ms",
-            cpu,
-        );
-        self.note(
-            "returning fleet: `salt-run test.arg` meanwhile, 99 % within",
-            "ms",
-            percentile_99(asked),
-        );
-        let ping = ["emu*", "test.ping", "--out=txt", "-t", "120"];
-        let output = self.masters.all[asked_at].salt(&ping)?.ok()?;
-        let answers = lines_of_minions(&output);
-        ensure!(
-            answers == self.plan.count as usize,
-            "{answers} answer after the return"
-        );
-        Ok(())
-    }
-
-    /// Processor time of the first master so far, in seconds.
-    fn first_cpu(&mut self) -> Result<f64> {
-        processor_time(self.masters.all[0].daemon().pid()?)
+        let processes = self.emulators.len().max(1) as f64;
+        (sum("cpu_seconds"), sum("seconds") / processes)
     }
 
     fn wait_ready(&mut self) -> Result<()> {
@@ -335,13 +225,18 @@ impl Scene<'_> {
     }
 
     /// How often one was lost.
-    fn lost(&self) -> u64 {
+    pub(super) fn lost(&self) -> u64 {
         self.sum_of("lost")
     }
 
-    fn sum_of(&self, counter: &str) -> u64 {
-        let states = self.emulators.iter().filter_map(Emulator::state);
-        states.filter_map(|state| state[counter].as_u64()).sum()
+    pub(super) fn sum_of(&self, counter: &str) -> u64 {
+        let counts = self.states();
+        counts.filter_map(|state| state[counter].as_u64()).sum()
+    }
+
+    /// What the emulators have said last.
+    pub(super) fn states(&self) -> impl Iterator<Item = serde_json::Value> {
+        self.emulators.iter().filter_map(Emulator::state)
     }
 
     /// Links of all minions.
@@ -349,25 +244,16 @@ impl Scene<'_> {
         u64::from(self.plan.count) * u64::from(self.masters.links())
     }
 
-    pub(super) fn note(&mut self, name: &'static str, unit: &'static str, value: f64) {
+    pub(super) fn note(&mut self, name: &str, unit: &'static str, value: f64) {
         (self.show)(name, value, unit);
+        let name = name.to_owned();
         self.figures.push(Figure { name, unit, value });
     }
-}
 
-/// How long `salt-run test.arg` takes at a master, in milliseconds.
-pub(super) fn time_of_runner(master: &Master) -> Result<f64> {
-    let begun = Instant::now();
-    let tools = master.tools(Kind::Ours);
-    tools.runner(&["test.arg", "1", "--out=quiet"])?.ok()?;
-    Ok(begun.elapsed().as_secs_f64() * 1e3)
-}
-
-/// What 99 of 100 values are not above; no number if there are none.
-pub(super) fn percentile_99(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let at = (values.len() * 99).div_ceil(100).saturating_sub(1);
-    values.get(at).copied().unwrap_or(f64::NAN)
+    /// Something is not as it has to be. The measurement goes on, and fails at its end.
+    pub(super) fn fault(&mut self, fault: String) {
+        self.faults.push(fault);
+    }
 }
 
 /// Lines that are a minion's answer.

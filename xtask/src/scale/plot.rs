@@ -1,9 +1,11 @@
-//! Draws the measurements over the number of minions: both axes are logarithmic, so
-//! that linear growth is a straight slope.
+//! Draws the measurements over the number of minions, times in one panel, memory and
+//! processor in another: all axes are logarithmic, so that linear growth is a straight
+//! slope.
 
 use super::measure::Measured;
 
 const WIDTH: f64 = 900.0;
+/// Of one panel.
 const HEIGHT: f64 = 560.0;
 const LEFT: f64 = 70.0;
 const TOP: f64 = 30.0;
@@ -11,31 +13,51 @@ const TOP: f64 = 30.0;
 const RIGHT: f64 = 520.0;
 const BOTTOM: f64 = 510.0;
 
-const COLOURS: [&str; 8] = [
+const COLOURS: [&str; 16] = [
     "#1b6ca8", "#c0392b", "#27824a", "#8e44ad", "#b9770e", "#16858a", "#5d6d7e", "#a0306e",
+    "#000000", "#7fb800", "#f06292", "#0d2c7a", "#e67e22", "#6d4c41", "#00a5cf", "#9e9d24",
 ];
 
-/// Lines that are drawn: times, which have one scale.
-const UNIT: &str = "s";
+/// The panels: what each is called, and the units of its lines.
+const PANELS: [(&str, &[&str]); 2] = [
+    ("seconds", &["s"]),
+    (
+        "memory and processor",
+        &["MiB", "KiB", "% of a core", "s of the masters' processor"],
+    ),
+];
 
 /// The drawing.
 pub(super) fn svg(all: &[Measured]) -> String {
-    let lines = lines(all);
+    let height = HEIGHT * PANELS.len() as f64;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+         font-family=\"sans-serif\" font-size=\"13\">\n\
+         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"white\"/>\n"
+    );
+    for (number, (title, units)) in PANELS.into_iter().enumerate() {
+        let down = HEIGHT * number as f64;
+        svg.push_str(&format!("<g transform=\"translate(0 {down})\">\n"));
+        svg.push_str(&text(LEFT, TOP - 10.0, "#333", title));
+        svg.push_str(&panel(&lines(all, units)));
+        svg.push_str("</g>\n");
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+fn panel(lines: &[Line]) -> String {
     let values = || lines.iter().flat_map(|(_, points)| points.iter());
     let x = Scale::over(values().map(|(count, _)| *count), LEFT, RIGHT);
     let y = Scale::over(values().map(|(_, value)| *value), BOTTOM, TOP);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-         font-family=\"sans-serif\" font-size=\"13\">\n\
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
-    );
+    let mut svg = String::new();
     for (value, at) in x.tens() {
         svg.push_str(&rule(at, TOP, at, BOTTOM));
         svg.push_str(&text(at - 15.0, BOTTOM + 20.0, "#333", &value.to_string()));
     }
     for (value, at) in y.tens() {
         svg.push_str(&rule(LEFT, at, RIGHT, at));
-        svg.push_str(&text(10.0, at + 4.0, "#333", &format!("{value} s")));
+        svg.push_str(&text(10.0, at + 4.0, "#333", &value.to_string()));
     }
     svg.push_str(&text(LEFT, BOTTOM + 42.0, "#333", "minions"));
     for (number, (name, points)) in lines.iter().enumerate() {
@@ -51,24 +73,28 @@ pub(super) fn svg(all: &[Measured]) -> String {
         let line = TOP + 20.0 * (number as f64 + 1.0);
         svg.push_str(&text(RIGHT + 15.0, line, colour, name));
     }
-    svg.push_str("</svg>\n");
     svg
 }
 
-type Line<'m> = (&'m str, Vec<(f64, f64)>);
+/// A line's name, and its values over the number of minions.
+type Line = (String, Vec<(f64, f64)>);
 
-/// Each time that was measured, over the number of minions.
-fn lines(all: &[Measured]) -> Vec<Line<'_>> {
+/// What was measured in one of these units, over the number of minions.
+fn lines(all: &[Measured], units: &[&str]) -> Vec<Line> {
     let first = all.first().map(|first| first.figures.as_slice());
     let figures = first.unwrap_or_default().iter().enumerate();
     figures
-        .filter(|(_, figure)| figure.unit == UNIT)
+        .filter(|(_, figure)| units.contains(&figure.unit))
         .map(|(at, figure)| {
             let points = all.iter().filter_map(|measured| {
                 let value = measured.figures.get(at)?.value;
                 (value > 0.0).then_some((f64::from(measured.count), value))
             });
-            (figure.name, points.collect())
+            let name = match figure.unit {
+                "s" => figure.name.clone(),
+                unit => format!("{}, {unit}", figure.name),
+            };
+            (name, points.collect())
         })
         .collect()
 }
@@ -133,10 +159,11 @@ mod tests {
         let measured = |count: u32, value| Measured {
             count,
             figures: vec![Figure {
-                name: "a ping & more",
-                unit: UNIT,
+                name: "a ping & more".to_owned(),
+                unit: "s",
                 value,
             }],
+            faults: Vec::new(),
         };
         let all = [
             measured(100, 0.1),
@@ -149,5 +176,35 @@ mod tests {
             "{svg}"
         );
         assert!(svg.contains("a ping &amp; more"));
+    }
+
+    #[test]
+    fn memory_has_a_panel_of_its_own_and_no_line_the_colour_of_another() {
+        let figure = |name: &str, unit| Figure {
+            name: name.to_owned(),
+            unit,
+            value: 2.0,
+        };
+        let times = (0..12).map(|number| figure(&format!("time {number}"), "s"));
+        let others = [figure("memory", "MiB"), figure("not drawn", "/s")];
+        let all = [Measured {
+            count: 100,
+            figures: times.chain(others).collect(),
+            faults: Vec::new(),
+        }];
+        let svg = svg(&all);
+        let (times, others) = svg.split_once("translate(0 560)").unwrap();
+        assert!(
+            others.contains("memory, MiB") && !svg.contains("not drawn"),
+            "{svg}"
+        );
+        let strokes = times
+            .split("stroke=\"")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next());
+        let mut strokes: Vec<&str> = strokes.filter(|colour| *colour != "#ddd").collect();
+        strokes.sort_unstable();
+        strokes.dedup();
+        assert_eq!(strokes.len(), 12, "{times}");
     }
 }

@@ -1,8 +1,9 @@
-//! The committed lists of tests, a line each: `PACKAGE/TARGET/TEST: why`.
+//! The committed lists of tests, a line each: `PACKAGE/TARGET/TEST: TEXT`.
 //!
-//! `xtask/skips.txt` names the tests that may be skipped with `CI=true`,
-//! `xtask/skips_without_root.txt` those that may be skipped for users other than
-//! root, `xtask/unsteady.txt` those that have been unsteady (`super::unsteady`).
+//! `xtask/skips.txt` names the tests that may be skipped with `CI=true`, each with the
+//! reason that it must report ([`may_skip`]), and `xtask/skips_without_root.txt` those
+//! that may be skipped for users other than root. `xtask/unsteady.txt` names those that
+//! have been unsteady, each with the cause that was found (`super::unsteady`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +26,15 @@ pub(super) fn full_name(program: &Artifact, test: &str) -> String {
     format!("{}/{}/{test}", program.package, program.target)
 }
 
-/// Reads a list: names of tests with the reason of each.
+/// Whether a test may be skipped for the reason that it has reported. A test that is
+/// listed for one reason is not skipped for another, such as a program that is missing.
+pub(super) fn may_skip(listed: &BTreeMap<String, String>, name: &str, reported: &str) -> bool {
+    listed
+        .get(name)
+        .is_some_and(|cause| reported.starts_with(cause.as_str()))
+}
+
+/// Reads a list: names of tests with the text of each.
 pub(super) fn read(list: &str) -> Result<BTreeMap<String, String>> {
     let path = root().join(list);
     let text = fs::read_to_string(&path).with_context(|| format!("could not read {list}"))?;
@@ -41,7 +50,7 @@ fn parse(list: &str, text: &str) -> Result<BTreeMap<String, String>> {
         }
         let parts = line.split_once(": ");
         let Some((name, why)) = parts.filter(|(name, _)| name.split('/').count() == 3) else {
-            bail!("{list}:{number}: expected `PACKAGE/TARGET/TEST: why`");
+            bail!("{list}:{number}: expected `PACKAGE/TARGET/TEST: TEXT`");
         };
         entries.insert(name.to_owned(), why.trim().to_owned());
     }
@@ -53,7 +62,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{SKIPS, SKIPS_WITHOUT_ROOT, UNSTEADY, parse, read};
+    use super::{SKIPS, SKIPS_WITHOUT_ROOT, UNSTEADY, may_skip, parse, read};
     use crate::build::root;
 
     #[test]
@@ -64,6 +73,14 @@ mod tests {
             let error = parse("l", bad).unwrap_err().to_string();
             assert!(error.starts_with("l:1: "), "{error}");
         }
+    }
+
+    #[test]
+    fn a_test_is_skipped_for_its_own_reason_only() {
+        let list = parse("l", "a/b/c: no namespaces\n").unwrap();
+        assert!(may_skip(&list, "a/b/c", "no namespaces (`x` fails)"));
+        assert!(!may_skip(&list, "a/b/c", "git not installed"));
+        assert!(!may_skip(&list, "a/b/d", "no namespaces"));
     }
 
     /// A test that was renamed or removed leaves its line behind otherwise.

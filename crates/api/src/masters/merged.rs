@@ -31,6 +31,25 @@ pub(crate) fn jobs(answers: Vec<Value>) -> Value {
     sorted.into_iter().collect::<Map>().into()
 }
 
+/// The newest jobs up to a count, by their ids, from lists of jobs that name their ids.
+pub(crate) fn newest(lists: Vec<Value>, count: usize) -> Value {
+    let by_id = |list: Value| match list {
+        Value::List(list) => {
+            let named = list.into_iter();
+            let named = named.filter_map(|job| Some((job.get("JID")?.clone(), job)));
+            named.collect::<Map>().into()
+        }
+        other => other,
+    };
+    match jobs(lists.into_iter().map(by_id).collect()) {
+        Value::Map(all) => {
+            let older = all.len().saturating_sub(count);
+            all.into_iter().skip(older).collect::<Map>().into()
+        }
+        other => other,
+    }
+}
+
 /// The job of the first master that knows it, with the results of all.
 pub(crate) fn job(answers: Vec<Value>) -> Value {
     let (known, unknown): (Vec<_>, Vec<_>) = answers
@@ -143,6 +162,25 @@ mod tests {
         assert_eq!(merged, expected);
         assert_eq!(jobs(Vec::new()), Value::Nil);
         assert_eq!(jobs(vec!["an error".into(), list(&[])]), "an error".into());
+    }
+
+    #[test]
+    fn the_newest_jobs_of_all_masters_are_the_newest_of_each() {
+        let list = |jids: &[&'static str]| -> Value {
+            let jobs = jids.iter().map(|jid| Map::from([("JID", *jid)]).into());
+            Value::List(jobs.collect())
+        };
+        let jids = |found: Value| -> Vec<String> {
+            let Value::Map(found) = found else {
+                panic!("no jobs");
+            };
+            let jids = found.keys().filter_map(Value::as_str);
+            jids.map(str::to_owned).collect()
+        };
+        let both = || vec![list(&["2", "4"]), list(&["1", "2", "3"])];
+        assert_eq!(jids(newest(both(), 3)), ["2", "3", "4"]);
+        assert_eq!(jids(newest(both(), 9)), ["1", "2", "3", "4"]);
+        assert_eq!(newest(vec!["refused".into()], 3), "refused".into());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use halite_proto::{Map, Value};
 
 use super::Masters;
-use super::other::Refusal;
+use super::other::{Other, Refusal};
 use crate::encode::to_json;
 use crate::fault::Fault;
 use crate::limits::{OTHER_ANSWERS_WITHIN, RELAYED_COMMAND_WITHIN, RELAYED_LOGIN_WITHIN};
@@ -58,49 +58,65 @@ impl Masters {
     /// # Errors
     /// When the chunk cannot be sent.
     pub(crate) async fn ask_all(&self, low: Map) -> Result<OfOthers, Fault> {
-        let json = low_json(low)?;
-        let asked = self.others.iter().enumerate().map(|(index, other)| {
-            let json = json.clone();
-            async move {
-                if other.is_self.load(Relaxed) {
-                    return None;
-                }
-                let name = other.wire.address.to_string();
-                if self.health.is_away(index + 1) {
-                    return Some(Err(name));
-                }
-                let ran = other
-                    .run(json, &other.questions, OTHER_ANSWERS_WITHIN)
-                    .await;
-                match ran {
-                    Ok(returns) => Some(Ok(returns.into_iter().next().unwrap_or_default())),
-                    Err(Refusal::Untouched(why)) => {
-                        self.found(index + 1, Some(why));
-                        Some(Err(name))
-                    }
-                    Err(Refusal::Busy) => Some(Err(name)),
-                    Err(Refusal::Answer(fault)) => {
-                        tracing::warn!(
-                            master = name,
-                            "left a master out of an answer: {}",
-                            fault.message
-                        );
-                        Some(Err(name))
-                    }
-                }
-            }
-        });
         let mut all = OfOthers {
             answers: Vec::new(),
             left_out: Vec::new(),
         };
-        for answer in join_all(asked).await.into_iter().flatten() {
+        for (name, answer) in self.ask_each(low, None).await? {
             match answer {
                 Ok(answer) => all.answers.push(answer),
-                Err(name) => all.left_out.push(name),
+                Err(_) => all.left_out.push(name),
             }
         }
         Ok(all)
+    }
+
+    /// Runs a chunk of low data at these of the other masters, or at all; what each
+    /// returns, or why there is no answer.
+    ///
+    /// # Errors
+    /// When the chunk cannot be sent.
+    pub(crate) async fn ask_each(
+        &self,
+        low: Map,
+        wanted: Option<&[String]>,
+    ) -> Result<Vec<(String, Result<Value, String>)>, Fault> {
+        let json = low_json(low)?;
+        let asked = self.others.iter().enumerate().map(|(index, other)| {
+            let json = json.clone();
+            async move {
+                let name = other.wire.address.to_string();
+                if wanted.is_some_and(|wanted| !wanted.contains(&name)) {
+                    return None;
+                }
+                let answer = self.ask_one(index, other, json).await;
+                (!other.is_self.load(Relaxed)).then_some((name, answer))
+            }
+        });
+        Ok(join_all(asked).await.into_iter().flatten().collect())
+    }
+
+    async fn ask_one(&self, index: usize, other: &Other, json: String) -> Result<Value, String> {
+        if self.health.is_away(index + 1) {
+            return Err("the master cannot be reached".to_owned());
+        }
+        let ran = other.run(json, &other.questions, OTHER_ANSWERS_WITHIN);
+        match ran.await {
+            Ok(returns) => Ok(returns.into_iter().next().unwrap_or_default()),
+            Err(Refusal::Untouched(why)) => {
+                self.found(index + 1, Some(why.clone()));
+                Err(why)
+            }
+            Err(Refusal::Busy) => Err("the master has too many requests".to_owned()),
+            Err(Refusal::Answer(fault)) => {
+                tracing::warn!(
+                    master = %other.wire.address,
+                    "left a master out of an answer: {}",
+                    fault.message
+                );
+                Err(fault.message)
+            }
+        }
     }
 
     /// Asks another master for a token; nothing if it does not believe.

@@ -22,7 +22,7 @@ use crate::static_files::http_date;
 const COOKIE: &str = "session_id";
 
 /// An id of a session is not longer.
-const ID_BYTES_MAX: usize = 128;
+pub(super) const ID_BYTES_MAX: usize = 128;
 
 /// The session that a request names.
 pub(super) fn named_session(headers: &HeaderMap) -> Option<String> {

@@ -11,6 +11,7 @@ use crate::fault::Fault;
 use crate::slots::Holder;
 
 /// A request without its body.
+#[derive(Clone)]
 pub(super) struct Asked {
     pub(super) method: Method,
     pub(super) page: Page,
@@ -37,6 +38,13 @@ impl Asked {
     pub(super) fn prove(&self, user: &str) -> bool {
         let held = self.held.as_deref();
         held.is_none_or(|held| held.prove(Holder::user(user)))
+    }
+
+    /// The same, asked of the master of this machine alone.
+    pub(super) fn of_own_master(&self) -> Self {
+        let mut own = self.clone();
+        own.peer.is_relayed = true;
+        own
     }
 
     /// A header that is text.
@@ -70,6 +78,7 @@ impl Asked {
             | Page::Keys
             | Page::History
             | Page::Connections
+            | Page::Masters
             | Page::Events
             | Page::WebSocket => true,
             _ => false,

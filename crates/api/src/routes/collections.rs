@@ -63,6 +63,9 @@ pub(super) async fn start(app: &App, asked: &Asked, body: Body) -> Result<Respon
 /// `GET /jobs`, `GET /jobs/JID`
 pub(super) async fn jobs(app: &App, asked: &Asked) -> Result<Response, Fault> {
     let format = format_of(asked)?;
+    if let Some(count) = count(asked)? {
+        return newest_jobs(app, asked, format, count).await;
+    }
     let Some(jid) = asked.parameter("jid")? else {
         let chunk = Map::from([("client", "runner"), ("fun", "jobs.list_jobs")]);
         if !app.has_others(asked.peer) {
@@ -98,6 +101,40 @@ pub(super) async fn jobs(app: &App, asked: &Asked) -> Result<Response, Fault> {
         ("return", Value::List(vec![returns.into()])),
     ]);
     let mut response = format.answer(&words.into())?;
+    name_left_out(&mut response, &all.left_out);
+    Ok(response)
+}
+
+/// How many of the newest jobs are asked for, if not for all.
+fn count(asked: &Asked) -> Result<Option<u32>, Fault> {
+    match (asked.rest.as_slice(), asked.query.as_slice()) {
+        ([], [(name, count)]) if name == "count" => {
+            let count = count.parse().ok().filter(|count| *count > 0);
+            let wrong = || Fault::bad("count: not a positive number");
+            count.map(Some).ok_or_else(wrong)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// `GET /jobs?count=N`: the newest jobs. Those that only ask about other jobs are left
+/// out.
+async fn newest_jobs(
+    app: &App,
+    asked: &Asked,
+    format: Format,
+    count: u32,
+) -> Result<Response, Fault> {
+    let chunk = Map::from([
+        ("client", Value::from("runner")),
+        ("fun", "jobs.list_jobs_filter".into()),
+        ("kwarg", Map::from([("count", i64::from(count))]).into()),
+    ]);
+    let all = of_all(app, asked, chunk).await?;
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let jobs = merged::newest(all.answers, count);
+    let words = Map::from([("return", Value::List(vec![jobs]))]);
+    let mut response = format.answer_with(words.into())?;
     name_left_out(&mut response, &all.left_out);
     Ok(response)
 }

@@ -13,7 +13,7 @@ use crate::encode::Format;
 use crate::fault::Fault;
 
 /// What every tag begins with.
-const TAG_BASE: [&str; 3] = ["salt", "netapi", "hook"];
+pub(super) const TAG_BASE: [&str; 3] = ["salt", "netapi", "hook"];
 
 /// `POST /hook/...`
 pub(super) async fn fire(app: &App, asked: &Asked, body: Body) -> Result<Response, Fault> {
@@ -55,7 +55,7 @@ pub(super) async fn fire(app: &App, asked: &Asked, body: Body) -> Result<Respons
 ///
 /// # Errors
 /// With 400 for a path that could be taken for more than a tag.
-fn tag(path: &[String]) -> Result<Tag, Fault> {
+pub(super) fn tag(path: &[String]) -> Result<Tag, Fault> {
     if path.iter().any(|part| part.chars().any(char::is_control)) {
         return Err(Fault::bad(
             "The tag of an event must not contain control characters",

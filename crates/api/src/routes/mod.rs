@@ -10,6 +10,8 @@ mod body;
 mod browser;
 mod collections;
 mod commands;
+mod each_master;
+pub(crate) mod fuzzing;
 mod hook;
 mod lease;
 mod logout;
@@ -210,7 +212,7 @@ impl App {
                 let icon = icon.ok_or_else(|| Fault::no_page(&asked.path))?;
                 static_files::answer(icon, &asked.path, &asked.headers).await
             }
-            Page::Logout | Page::Hook => Err(Fault::no_method(allow(asked.page))),
+            Page::Logout | Page::Hook | Page::Masters => Err(Fault::no_method(allow(asked.page))),
         }
     }
 
@@ -238,6 +240,7 @@ impl App {
             Page::Minions => collections::start(self, asked, body).await,
             Page::Keys => collections::make_key(self, asked, body).await,
             Page::Jobs => commands::run(self, asked, body, true).await,
+            Page::Masters => each_master::run(self, asked, body).await,
             Page::Hook => hook::fire(self, asked, body).await,
             _ => Err(Fault::no_method(allow(asked.page))),
         }
@@ -257,7 +260,7 @@ impl App {
     fn needs_session(&self, asked: &Asked) -> bool {
         match asked.page {
             Page::Root => asked.method == Method::POST,
-            Page::Minions | Page::Jobs | Page::History | Page::Connections => true,
+            Page::Minions | Page::Jobs | Page::History | Page::Connections | Page::Masters => true,
             // Another API shows the token itself.
             Page::Logout => !asked.peer.is_relayed,
             Page::Hook => !self.settings.webhook_is_open,

@@ -1,81 +1,12 @@
 //! Which page belongs to a path, and its methods.
 
+use std::borrow::Cow;
+
 use percent_encoding::percent_decode_str;
 
 use crate::fault::Fault;
+pub(super) use crate::pages::{FAVICON, FIXED, Page};
 use crate::settings::ApiSettings;
-
-/// A page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Page {
-    Root,
-    Login,
-    Logout,
-    Token,
-    Minions,
-    Run,
-    Jobs,
-    Keys,
-    History,
-    Connections,
-    Events,
-    WebSocket,
-    Hook,
-    Stats,
-    Health,
-    App,
-    Fleet,
-    OpenApi,
-    Static,
-    Favicon,
-}
-
-impl Page {
-    /// Its name in metrics.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Root => "root",
-            Self::Login => "login",
-            Self::Logout => "logout",
-            Self::Token => "token",
-            Self::Minions => "minions",
-            Self::Run => "run",
-            Self::Jobs => "jobs",
-            Self::Keys => "keys",
-            Self::History => "history",
-            Self::Connections => "connections",
-            Self::Events => "events",
-            Self::WebSocket => "ws",
-            Self::Hook => "hook",
-            Self::Stats => "stats",
-            Self::Health => "health",
-            Self::App => "app",
-            Self::Fleet => "fleet",
-            Self::OpenApi => "openapi.json",
-            Self::Static => "static",
-            Self::Favicon => "favicon",
-        }
-    }
-}
-
-/// The pages with names that no option changes.
-pub(super) const FIXED: [(&str, Page); 15] = [
-    ("index", Page::Root),
-    ("login", Page::Login),
-    ("logout", Page::Logout),
-    ("minions", Page::Minions),
-    ("jobs", Page::Jobs),
-    ("token", Page::Token),
-    ("run", Page::Run),
-    ("keys", Page::Keys),
-    ("history", Page::History),
-    ("connections", Page::Connections),
-    ("events", Page::Events),
-    ("ws", Page::WebSocket),
-    ("stats", Page::Stats),
-    ("health", Page::Health),
-    ("openapi.json", Page::OpenApi),
-];
 
 /// The page of a path, and the rest of the path.
 ///
@@ -83,17 +14,7 @@ pub(super) const FIXED: [(&str, Page); 15] = [
 /// With 404 where there is none.
 pub(super) fn page(settings: &ApiSettings, path: &str) -> Result<(Page, Vec<String>), Fault> {
     let missing = || Fault::no_page(path);
-    let inner = path
-        .strip_prefix(&settings.root_prefix)
-        .ok_or_else(missing)?;
-    if !inner.is_empty() && !inner.starts_with('/') {
-        return Err(missing());
-    }
-    let mut parts = Vec::new();
-    for part in inner.split('/').filter(|part| !part.is_empty()) {
-        let part = percent_decode_str(part).decode_utf8();
-        parts.push(part.map_err(|_| missing())?.into_owned());
-    }
+    let mut parts = parts(&settings.root_prefix, path).ok_or_else(missing)?;
     if parts.is_empty() {
         return Ok((Page::Root, parts));
     }
@@ -104,6 +25,18 @@ pub(super) fn page(settings: &ApiSettings, path: &str) -> Result<(Page, Vec<Stri
     }
 }
 
+/// The decoded parts of a path below the prefix, without empty ones; `None` if it is not
+/// below it, or not UTF-8.
+pub(super) fn parts(root_prefix: &str, path: &str) -> Option<Vec<String>> {
+    let inner = path.strip_prefix(root_prefix)?;
+    if !inner.is_empty() && !inner.starts_with('/') {
+        return None;
+    }
+    let parts = inner.split('/').filter(|part| !part.is_empty());
+    let decoded = parts.map(|part| percent_decode_str(part).decode_utf8().ok());
+    decoded.map(|part| part.map(Cow::into_owned)).collect()
+}
+
 fn named(settings: &ApiSettings, name: &str) -> Option<Page> {
     let fixed = FIXED.iter().find(|(fixed, _)| *fixed == name);
     if let Some((_, page)) = fixed {
@@ -111,7 +44,7 @@ fn named(settings: &ApiSettings, name: &str) -> Option<Page> {
     }
     let is_static = settings.static_path.strip_prefix('/') == Some(name);
     match name {
-        "favicon.ico" if settings.favicon.is_some() => Some(Page::Favicon),
+        FAVICON if settings.favicon.is_some() => Some(Page::Favicon),
         _ if name == settings.webhook_url => Some(Page::Hook),
         _ if name == settings.app_path && settings.app.is_some() => Some(Page::App),
         _ if settings.page_path.as_deref() == Some(name) => Some(Page::Fleet),
@@ -124,14 +57,20 @@ fn named(settings: &ApiSettings, name: &str) -> Option<Page> {
 fn is_of_sessions(page: Page) -> bool {
     matches!(
         page,
-        Page::Login | Page::Logout | Page::Minions | Page::Jobs | Page::History | Page::Connections
+        Page::Login
+            | Page::Logout
+            | Page::Minions
+            | Page::Jobs
+            | Page::History
+            | Page::Connections
+            | Page::Masters
     )
 }
 
 /// The methods that a page takes, as the header `Allow` lists them.
 pub(super) fn allow(page: Page) -> &'static str {
     match page {
-        Page::Hook | Page::Logout => "POST",
+        Page::Hook | Page::Logout | Page::Masters => "POST",
         Page::History
         | Page::Connections
         | Page::Events

@@ -8,26 +8,9 @@ use halite_proto::{Map, Value, python};
 
 use crate::address::Address;
 use crate::limits::OTHER_MASTERS_MAX;
+use crate::pages::{FAVICON, FIXED};
 
 use super::{HONOURED, LOGIN_FAILURES_OPTION, Mistake, TlsFiles, WITHOUT_EFFECT, mistake};
-
-/// Pages with names of their own.
-const PAGES: [&str; 14] = [
-    "index",
-    "login",
-    "logout",
-    "minions",
-    "jobs",
-    "token",
-    "run",
-    "keys",
-    "events",
-    "ws",
-    "stats",
-    "openapi.json",
-    "health",
-    "favicon.ico",
-];
 
 /// Options that name pages of an administrator's, with their defaults.
 const OWN_PAGES: [(&str, &str); 4] = [
@@ -155,7 +138,7 @@ impl Section<'_> {
             let why = format!("it must be a URL path of one part, such as /{default}");
             return Err(mistake(name, why));
         }
-        if PAGES.contains(&page.as_str()) {
+        if page == FAVICON || FIXED.iter().any(|(fixed, _)| *fixed == page) {
             let why = format!("/{page} is already used by a page: choose another path");
             return Err(mistake(name, why));
         }
@@ -311,8 +294,12 @@ mod tests {
             ("webhook_url", "/"),
             ("static_path", "/keys"),
             ("app_path", "static"),
+            ("app_path", "favicon.ico"),
         ] {
             assert!(page(name, path).is_err(), "{name}: {path}");
+        }
+        for (fixed, _) in FIXED {
+            assert!(page("webhook_url", fixed).is_err(), "{fixed}");
         }
         let off = Map::from([
             ("page_path", Value::from(false)),

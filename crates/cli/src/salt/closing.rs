@@ -6,7 +6,7 @@ use halite_proto::{Map, Value};
 use super::returns::Shown;
 
 /// Names of minions that are shown of each kind.
-const NAMES_MAX: usize = 10;
+pub(super) const NAMES_MAX: usize = 10;
 
 /// Functions that run states.
 const RUNS: [&str; 11] = [
@@ -90,7 +90,7 @@ fn names(ids: &[String]) -> String {
     }
 }
 
-/// The records of a run; of what is none, nothing.
+/// The records of a state run; none of any other return.
 fn states(value: &Value) -> impl Iterator<Item = &Map> {
     let map = value.as_map().into_iter();
     map.flat_map(Map::values).filter_map(Value::as_map)

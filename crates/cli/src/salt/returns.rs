@@ -92,7 +92,8 @@ impl Show<'_> {
         }
         progress.clear(screen);
         if self.with_summary && !self.display.has_wish() {
-            screen.text(&summary.text(self.options.verbose));
+            let block = summary.text(self.options.verbose, screen.is_terminal());
+            screen.text(&block);
         }
         if let Some(line) = closing.line().filter(|_| self.closes) {
             screen.error_line(&format!("\n{line}"));

@@ -1,5 +1,6 @@
 //! The block that `--summary` shows after the returns.
 
+use super::closing::NAMES_MAX;
 use super::returns::Shown;
 
 const LINE: &str = "-------------------------------------------";
@@ -32,8 +33,10 @@ impl Summary {
         }
     }
 
-    /// The block; `verbose` names the minions.
-    pub(super) fn text(&self, verbose: bool) -> String {
+    /// The block; `verbose` names the minions: all of them as Salt does, but on a terminal
+    /// only the first ones, since a large fleet would fill it.
+    pub(super) fn text(&self, verbose: bool, on_terminal: bool) -> String {
+        let names_max = if on_terminal { NAMES_MAX } else { usize::MAX };
         let mut lines = vec![
             "\n".to_owned(),
             LINE.to_owned(),
@@ -51,12 +54,20 @@ impl Summary {
                 ("Minions with failures", &self.failed),
             ] {
                 if !ids.is_empty() {
-                    lines.push(format!("{label}: {}", ids.join(" ")));
+                    lines.push(format!("{label}: {}", names(ids, names_max)));
                 }
             }
         }
         lines.push(LINE.to_owned());
         lines.join("\n") + "\n"
+    }
+}
+
+fn names(ids: &[String], max: usize) -> String {
+    let (shown, rest) = ids.split_at(max.min(ids.len()));
+    match rest.len() {
+        0 => shown.join(" "),
+        more => format!("{} and {more} more", shown.join(" ")),
     }
 }
 
@@ -94,7 +105,20 @@ mod tests {
             # of minions returned: 1\n# of minions that did not return: 1\n\
             # of minions with errors: 0\nMinions not responding: web2\n\
             -------------------------------------------\n";
-        assert_eq!(summary.text(true), expect);
-        assert!(!summary.text(false).contains("responding"));
+        assert_eq!(summary.text(true, false), expect);
+        assert_eq!(summary.text(true, true), expect);
+        assert!(!summary.text(false, false).contains("responding"));
+    }
+
+    #[test]
+    fn a_terminal_gets_the_first_names_alone() {
+        let mut summary = Summary::default();
+        for number in 0..12 {
+            summary.add(&shown(&format!("x{number}"), "", 1, false));
+        }
+        let all = "\nMinions with failures: x0 x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 x11\n";
+        assert!(summary.text(true, false).contains(all));
+        let first = "\nMinions with failures: x0 x1 x2 x3 x4 x5 x6 x7 x8 x9 and 2 more\n";
+        assert!(summary.text(true, true).contains(first));
     }
 }

@@ -53,7 +53,7 @@ impl Setting for Reactions {
         Value::List(rules.collect())
     }
 
-    /// The item, the tag, or the file that is none.
+    /// The malformed item, tag or file.
     fn fault(node: &Node) -> &Node {
         for item in node.as_list().unwrap_or_default() {
             let Some(entries) = entries_of(item) else {
@@ -108,7 +108,7 @@ impl Setting for Schedule {
         self.0.clone().into()
     }
 
-    /// The job that is none.
+    /// The malformed job.
     fn fault(node: &Node) -> &Node {
         let entries = entries_of(node).unwrap_or_default();
         let none = entries

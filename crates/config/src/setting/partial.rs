@@ -54,7 +54,7 @@ impl Setting for ExternalPillars {
         Value::List(self.0.clone())
     }
 
-    /// The name that is none, if it is in a map.
+    /// The unknown name, if it is in a map.
     fn fault(node: &Node) -> &Node {
         let item = faulty_item(node, |item| is_external_pillar(&item.to_value()));
         let NodeKind::Map(entries) = &item.value else {

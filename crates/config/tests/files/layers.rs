@@ -361,3 +361,28 @@ fn options_of_the_caller_win_over_the_masters() {
     let config = load_client(&none).unwrap().config;
     assert_eq!(config.output.as_deref(), Some("yaml"));
 }
+
+#[test]
+fn the_older_name_of_the_port_for_peers_counts_where_the_newer_is_missing() {
+    for (text, port) in [
+        ("cluster_port: 4601\n", 4601),
+        ("cluster_port: 4601\ncluster_pool_port: 4602\n", 4602),
+        ("", 4520),
+    ] {
+        let dir = Dir::new();
+        dir.file("master", &format!("cluster_id: c\n{text}"));
+        let config = dir.master().config;
+        assert_eq!(config.cluster_pool_port.0, port, "{text}");
+        let shown = config.opts().get("cluster_pool_port");
+        assert_eq!(shown, Some(&yaml(&port.to_string())), "{text}");
+    }
+    // A port that is taken is named as it was written.
+    let dir = Dir::new();
+    dir.file("master", "cluster_id: c\ncluster_port: 4505\n");
+    let error = load_master(&dir.options()).unwrap_err();
+    let line = dir.anonymous(&error.to_string());
+    assert!(
+        line.starts_with("DIR/master:2:15: cluster_port cannot be"),
+        "{line}"
+    );
+}

@@ -62,7 +62,7 @@ fn mistakes_have_their_place_and_say_what_is_allowed() {
         (
             "master",
             "fileserver_backend: []\n",
-            "DIR/master:1:21: fileserver_backend cannot be a list; it is a list with at least one of: roots, gitfs, minionfs\n  \
+            "DIR/master:1:21: fileserver_backend cannot be an empty list; it is a list with at least one of: roots, gitfs, minionfs\n  \
              fileserver_backend: []\n                      ^",
         ),
         (

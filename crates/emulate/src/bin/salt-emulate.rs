@@ -96,12 +96,14 @@ struct Args {
     /// Minutes between updates of the mine; 0: none
     #[arg(long, default_value_t = 0)]
     mine_interval: u32,
-    /// Milliseconds of the first pause before a lost master is tried again
-    #[arg(long, default_value_t = 200)]
-    recon_default: u64,
-    /// Milliseconds of the longest such pause
-    #[arg(long, default_value_t = 4000)]
-    recon_max: u64,
+    /// Milliseconds of the first pause before a lost master is tried again; without it,
+    /// as a minion that does not set the option
+    #[arg(long)]
+    recon_default: Option<u64>,
+    /// Milliseconds of the longest such pause; without it, as a minion that does not set
+    /// the option
+    #[arg(long)]
+    recon_max: Option<u64>,
     /// Seconds between sign-ins while a key waits for acceptance
     #[arg(long, default_value_t = 10)]
     acceptance_wait_time: u64,
@@ -176,7 +178,7 @@ fn run(args: &Args) -> Result<()> {
     }
     let shared = Arc::new(Shared {
         keys,
-        tally: Arc::new(Tally::default()),
+        tally: Arc::new(Tally::for_links(plan.links())),
         grains: halite_grains::collect(&GrainsOptions::default()),
         plan,
     });
@@ -196,7 +198,7 @@ fn run(args: &Args) -> Result<()> {
 
 async fn serve(args: &Args, shared: Arc<Shared>) -> Result<()> {
     let mut signals = Signals::new().context("could not catch signals")?;
-    let links = u64::from(shared.plan.count) * shared.plan.masters.len() as u64;
+    let links = shared.plan.links() as u64;
     let tally = Arc::clone(&shared.tally);
     let began = Instant::now();
     let deadline = args
@@ -217,7 +219,7 @@ async fn serve(args: &Args, shared: Arc<Shared>) -> Result<()> {
             eprint!("\r{}", report::line(&tally, links, elapsed, Usage::now()));
         }
         let is_over = deadline.is_some_and(|deadline| elapsed >= deadline);
-        let all_were = tally.first_ready.percentiles().count as u64 >= links;
+        let all_were = tally.ready_once.count() >= links;
         if is_over || (args.until_ready && all_were) || read(&tally.failed) >= links {
             break;
         }
@@ -275,11 +277,10 @@ fn plan(args: &Args) -> Result<Plan> {
             silent: share("silent", args.silent)?,
         },
         reconnect: Reconnect {
-            first: millis(args.recon_default),
-            max: millis(args.recon_max),
             acceptance: Duration::from_secs(args.acceptance_wait_time),
             renew_spread: Duration::from_secs(args.random_reauth_delay),
             auth_timeout: Duration::from_secs(args.auth_timeout),
+            ..Reconnect::of_minion(args.recon_default.map(millis), args.recon_max.map(millis))
         },
         events_per_s: args.events,
         churn_per_s: args.churn,

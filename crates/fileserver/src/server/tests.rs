@@ -1,5 +1,5 @@
 //! Several sources behind one server. The second one is the source of
-//! `memory.rs`: besides its own file, only `source.rs` knows of it.
+//! `memoryfs.rs`.
 
 use std::fs;
 
@@ -7,10 +7,11 @@ use halite_proto::Value;
 use halite_proto::request::{
     Commits, FileChunk, FileList, FilePath, HeldFile, HeldFiles, MinionRequest, ServeFile,
 };
+use halite_test_support::map::Toy;
 use tempfile::TempDir;
 
 use super::*;
-use crate::memory::Memory;
+use crate::memoryfs::Memory;
 
 /// A directory with files for `base` and `here`, and the roots over it.
 fn roots(files: &[&str]) -> (TempDir, Source) {
@@ -92,7 +93,7 @@ fn the_hash_is_that_of_the_content_that_is_served() {
     let (_dir, roots) = roots(&["base/both"]);
     let files = FileServer::new(vec![Source::Memory(memory()), roots]);
     let hash = files.hash("both", &SaltEnv::base()).unwrap().unwrap();
-    assert_eq!(hash, crate::memory::hash(b"memory"));
+    assert_eq!(hash, crate::memoryfs::hash(b"memory"));
     let held = |hsum: &str| {
         Some(HeldFile {
             path: "both".to_owned(),
@@ -101,7 +102,7 @@ fn the_hash_is_that_of_the_content_that_is_served() {
             hsum: hsum.to_owned(),
         })
     };
-    let of_roots = crate::memory::hash(b"roots").hsum;
+    let of_roots = crate::memoryfs::hash(b"roots").hsum;
     let asked = MinionRequest::HeldFiles(HeldFiles {
         files: vec![held(&hash.hsum), held(&of_roots), None],
         ..HeldFiles::default()
@@ -213,4 +214,25 @@ fn a_name_that_no_source_has_is_refused() {
         let expected = format!("fileserver_backend: there is no source of files {name:?}");
         assert_eq!(error, expected);
     }
+}
+
+/// The source in memory shows what a further source touches.
+#[test]
+fn a_source_touches_only_the_files_that_the_map_names() {
+    let toy = Toy {
+        row: "a file server source",
+        names: &["memoryfs"],
+        own: &[
+            "crates/fileserver/src/memoryfs.rs",
+            "crates/fileserver/src/server/tests.rs",
+        ],
+        bypassed: &[
+            "crates/config/src/file_backends.rs",
+            "crates/fileserver/src/server.rs",
+            "crates/halite/src/minion.rs",
+            "crates/master/src/files/settings.rs",
+            "crates/minion/src/minion/own_files.rs",
+        ],
+    };
+    toy.check(env!("CARGO_MANIFEST_DIR"));
 }

@@ -54,6 +54,7 @@ impl Daemon for Master {
     fn doubts(config: &MasterConfig) -> Vec<Warning> {
         let mut doubts = config.doubts();
         doubts.extend(halite_master::odd_ids(config));
+        doubts.extend(halite_master::unencrypted_stores(config));
         doubts.extend(embedded_api::doubts(config));
         doubts.extend(daemon::schedule_doubts(&config.schedule.0, |path, text| {
             config.odd_within("schedule", path, text)

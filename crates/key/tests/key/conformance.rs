@@ -51,7 +51,12 @@ fn keys_that_were_seen_are_known_while_the_server_is_away() {
     let other = tempfile::tempdir().unwrap();
     on_redis(other.path(), &redis).delete(&id("gone")).unwrap();
     assert_eq!(store.list(KeyState::Accepted).unwrap(), [id("web1")]);
+    let options = Place::redis("redis", &redis.url()).options;
+    let direct = KeyStore::open_existing_at(dir.path().join("pki"), Some(&options)).unwrap();
+    direct.check_readable().unwrap();
     redis.server.kill();
+    // A program without a mirror has nothing else.
+    direct.check_readable().unwrap_err();
     for store in [store, on_redis(dir.path(), &redis)] {
         let found = store.lookup(&id("web1")).unwrap().unwrap();
         assert_eq!(
@@ -65,6 +70,7 @@ fn keys_that_were_seen_are_known_while_the_server_is_away() {
         let found = store.lookup(&id("web2")).unwrap().unwrap();
         assert_eq!(found.state, KeyState::Rejected);
         assert_eq!(store.list(KeyState::Accepted).unwrap(), [id("web1")]);
+        store.check_readable().unwrap();
         let error = store.put(&id("new"), KeyState::Pending, "key").unwrap_err();
         assert!(error.is_of_server(), "{error}");
         assert!(store.reject(&id("web1"), &[KeyState::Accepted]).is_err());

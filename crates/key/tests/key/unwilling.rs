@@ -170,9 +170,12 @@ fn check_full(place: &Place, fill: impl FnOnce(), make_room: impl FnOnce()) {
 
 /// Each answer takes two seconds.
 fn check_slow(server: SocketAddr, place: impl Fn(SocketAddr) -> Place) {
+    const LATE: Duration = Duration::from_secs(2);
     let proxy = Proxy::before(server);
-    let subject = Subject::on(&place(proxy.address));
-    proxy.set(Mode::Late(Duration::from_secs(2)));
+    let place = place(proxy.address);
+    let subject = Subject::on(&place);
+    proxy.set(Mode::Late(LATE));
+    let slow_since = Instant::now();
     let timely = |what: &str, ask: &dyn Fn()| {
         let begun = Instant::now();
         ask();
@@ -194,6 +197,9 @@ fn check_slow(server: SocketAddr, place: impl Fn(SocketAddr) -> Place) {
             Err(error) => assert!(error.is_of_server(), "{error}"),
         },
     );
+    let took = slow_since.elapsed();
+    assert!(took >= LATE, "the answers were not late: {took:?}");
+    assert_eq!(place.options.status().away_since, None);
     proxy.set(Mode::Faithful);
     subject.assert_changeable();
 }

@@ -23,7 +23,7 @@ pub(crate) type Copied = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The result of sending a return to the peers.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct CopiesSent {
     /// What the return's minion must wait for, if anything.
     pub(crate) copied: Option<Copied>,
     /// Whether the peers fire the event of the return, too.
@@ -82,13 +82,13 @@ impl Cluster {
         job: &JobReturn,
         fired: Option<&[u8]>,
         is_again: bool,
-    ) -> Told {
+    ) -> CopiesSent {
         if self.shares_cache() {
-            return Told::default();
+            return CopiesSent::default();
         }
         let is_copied = self.copies_returns();
         if is_again && !is_copied {
-            return Told::default();
+            return CopiesSent::default();
         }
         let earlier = is_again.then(|| self.copies.returns_told().number(jid, id));
         let (number, is_fired) = match earlier.flatten() {
@@ -109,7 +109,7 @@ impl Cluster {
             }
         };
         let waits = number.filter(|number| is_copied && !self.mesh.is_copied(*number));
-        Told {
+        CopiesSent {
             copied: waits.and_then(|number| self.copied(number)),
             is_fired,
         }

@@ -43,7 +43,7 @@ impl FiredReturn {
         Ok(writer.into_bytes())
     }
 
-    /// Whether a message is none but such a return.
+    /// Whether a message is such a return.
     pub(super) fn is_one(message: &[u8]) -> bool {
         message.starts_with(&BEGIN)
     }

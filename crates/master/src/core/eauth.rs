@@ -158,7 +158,7 @@ mod tests {
             ("ops%", &["g"]),
             ("*", &["all"]),
         ]);
-        // An entry is a name, and what looks like a pattern is none.
+        // An entry is a name, even one that looks like a pattern.
         assert_eq!(perms(&entries, "alice", &[], false), ["a"]);
         assert_eq!(perms(&entries, "al.*", &[], false), ["b"]);
         assert_eq!(perms(&entries, "al*", &[], false), ["c"]);

@@ -12,7 +12,7 @@ use super::history::Change;
 
 /// The connections of minions to other masters.
 #[derive(Debug)]
-pub struct Elsewhere {
+pub struct OtherConnections {
     masters: BTreeMap<Arc<str>, Master>,
     minions_max: usize,
 }
@@ -26,7 +26,7 @@ struct Master {
     away_since: Option<u64>,
 }
 
-impl Elsewhere {
+impl OtherConnections {
     /// Nothing reported yet; of each master at most this many minions are remembered.
     pub fn new(minions_max: usize) -> Self {
         Self {
@@ -119,7 +119,12 @@ mod tests {
     }
 
     /// What a list of minions that are here comes to.
-    fn tells(elsewhere: &mut Elsewhere, master: &str, here: &[&str], now: u64) -> Vec<String> {
+    fn tells(
+        elsewhere: &mut OtherConnections,
+        master: &str,
+        here: &[&str],
+        now: u64,
+    ) -> Vec<String> {
         let minions = here.iter().map(|name| (id(name), true)).collect();
         let changes = elsewhere.tells(&master.into(), true, minions, now);
         let text = |(id, change): (MinionId, Change)| format!("{id} {}", change.name());
@@ -128,12 +133,12 @@ mod tests {
         texts
     }
 
-    fn master_of(elsewhere: &Elsewhere, name: &str) -> Option<(String, u64)> {
+    fn master_of(elsewhere: &OtherConnections, name: &str) -> Option<(String, u64)> {
         let of = elsewhere.master_of(&id(name));
         of.map(|(master, since)| (master.to_string(), since))
     }
 
-    fn unheard(elsewhere: &Elsewhere, name: &str) -> Vec<(String, u64)> {
+    fn unheard(elsewhere: &OtherConnections, name: &str) -> Vec<(String, u64)> {
         let id = id(name);
         let masters = elsewhere.unheard_masters_of(&id);
         masters.map(|(of, since)| (of.to_string(), since)).collect()
@@ -141,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_minion_of_several_masters_leaves_each_of_them_once() {
-        let mut elsewhere = Elsewhere::new(10);
+        let mut elsewhere = OtherConnections::new(10);
         assert_eq!(tells(&mut elsewhere, "m2", &["a"], 1), ["a connected"]);
         assert_eq!(tells(&mut elsewhere, "m3", &["a"], 2), ["a connected"]);
         for _ in 0..3 {
@@ -161,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_cut_link_changes_nothing_but_what_is_known() {
-        let mut elsewhere = Elsewhere::new(10);
+        let mut elsewhere = OtherConnections::new(10);
         tells(&mut elsewhere, "m2", &["stays", "goes"], 1);
         elsewhere.is_away("m2", 5);
         elsewhere.is_away("m2", 6);
@@ -175,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_master_that_is_removed_is_forgotten() {
-        let mut elsewhere = Elsewhere::new(10);
+        let mut elsewhere = OtherConnections::new(10);
         tells(&mut elsewhere, "m2", &["a"], 1);
         elsewhere.is_away("m2", 5);
         elsewhere.retain(|master| master != "m2");
@@ -184,7 +189,7 @@ mod tests {
 
     #[test]
     fn no_more_minions_are_kept_than_there_is_room_for() {
-        let mut elsewhere = Elsewhere::new(2);
+        let mut elsewhere = OtherConnections::new(2);
         let told = tells(&mut elsewhere, "m2", &["a", "b", "c"], 1);
         assert_eq!(told, ["a connected", "b connected"]);
     }

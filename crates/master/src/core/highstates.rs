@@ -1,13 +1,13 @@
 //! Recognises highstates among jobs, and keeps the result of the last one of each
 //! minion.
 //!
-//! Invariant: this is kept for a bounded number of minions; those heard longest ago
-//! are dropped.
+//! Invariant: this is kept for a bounded number of minions; those whose last highstate
+//! was heard of longest ago are dropped.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use halite_proto::{Map, MinionId, Value};
+use halite_proto::{Jid, Map, MinionId, Value};
 
 const HIGHSTATE: &str = "state.highstate";
 const APPLY: &str = "state.apply";
@@ -75,14 +75,34 @@ impl Outcome {
     }
 }
 
-/// When a minion's last highstate came back, in seconds since 1970, and how it came
+/// One highstate of a minion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Highstate {
+    /// Its job.
+    pub jid: Jid,
+    /// Whether it was to change nothing.
+    pub is_test: bool,
+    /// How it came out.
+    pub outcome: Outcome,
+}
+
+/// When the last highstate that counts came back, in seconds since 1970, and how it came
 /// out.
 pub type Last = (i64, Outcome);
+
+/// What is remembered of one minion.
+#[derive(Debug)]
+struct Known {
+    newest: Highstate,
+    heard_s: i64,
+    /// The last one that this master has received itself, if it was no test.
+    counted: Option<Last>,
+}
 
 /// The last highstate of each minion.
 #[derive(Debug)]
 pub struct LastHighstates {
-    of: HashMap<MinionId, Last>,
+    of: HashMap<MinionId, Known>,
     minions_max: usize,
 }
 
@@ -95,19 +115,42 @@ impl LastHighstates {
         }
     }
 
-    /// A minion has returned one, at a time in seconds.
-    pub fn record(&mut self, id: &MinionId, at_s: i64, outcome: Outcome) {
-        if self.of.len() >= self.minions_max && !self.of.contains_key(id) {
+    /// A minion has returned one, at a time in seconds: to this master, or to another one
+    /// of the cluster, which counts it. The job with the greatest id is the newest, in
+    /// whatever order they come.
+    pub fn record(&mut self, id: &MinionId, at_s: i64, highstate: Highstate, is_own: bool) {
+        let counts = is_own && !highstate.is_test;
+        let counted = counts.then_some((at_s, highstate.outcome));
+        if let Some(known) = self.of.get_mut(id) {
+            known.heard_s = at_s;
+            known.counted = counted.or(known.counted);
+            if highstate.jid >= known.newest.jid {
+                known.newest = highstate;
+            }
+            return;
+        }
+        if self.of.len() >= self.minions_max {
             self.make_room();
         }
-        self.of.insert(id.clone(), (at_s, outcome));
+        let known = Known {
+            newest: highstate,
+            heard_s: at_s,
+            counted,
+        };
+        self.of.insert(id.clone(), known);
+    }
+
+    /// The newest highstate of a minion.
+    pub fn newest(&self, id: &MinionId) -> Option<&Highstate> {
+        self.of.get(id).map(|known| &known.newest)
     }
 
     /// Forgets a tenth at once, so that one more does not cost a look at all.
     fn make_room(&mut self) {
         const PARTS: usize = 10;
         let count = (self.minions_max / PARTS).max(1).min(self.of.len());
-        let mut all: Vec<_> = self.of.iter().map(|(id, (at_s, _))| (*at_s, id)).collect();
+        let all = self.of.iter().map(|(id, known)| (known.heard_s, id));
+        let mut all: Vec<_> = all.collect();
         if count < all.len() {
             all.select_nth_unstable(count);
         }
@@ -122,26 +165,31 @@ impl LastHighstates {
         self.of.retain(|id, _| is_known(id));
     }
 
-    /// The number of minions with a remembered highstate.
-    pub fn len(&self) -> usize {
-        self.of.len()
+    /// Forgets a minion.
+    pub fn forget(&mut self, id: &MinionId) {
+        self.of.remove(id);
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.of.is_empty()
+    fn all_counted(&self) -> impl Iterator<Item = (&MinionId, Last)> {
+        let all = self.of.iter();
+        all.filter_map(|(id, known)| Some((id, known.counted?)))
     }
 
-    /// The number of minions whose last one failed.
+    /// The number of minions with a highstate that counts.
+    pub fn counted(&self) -> usize {
+        self.all_counted().count()
+    }
+
+    /// The number of those whose last one failed.
     pub fn failed(&self) -> usize {
-        let all = self.of.values();
-        all.filter(|(_, outcome)| !outcome.is_ok).count()
+        let all = self.all_counted();
+        all.filter(|(_, (_, outcome))| !outcome.is_ok).count()
     }
 
-    /// The last highstates of at most this many minions: those that failed first, then
-    /// the newest.
+    /// The last highstates that count, of at most this many minions: those that failed
+    /// first, then the newest.
     pub fn first(&self, count: usize) -> Vec<(&MinionId, Last)> {
-        let mut all: Vec<_> = self.of.iter().map(|(id, last)| (id, *last)).collect();
+        let mut all: Vec<_> = self.all_counted().collect();
         if count < all.len() {
             // By their ids at last, so that each page has the same ones.
             all.select_nth_unstable_by(count, |(id, last), (other, others)| {
@@ -201,9 +249,17 @@ mod tests {
         MinionId::parse(name).unwrap()
     }
 
-    fn outcome(is_ok: bool) -> Outcome {
+    fn highstate(day: i64, is_ok: bool) -> Highstate {
         let ret = Value::from(Map::new());
-        Outcome::of(Some(&ret), Some(is_ok))
+        Highstate {
+            jid: Jid::parse(format!("202611{day:02}141841939742")).unwrap(),
+            is_test: false,
+            outcome: Outcome::of(Some(&ret), Some(is_ok)),
+        }
+    }
+
+    fn record(last: &mut LastHighstates, name: &str, at_s: i64, is_ok: bool) {
+        last.record(&id(name), at_s, highstate(at_s, is_ok), true);
     }
 
     fn names(last: &LastHighstates, count: usize) -> Vec<&str> {
@@ -217,14 +273,14 @@ mod tests {
     fn the_one_heard_longest_ago_gives_way() {
         let mut last = LastHighstates::new(2);
         for (at_s, name) in [(1, "a"), (2, "b"), (3, "a"), (4, "c")] {
-            last.record(&id(name), at_s, outcome(false));
+            record(&mut last, name, at_s, false);
         }
         assert_eq!(names(&last, 9), ["a", "c"]);
         let mut last = LastHighstates::new(20);
         for number in 0..21 {
-            last.record(&id(&format!("m{number}")), number, outcome(true));
+            record(&mut last, &format!("m{number}"), number, true);
         }
-        assert_eq!(last.len(), 19);
+        assert_eq!(last.counted(), 19);
         assert!(!names(&last, 30).contains(&"m1"));
         assert!(names(&last, 30).contains(&"m2"));
     }
@@ -238,15 +294,44 @@ mod tests {
             (3, "c", true),
             (4, "d", false),
         ] {
-            last.record(&id(name), at_s, outcome(is_ok));
+            record(&mut last, name, at_s, is_ok);
         }
         assert_eq!(names(&last, 1), ["d"]);
         assert_eq!(names(&last, 2), ["a", "d"]);
         assert_eq!(names(&last, 3), ["a", "c", "d"]);
-        assert_eq!((last.len(), last.failed()), (4, 2));
-        last.record(&id("d"), 5, outcome(true));
+        assert_eq!((last.counted(), last.failed()), (4, 2));
+        record(&mut last, "d", 5, true);
         assert_eq!(last.failed(), 1);
         last.retain(|id| id.as_str() != "a");
         assert_eq!((names(&last, 9), last.failed()), (vec!["b", "c", "d"], 0));
+        last.forget(&id("b"));
+        assert_eq!(names(&last, 9), ["c", "d"]);
+    }
+
+    #[test]
+    fn tests_and_those_of_other_masters_are_known_but_do_not_count() {
+        let mut last = LastHighstates::new(9);
+        record(&mut last, "a", 1, false);
+        let test = Highstate {
+            is_test: true,
+            ..highstate(2, true)
+        };
+        last.record(&id("a"), 2, test.clone(), true);
+        assert_eq!(last.newest(&id("a")), Some(&test));
+        let elsewhere = highstate(3, true);
+        for name in ["a", "b"] {
+            last.record(&id(name), 3, elsewhere.clone(), false);
+            assert_eq!(last.newest(&id(name)), Some(&elsewhere));
+        }
+        assert_eq!((last.counted(), last.failed()), (1, 1));
+        assert_eq!(names(&last, 9), ["a"]);
+    }
+
+    #[test]
+    fn a_highstate_that_comes_late_is_not_the_newest() {
+        let mut last = LastHighstates::new(9);
+        record(&mut last, "a", 2, true);
+        last.record(&id("a"), 3, highstate(1, false), true);
+        assert_eq!(last.newest(&id("a")), Some(&highstate(2, true)));
     }
 }

@@ -20,8 +20,23 @@ pub(crate) struct Lead {
     begun: Instant,
     /// All peers of the configuration were linked at some time.
     is_settled: bool,
-    /// The life of each peer that was connected, and since when it is away.
-    peers: BTreeMap<PeerId, (Incarnation, Option<Instant>)>,
+    /// Each peer that was connected.
+    peers: BTreeMap<PeerId, Known>,
+}
+
+/// A peer that was connected.
+#[derive(Debug)]
+struct Known {
+    life: Incarnation,
+    away: Option<Away>,
+}
+
+/// A peer is not connected.
+#[derive(Debug)]
+struct Away {
+    since: Instant,
+    /// This master has led in that time.
+    led: bool,
 }
 
 /// A peer is back that has lived on while the link to it was cut.
@@ -54,7 +69,7 @@ impl Lead {
 
     /// The master that leads as this one sees it.
     pub(crate) fn first(&self) -> &PeerId {
-        let here = self.peers.iter().filter(|(_, (_, away))| away.is_none());
+        let here = self.peers.iter().filter(|(_, of)| of.away.is_none());
         here.map(|(peer, _)| peer)
             .chain([&self.own])
             .min()
@@ -63,20 +78,34 @@ impl Lead {
 
     /// A peer has connected.
     pub(crate) fn is_up(&mut self, now: Instant, peer: &PeerId, life: Incarnation) -> Option<Met> {
-        let led = self.is_settled && *self.first() == self.own;
-        match self.peers.insert(peer.clone(), (life, None)) {
-            Some((before, Some(since))) if before == life => Some(Met {
-                apart: now.duration_since(since),
-                led,
-            }),
-            _ => None,
-        }
+        self.note_led();
+        let before = self
+            .peers
+            .insert(peer.clone(), Known { life, away: None })?;
+        let away = before.away.filter(|_| before.life == life)?;
+        Some(Met {
+            apart: now.duration_since(away.since),
+            led: away.led,
+        })
     }
 
     /// A peer is away.
     pub(crate) fn is_down(&mut self, now: Instant, peer: &PeerId) {
-        if let Some((_, away)) = self.peers.get_mut(peer) {
-            away.get_or_insert(now);
+        self.note_led();
+        if let Some(of) = self.peers.get_mut(peer) {
+            of.away.get_or_insert(Away {
+                since: now,
+                led: false,
+            });
+        }
+    }
+
+    /// Remembers that this master leads, if it does, for all peers that are away. To be
+    /// called before a peer comes or goes: then it may lead no longer.
+    fn note_led(&mut self) {
+        if self.is_settled && *self.first() == self.own {
+            let away = self.peers.values_mut().filter_map(|of| of.away.as_mut());
+            away.for_each(|away| away.led = true);
         }
     }
 
@@ -135,6 +164,12 @@ mod tests {
         other.is_down(begun, &peer("m1"));
         let met = other.is_up(begun + SECOND, &peer("m1"), Incarnation(1));
         assert_eq!(met.map(|met| met.led), Some(false));
+        // The last one was alone: it has led for both, also when one of them is back.
+        other.is_down(begun + 2 * SECOND, &peer("m1"));
+        other.is_down(begun + 2 * SECOND, &m2);
+        let met =
+            [peer("m1"), m2.clone()].map(|of| other.is_up(begun + 3 * SECOND, &of, Incarnation(1)));
+        assert_eq!(met.map(|met| met.map(|met| met.led)), [Some(true); 2]);
         other.retain(|peer| *peer == m2);
         assert_eq!(*other.first(), m2);
     }

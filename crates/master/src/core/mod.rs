@@ -45,6 +45,7 @@ pub mod rules;
 pub mod sign_in_pace;
 pub mod sign_pace;
 pub mod stats;
+pub(crate) mod steady;
 pub mod storms;
 pub mod tags;
 pub mod targets;

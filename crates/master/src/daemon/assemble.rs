@@ -37,6 +37,7 @@ use crate::reactor::{Reactor, ReactorSettings};
 use crate::runner::{RunnerGroups, RunnerSettings, Runners, run_within_functions};
 use crate::serving::Serving;
 use crate::settings::General;
+use crate::store_health::ExtJobs;
 use crate::telemetry::Telemetry;
 use crate::telemetry::meters::Meters;
 use crate::under_way::UnderWay;
@@ -53,7 +54,7 @@ pub(super) struct Opened {
     pub(super) meters: Option<Meters>,
     pub(super) store: Store,
     /// The place of `ext_job_cache`, if it is one that is known here.
-    pub(super) ext_jobs: Option<halite_store::Jobs>,
+    pub(super) ext_jobs: Option<ExtJobs>,
 }
 
 /// Puts a master together; what it does by itself is not begun yet.

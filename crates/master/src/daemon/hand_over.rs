@@ -12,7 +12,7 @@ use std::time::Duration;
 use halite_transport::fleet::PublishPort;
 use tokio::time::{sleep, timeout};
 
-use super::maintenance::Health;
+use super::health::Health;
 use crate::cluster::Cluster;
 use crate::cluster::drain::Stage;
 use crate::cluster::message::Message;
@@ -48,7 +48,7 @@ impl HandOver {
     }
 
     async fn hand_over(&self) {
-        self.health.unready();
+        self.health.unready().await;
         self.cluster.tell(&Message::Drains);
         let notice = match self.has_health_page && !self.cluster.living().is_empty() {
             true => self.cluster.settings.drain_time,

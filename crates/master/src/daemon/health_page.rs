@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use halite_mesh::Mesh;
 use halite_metrics::pages::{Answer, Page, PagePort};
 
-use super::maintenance::Health;
+use super::health::Health;
 use super::page_port;
 use crate::error::StartError;
 
@@ -33,6 +33,9 @@ pub(super) fn open(
         let is_asked = ["/", "/health", "/health/ready"].contains(&path);
         is_asked.then(|| match health.is_ready() {
             true => Page::text(200, ready(&mesh)),
+            false if !health.has_keys() => {
+                Page::text(503, "not ready: the keys of minions cannot be read")
+            }
             false => Page::text(503, "not ready"),
         })
     });

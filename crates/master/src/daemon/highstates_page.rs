@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use halite_metrics::Instruments;
 use halite_proto::MinionId;
 
-use crate::core::highstates::{Last, LastHighstates, Outcome};
+use crate::core::highstates::{Last, Outcome};
+use crate::fleet::Fleet;
 use crate::keys::Keys;
 use crate::limits::HIGHSTATES_SHOWN_MAX;
 
@@ -16,7 +17,7 @@ const GOOD_FOR: Duration = Duration::from_millis(500);
 
 /// The last highstates of the minions whose keys are accepted.
 struct Highstates {
-    last: Arc<Mutex<LastHighstates>>,
+    fleet: Weak<Fleet>,
     keys: Weak<Keys>,
     read: Mutex<Option<(Instant, Arc<Shown>)>>,
 }
@@ -47,12 +48,13 @@ impl Highstates {
     /// another master.
     fn read_now(&self) -> Option<Shown> {
         let accepted = self.keys.upgrade()?.accepted.list();
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let fleet = self.fleet.upgrade()?;
+        let mut last = fleet.highstates.lock();
         last.retain(|id| accepted.binary_search(id).is_ok());
         let first = last.first(HIGHSTATES_SHOWN_MAX).into_iter();
         let count = |minions: usize| u32::try_from(minions).unwrap_or(u32::MAX);
         Some(Shown {
-            known: count(last.len()),
+            known: count(last.counted()),
             failed: count(last.failed()),
             first: first.map(|(id, last)| (id.clone(), last)).collect(),
         })
@@ -60,9 +62,9 @@ impl Highstates {
 }
 
 /// Adds the figures.
-pub(super) fn add(on: &mut Instruments, last: Arc<Mutex<LastHighstates>>, keys: &Arc<Keys>) {
+pub(super) fn add(on: &mut Instruments, fleet: &Arc<Fleet>, keys: &Arc<Keys>) {
     let all = Arc::new(Highstates {
-        last,
+        fleet: Arc::downgrade(fleet),
         keys: Arc::downgrade(keys),
         read: Mutex::default(),
     });

@@ -1,8 +1,5 @@
 //! Periodic work: the drop file, health files, cleaning.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -10,8 +7,9 @@ use halite_fileserver::{Backends, UpdateWish};
 use halite_key::dropfile::take_rotation_request;
 use halite_store::Jobs;
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
+use super::health::Health;
 use super::upkeep::Upkeep;
 use crate::clock::now_s;
 use crate::error::chain;
@@ -20,89 +18,30 @@ use crate::files::settings::GITFS;
 use crate::limits::{ALIVE_INTERVAL, DROP_FILE_INTERVAL};
 use crate::master::Master;
 
-/// The health files of 3008, for probes.
-#[derive(Clone, Debug)]
-pub(crate) struct Health {
-    dir: PathBuf,
-    is_ready: Arc<AtomicBool>,
-}
-
-impl Health {
-    /// Removes what an earlier run left.
-    pub(crate) fn begin(cachedir: &Path) -> Self {
-        let dir = cachedir.join("health");
-        let this = Self {
-            dir,
-            is_ready: Arc::default(),
-        };
-        if let Err(error) = fs::create_dir_all(&this.dir) {
-            tracing::warn!("could not make {}: {error}", this.dir.display());
-        }
-        this.end();
-        this
-    }
-
-    /// Records that the master has started and takes requests.
-    pub(crate) fn ready(&self) {
-        self.is_ready.store(true, Ordering::Relaxed);
-        for name in ["startup", "ready", "alive"] {
-            self.touch(name);
-        }
-    }
-
-    /// Records that balancers should no longer send minions here; the master still runs.
-    pub(crate) fn unready(&self) {
-        self.is_ready.store(false, Ordering::Relaxed);
-        let _ = fs::remove_file(self.dir.join("ready"));
-    }
-
-    /// Whether it takes requests.
-    pub(crate) fn is_ready(&self) -> bool {
-        self.is_ready.load(Ordering::Relaxed)
-    }
-
-    /// Records that the master still runs.
-    fn alive(&self) {
-        self.touch("alive");
-    }
-
-    /// Records that the master does not run.
-    pub(crate) fn end(&self) {
-        self.is_ready.store(false, Ordering::Relaxed);
-        for name in ["startup", "ready", "alive"] {
-            // A missing file is what is wanted.
-            let _ = fs::remove_file(self.dir.join(name));
-        }
-    }
-
-    fn touch(&self, name: &str) {
-        let path = self.dir.join(name);
-        let again = |_| fs::create_dir_all(&self.dir).and_then(|()| fs::write(&path, b""));
-        if let Err(error) = fs::write(&path, b"").or_else(again) {
-            tracing::debug!("could not touch the health file {name}: {error}");
-        }
-    }
-}
-
-/// Does all that, until it is dropped.
+/// Does all that, until it is dropped. What may take long delays nothing else.
 pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep) {
+    // Lists of jobs are asked for rarely, and then by somebody who waits.
+    let jobs = master.jobs.cache.clone();
+    spawn_blocking(move || prepare_lists(&jobs));
+    tokio::join!(
+        look_often(&master, &health, upkeep),
+        clean_up(&master),
+        look_for_file_changes(&master),
+    );
+}
+
+/// The drop file, lost keys, what waits in memory, and the signs of life.
+async fn look_often(master: &Arc<Master>, health: &Health, upkeep: Upkeep) {
     let upkeep = Arc::new(Mutex::new(upkeep));
     let mut drop_file = interval(DROP_FILE_INTERVAL);
     drop_file.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut alive = interval(ALIVE_INTERVAL);
     alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let loop_interval = master.general.loop_interval;
-    let mut cleaning = Instant::now() + loop_interval;
-    let tells_files = master.files.settings.fires_changes;
-    let mut looking = Instant::now();
-    // Lists of jobs are asked for rarely, and then by somebody who waits.
-    let jobs = master.jobs.cache.clone();
-    spawn_blocking(move || prepare_lists(&jobs));
     loop {
         tokio::select! {
             _ = drop_file.tick() => {
                 let upkeep = Arc::clone(&upkeep);
-                on_disk(&master, move |master| {
+                on_disk(master, move |master| {
                     let mut upkeep = upkeep.lock().unwrap_or_else(PoisonError::into_inner);
                     upkeep.look(master);
                     look_for_drop_file(master);
@@ -114,22 +53,33 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep
                 .await;
             }
             _ = alive.tick() => {
-                health.alive();
                 master.jobs.expire_unfinished();
-            }
-            () = sleep_until(cleaning) => {
-                clean(&master).await;
-                on_disk(&master, |master| master.keys.count_undecided()).await;
-                on_disk(&master, |master| master.fleet.sweep_pillars()).await;
-                on_disk(&master, |master| master.publishing.rotate_if_old()).await;
-                on_disk(&master, |master| master.files.inbox.remove_abandoned()).await;
-                cleaning = Instant::now() + loop_interval;
-            }
-            () = sleep_until(looking), if tells_files => {
-                on_disk(&master, fire_file_changes).await;
-                looking = Instant::now() + master.files.settings.update_interval;
+                let health = health.clone();
+                on_disk(master, move |_| health.alive()).await;
             }
         }
+    }
+}
+
+/// What is done at each `loop_interval`. The old publish key does not wait for the job
+/// cache to be cleaned.
+async fn clean_up(master: &Arc<Master>) {
+    loop {
+        sleep(master.general.loop_interval).await;
+        on_disk(master, |master| master.publishing.rotate_if_old()).await;
+        on_disk(master, |master| master.keys.count_undecided()).await;
+        on_disk(master, |master| master.fleet.sweep()).await;
+        on_disk(master, |master| master.files.inbox.remove_abandoned()).await;
+        clean(master).await;
+    }
+}
+
+/// Events of changed files, where they are fired.
+async fn look_for_file_changes(master: &Arc<Master>) {
+    let settings = &master.files.settings;
+    while settings.fires_changes {
+        on_disk(master, fire_file_changes).await;
+        sleep(settings.update_interval).await;
     }
 }
 
@@ -155,7 +105,7 @@ fn look_for_drop_file(master: &Master) {
             // Whoever asks for it has looked at `rotate_aes_key`.
             master.keys.end_sessions();
             master.publishing.rotate();
-            master.fleet.sweep_pillars();
+            master.fleet.sweep();
         }
         Ok(false) => {}
         Err(error) => tracing::error!("could not process the drop file: {}", chain(&error)),

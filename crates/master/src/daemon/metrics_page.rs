@@ -50,9 +50,7 @@ pub(super) fn open(
     bus(&mut instruments, &master.bus);
     cluster(&mut instruments, master);
     stores(&mut instruments, &master.jobs);
-    if let Some(meters) = &master.telemetry.meters {
-        highstates_page::add(&mut instruments, meters.highstates(), &master.keys);
-    }
+    highstates_page::add(&mut instruments, &master.fleet, &master.keys);
     kept_jobs(&mut instruments, &master.jobs);
     if let Some(cluster) = &master.cluster {
         links(&mut instruments, &cluster.mesh);

@@ -8,8 +8,10 @@ mod engines;
 mod event_database;
 mod event_returns;
 mod hand_over;
+mod health;
 mod health_page;
 mod highstates_page;
+mod key_watch;
 mod maintenance;
 mod metrics_page;
 mod open_files;
@@ -36,9 +38,11 @@ use tokio::time::{sleep, timeout};
 use self::assemble::{Opened, assemble};
 use self::background::{Background, stop};
 use self::hand_over::HandOver;
-use self::maintenance::{Health, maintain};
+use self::health::Health;
+use self::key_watch::watch_keys;
+use self::maintenance::maintain;
 use self::open_files::say_room;
-use self::places::{ext_jobs, local_keys, make_dirs, places};
+use self::places::{ext_jobs, local_keys, make_dirs, places, warn_in_the_clear};
 use self::settings::{Settings, TaskSettings};
 use self::upkeep::Upkeep;
 use crate::cluster::Cluster;
@@ -91,6 +95,7 @@ impl Daemon {
     pub fn start(config: &MasterConfig) -> Result<Self, StartError> {
         let settings = Settings::from_config(config)?;
         let places = places(&settings.general)?;
+        warn_in_the_clear(&settings.general.opts);
         let started = Self::start_on(settings, &places)?;
         say_room(config.max_open_files);
         Ok(started)
@@ -206,6 +211,7 @@ impl Daemon {
         } = self;
         let upkeep = Upkeep::new(marks.up().to_owned());
         let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone(), upkeep));
+        let key_watch = tokio::spawn(watch_keys(Arc::clone(&master), health.clone()));
         open(&master);
         let pages: Vec<_> = pages
             .into_iter()
@@ -239,7 +245,8 @@ impl Daemon {
             () = shutdown => {}
         }
         // A balancer leads nobody here from now on.
-        health.end();
+        health.end().await;
+        stop(key_watch).await;
         turn_away(&server, &mut request_port).await;
         if let Some(draining) = draining {
             stop(draining).await;

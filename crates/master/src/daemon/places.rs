@@ -5,14 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use halite_crypto::files;
-use halite_proto::Value;
-use halite_store::{Places, StoreOptions, open_with_spool, returner_place};
+use halite_proto::{Map, Value};
+use halite_store::{Places, StoreOptions, in_the_clear, open_with_spool, returner_place};
 
 use super::settings::Settings;
 use crate::access::local_keys::{Holders, LocalKeys, system_users};
 use crate::error::StartError;
 use crate::keys::SESSIONS_DIR;
 use crate::settings::General;
+use crate::store_health::ExtJobs;
 
 /// Directories below `cachedir` that programs of Salt expect to be there.
 const CACHE_DIRS: [&str; 5] = ["jobs", "proc", "queues", "syndics", "tokens"];
@@ -82,12 +83,16 @@ pub(super) fn places(general: &General) -> Result<Places, StartError> {
     })
 }
 
+/// Warns of stores on other machines to which connections are not encrypted.
+pub(super) fn warn_in_the_clear(opts: &Map) {
+    for found in in_the_clear(opts) {
+        tracing::warn!("{}: {}", found.option, found.text);
+    }
+}
+
 /// The store of `ext_job_cache` with its spool; `None` if the option names one that is
 /// not built in.
-pub(super) fn ext_jobs(
-    general: &General,
-    waiting: &Path,
-) -> Result<Option<halite_store::Jobs>, StartError> {
+pub(super) fn ext_jobs(general: &General, waiting: &Path) -> Result<Option<ExtJobs>, StartError> {
     const OPTION: &str = "ext_job_cache";
     let name = general.opts.get(OPTION).and_then(Value::as_str);
     let place = returner_place(OPTION, name.unwrap_or_default(), &general.opts);
@@ -98,6 +103,7 @@ pub(super) fn ext_jobs(
     let Some(place) = place else {
         return Ok(None);
     };
-    let store = open_with_spool(&StoreOptions::all(place), &waiting.join("ext"));
-    Ok(Some(store.map_err(StartError::Waiting)?.jobs))
+    let store = open_with_spool(&StoreOptions::all(place.clone()), &waiting.join("ext"));
+    let jobs = store.map_err(StartError::Waiting)?.jobs;
+    Ok(Some(ExtJobs { place, jobs }))
 }

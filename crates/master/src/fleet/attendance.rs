@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::history::Histories;
 use crate::clock::now_micros;
-use crate::core::elsewhere::Elsewhere;
+use crate::core::elsewhere::OtherConnections;
 use crate::core::history::{Change, Entry};
 use crate::core::roster::{Presence, Roster};
 use crate::keys::Keys;
@@ -44,7 +44,7 @@ pub(crate) struct Attendance {
     /// Other masters have connections of minions, too.
     is_clustered: bool,
     /// The minions connected to each of the other masters.
-    elsewhere: Mutex<Elsewhere>,
+    elsewhere: Mutex<OtherConnections>,
     /// Sends changes here to the other masters.
     on_change: OnceLock<OnChange>,
     has_to_ask: OnceLock<HasToAsk>,
@@ -66,7 +66,7 @@ impl Attendance {
             distrusts: Mutex::default(),
             changed: Notify::new(),
             is_clustered,
-            elsewhere: Mutex::new(Elsewhere::new(ROSTER_SEATS_MAX)),
+            elsewhere: Mutex::new(OtherConnections::new(ROSTER_SEATS_MAX)),
             on_change: OnceLock::new(),
             has_to_ask: OnceLock::new(),
             histories: Histories::default(),
@@ -78,6 +78,11 @@ impl Attendance {
     /// nobody has one.
     pub(super) fn believe(&self, keys: Arc<Keys>) {
         let _ = self.keys.set(keys);
+    }
+
+    /// Whether other masters have connections of minions, too.
+    pub(crate) fn is_clustered(&self) -> bool {
+        self.is_clustered
     }
 
     /// Follows the publish port's events of presence.
@@ -266,7 +271,7 @@ impl Attendance {
         all
     }
 
-    fn elsewhere(&self) -> MutexGuard<'_, Elsewhere> {
+    fn elsewhere(&self) -> MutexGuard<'_, OtherConnections> {
         self.elsewhere
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -28,6 +28,8 @@ impl Fleet {
                 let addresses = addresses.get_or_insert_with(|| Addresses::read(port));
                 match self.data.get(Bank::Grains, id) {
                     Ok(Some(grains)) if addresses.are_of(&grains) => Connection::PerhapsHere,
+                    // It may be behind the balancer, or at another master.
+                    Ok(Some(_)) if self.attendance.is_clustered() => Connection::Unknown,
                     Ok(Some(_)) => Connection::PerhapsAway,
                     Ok(None) | Err(_) => Connection::Unknown,
                 }

@@ -5,6 +5,7 @@ pub(crate) mod attendance;
 pub(crate) mod clones;
 pub(crate) mod connected;
 mod connection;
+pub(crate) mod highstates;
 pub(crate) mod history;
 pub(crate) mod known_data;
 pub(crate) mod presence_events;
@@ -23,6 +24,7 @@ use halite_transport::fleet::Origin;
 
 use self::attendance::Attendance;
 use self::connected::connected_ids;
+use self::highstates::Highstates;
 use self::known_data::KnownData;
 use self::resources::Resources;
 use self::settings::FleetSettings;
@@ -51,6 +53,8 @@ pub(crate) struct Fleet {
     pub(crate) attendance: Arc<Attendance>,
     /// `range_server`.
     pub(crate) range_server: RangeServer,
+    /// The minions' last highstates.
+    pub(crate) highstates: Highstates,
     clones: Mutex<Clones<Origin>>,
     /// What minions ask about the pillars of others, by the mine.
     pillar_questions: Mutex<Budget<MinionId>>,
@@ -85,6 +89,7 @@ impl Fleet {
             )),
             with_grains: Mutex::default(),
             range_server: RangeServer::from_opts(&general.opts),
+            highstates: Highstates::new(),
             general,
             keys,
             pillar_cache,
@@ -189,9 +194,11 @@ impl Fleet {
         }
     }
 
-    /// Drops grains and pillar of a minion, and what was heard of its machines.
+    /// Drops grains and pillar of a minion, its last highstate, and what was heard of its
+    /// machines.
     pub(crate) fn forget_minion_data(&self, id: &MinionId) {
         self.forget_clones(id);
+        self.highstates.lock().forget(id);
         self.forget_pillars(id);
         if let Err(error) = self.data.store().retain(|known| known != id) {
             tracing::error!(
@@ -210,11 +217,14 @@ impl Fleet {
         }
     }
 
-    /// Drops pillars from `pillar_cache` that are too old, or whose minion's key is no
-    /// longer valid, with whatever tool that was done.
-    pub(crate) fn sweep_pillars(&self) {
+    /// Drops pillars from `pillar_cache` that are too old, and pillars and last highstates
+    /// of minions whose key is no longer valid, with whatever tool that was done.
+    pub(crate) fn sweep(&self) {
+        let accepted = self.keys.accepted.list();
+        let is_accepted = |id: &MinionId| accepted.binary_search(id).is_ok();
+        self.highstates.lock().retain(is_accepted);
         if let Some(cache) = &self.pillar_cache {
-            cache.sweep(&self.keys.accepted.list());
+            cache.sweep(&accepted);
         }
     }
 

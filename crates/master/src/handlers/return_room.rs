@@ -33,7 +33,7 @@ impl Room {
 pub(super) fn room_for(jobs: &Jobs, id: &MinionId, is_its_own: bool, job: &JobReturn) -> Room {
     let free = match &job.jid {
         ReturnJid::NoCache => return Room::OfMaster,
-        ReturnJid::Jid(_) if !jobs.settings.stores_returns => return Room::OfMaster,
+        ReturnJid::Jid(_) if !jobs.stores_returns_anywhere() => return Room::OfMaster,
         ReturnJid::Jid(jid) if is_its_own && jobs.standing(jid, id) == Standing::Meant => {
             MEANT_RETURN_BYTES_MAX
         }

@@ -11,13 +11,14 @@ use super::return_room::{Room, room_for};
 use super::signatures::signature_suffices;
 use super::{Caller, Handled};
 use crate::cluster::Cluster;
-use crate::cluster::copies::{Copied, Told};
+use crate::cluster::copies::{Copied, CopiesSent};
 use crate::core::meant::Standing;
 use crate::core::returns::failed_states;
 use crate::error::chain;
 use crate::events::bus::{Bus, ReturnEvent};
 use crate::fleet::Fleet;
 use crate::fleet::clones::tell_of_clones;
+use crate::fleet::highstates::ReturnedTo;
 use crate::jobs::Jobs;
 use crate::keys::Keys;
 use crate::limits::SHOWN_CHARS_MAX;
@@ -70,7 +71,8 @@ impl Returns<'_> {
         };
         let id = &id;
         let room = room_for(jobs, sender, id == sender, job);
-        if job.jid == ReturnJid::Req {
+        let is_asked_for = job.jid != ReturnJid::Req;
+        if !is_asked_for {
             match self.own_jid(caller, id, job, mark, room != Room::None) {
                 Some(jid) => job.jid = ReturnJid::Jid(jid),
                 None => {
@@ -84,7 +86,7 @@ impl Returns<'_> {
         }
         let kept = job.jid.jid().filter(|_| room != Room::None);
         let job_id = kept.cloned();
-        let stored = kept.map(|jid| store(self, caller, id, jid, job));
+        let stored = kept.map(|jid| store(self, caller, id, jid, job, is_asked_for));
         if !matches!(stored, Some(Ok(Stored { is_new: true, .. }))) {
             room.release(jobs, sender);
         }
@@ -95,8 +97,8 @@ impl Returns<'_> {
         let is_first = kept
             .zip(stored.as_ref())
             .is_none_or(|(jid, stored)| is_first_seen(jobs, id, jid, stored));
-        if is_first && let Some(meters) = meters {
-            meters.returned(id, job);
+        if is_first {
+            self.count_first(caller, id, job);
         }
         let event = is_first
             .then(|| event_of(bus, id, &request, is_own))
@@ -120,6 +122,19 @@ impl Returns<'_> {
         }
     }
 
+    /// Counts a return that is heard of for the first time, and remembers it if it is of a
+    /// highstate.
+    fn count_first(self, caller: &Caller, id: &MinionId, job: &JobReturn) {
+        if let Some(meters) = &caller.telemetry.meters {
+            meters.returned(job);
+        }
+        // Resources have no rows, and a minion chooses their names.
+        if *id == caller.id {
+            let highstates = &self.fleet.highstates;
+            highstates.returned(id, job, ReturnedTo::Own);
+        }
+    }
+
     /// Tells the peers of a return that is stored here, with its event if it has one.
     fn tell_peers(
         self,
@@ -128,7 +143,7 @@ impl Returns<'_> {
         job: &JobReturn,
         event: Option<&ReturnEvent>,
         stored: Option<&Result<Stored, StoreError>>,
-    ) -> Told {
+    ) -> CopiesSent {
         let is_again = match stored {
             Some(Ok(stored)) => stored.is_again,
             _ => None,
@@ -138,7 +153,7 @@ impl Returns<'_> {
                 let fired = event.and_then(ReturnEvent::whole_data);
                 cluster.tell_return(jid, id, job, fired, is_again)
             }
-            _ => Told::default(),
+            _ => CopiesSent::default(),
         }
     }
 
@@ -286,12 +301,17 @@ fn store(
     id: &MinionId,
     jid: &Jid,
     job: &JobReturn,
+    is_asked_for: bool,
 ) -> Result<Stored, StoreError> {
     let Returns {
         bus, jobs, fleet, ..
     } = returns;
     jobs.missed.returned(jid, id);
     if !jobs.settings.stores_returns {
+        // No minion brings a job of its own there.
+        if is_asked_for {
+            jobs.save_return_in_ext(jid, id, job, caller.is_halite)?;
+        }
         return Ok(Stored {
             is_new: true,
             is_again: None,

@@ -1,5 +1,6 @@
 //! Jobs: their ids and their records.
 
+mod ext_jobs;
 pub(crate) mod foreign;
 pub(crate) mod job_mirror;
 mod meant;
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use halite_crypto::random_bytes;
 use halite_proto::time::{self, JidClock};
-use halite_proto::{Jid, Map, MinionId, PublisherId};
+use halite_proto::{Jid, MinionId, PublisherId};
 use halite_store::{Places, StoreError};
 
 pub(crate) use self::untrimmed::untrimmed;
@@ -35,7 +36,7 @@ use crate::core::unstored::UnstoredReturns;
 use crate::error::{StartError, chain};
 use crate::limits::MEANT_IDS_MAX;
 use crate::settings::General;
-use crate::store_health::StoreHealth;
+use crate::store_health::{ExtJobs, StoreHealth};
 use crate::telemetry::Telemetry;
 
 /// The jobs of this master.
@@ -44,9 +45,9 @@ pub(crate) struct Jobs {
     pub(crate) general: Arc<General>,
     /// The job cache.
     pub(crate) cache: halite_store::Jobs,
-    /// Where loads go besides, if `ext_job_cache` is a place that this program knows:
-    /// minions bring their returns there by themselves.
-    ext: Option<halite_store::Jobs>,
+    /// Where loads and returns go, if `ext_job_cache` is a place that this program knows.
+    /// Minions bring their returns there by themselves, but try it once.
+    ext: Option<ExtJobs>,
     /// Whether the places where things are kept are there.
     pub(crate) health: StoreHealth,
     /// Where jobs go beside the cache.
@@ -84,7 +85,7 @@ impl Jobs {
         general: Arc<General>,
         settings: JobSettings,
         (places, cache): (&Places, halite_store::Jobs),
-        ext: Option<halite_store::Jobs>,
+        ext: Option<ExtJobs>,
         telemetry: Arc<Telemetry>,
         cluster: Option<Arc<Cluster>>,
     ) -> Result<Self, StartError> {
@@ -95,7 +96,7 @@ impl Jobs {
         let publisher = cluster.as_deref().map_or_else(random, Cluster::publisher);
         Ok(Self {
             general,
-            health: StoreHealth::new(places, cache.clone()),
+            health: StoreHealth::new(places, cache.clone(), ext.as_ref()),
             ext,
             cache,
             mirror: JobMirror::default(),
@@ -131,16 +132,6 @@ impl Jobs {
     /// When the job cache cannot be used.
     pub(crate) fn allocate_now(&self) -> Result<Jid, StoreError> {
         self.cache.allocate_now(false, || self.next_id())
-    }
-
-    /// Stores what was published where `ext_job_cache` says.
-    pub(crate) fn save_in_ext(&self, jid: &Jid, load: &Map, minions: Option<&[MinionId]>) {
-        let Some(ext) = &self.ext else {
-            return;
-        };
-        if let Err(error) = ext.save_load(jid, load, minions) {
-            tracing::error!(%jid, "could not store the job in ext_job_cache: {}", chain(&error));
-        }
     }
 
     /// The next job id of this process; nothing is stored for it.

@@ -9,7 +9,7 @@ use halite_config::MasterConfig;
 pub(crate) struct JobSettings {
     /// `unique_jid`.
     pub(crate) unique_jid: bool,
-    /// `job_cache`, unless an `ext_job_cache` has the returns.
+    /// `job_cache`, unless an `ext_job_cache` gets the returns.
     pub(crate) stores_returns: bool,
     /// `job_cache_store_endtime`.
     pub(crate) stores_endtime: bool,

@@ -161,7 +161,9 @@ impl AcceptedKeys {
         if version.is_some() && watched.version == version {
             return false;
         }
-        let now = match self.store.list_versions(KeyState::Accepted) {
+        // A directory that is not mounted has lost nothing.
+        let readable = self.store.check_readable();
+        let now = match readable.and_then(|()| self.store.list_versions(KeyState::Accepted)) {
             Ok(now) => now,
             Err(error) => {
                 self.note_away(&error);
@@ -315,6 +317,24 @@ mod tests {
     fn the_same_key_written_differently_is_the_same() {
         assert_eq!(KeyMark::of("a\r\nb\n\n"), KeyMark::of("a\nb"));
         assert_ne!(KeyMark::of("a"), KeyMark::of("b"));
+    }
+
+    #[test]
+    fn a_directory_that_is_missing_has_lost_no_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let keys = AcceptedKeys::new(store(&dir));
+        keys.store
+            .put(&id("web1"), KeyState::Accepted, "x")
+            .unwrap();
+        assert!(!keys.has_lost_some());
+        let accepted = dir.path().join("pki/minions");
+        let aside = dir.path().join("aside");
+        fs::rename(&accepted, &aside).unwrap();
+        assert!(!keys.has_lost_some());
+        fs::rename(&aside, &accepted).unwrap();
+        assert!(!keys.has_lost_some());
+        keys.store.delete(&id("web1")).unwrap();
+        assert!(keys.has_lost_some());
     }
 
     #[test]

@@ -155,10 +155,11 @@ impl Publishing {
         let Some(cluster) = &self.groups.cluster else {
             return;
         };
-        if self.agreed.get().is_some() {
+        // If the directory cannot be read, the watch of the keys logs it.
+        if self.agreed.get().is_some() || cluster.dir.check_readable().is_err() {
             return;
         }
-        match cluster.dir.publish_key() {
+        match cluster.dir.read_publish_key() {
             Ok(key) if key.is_same(&self.publisher.key().key) => {}
             Ok(key) => self.adopt(key),
             Err(error) => tracing::error!("could not read the publish key: {}", chain(&error)),

@@ -17,7 +17,7 @@ use crate::limits::BATCH_PART_TOLD_MAX;
 
 /// Whether the other masters of a cluster know of a job before its minions do.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum Announcement {
     Awaited,
     Meanwhile,
 }
@@ -47,7 +47,7 @@ impl Publishing {
         request: &PublishRequest,
         resolved: &Resolved,
     ) -> Result<Jid, String> {
-        self.send_as(request, resolved, false, |_| {}, Told::Awaited)
+        self.send_as(request, resolved, false, |_| {}, Announcement::Awaited)
     }
 
     /// As `send`, after something that is done with the job's id.
@@ -58,7 +58,13 @@ impl Publishing {
         restricted: bool,
         before: impl FnOnce(&Jid),
     ) -> Result<Jid, String> {
-        self.send_as(request, resolved, restricted, before, Told::Meanwhile)
+        self.send_as(
+            request,
+            resolved,
+            restricted,
+            before,
+            Announcement::Meanwhile,
+        )
     }
 
     fn send_as(
@@ -67,7 +73,7 @@ impl Publishing {
         resolved: &Resolved,
         restricted: bool,
         before: impl FnOnce(&Jid),
-        told: Told,
+        announcement: Announcement,
     ) -> Result<Jid, String> {
         let nocache = request.kwargs.get("nocache").is_some_and(Value::is_true);
         if let Some(jid) = &request.jid {
@@ -100,7 +106,7 @@ impl Publishing {
                 kept: kept.filter(|_| !nocache),
                 age: Duration::ZERO,
             })));
-            if let Some(number) = number.filter(|_| told == Told::Awaited) {
+            if let Some(number) = number.filter(|_| announcement == Announcement::Awaited) {
                 cluster.wait_for(number, BATCH_PART_TOLD_MAX);
             }
         }
@@ -171,7 +177,7 @@ impl Publishing {
         restricted: bool,
     ) -> PublishLoad {
         let mut load = jobs::publish_load(request, jid.clone(), self.settings.master_id.as_deref());
-        // Minions are not asked to ask a range server: who is meant is known.
+        // Minions need not ask a range server: the master has resolved the target.
         if restricted || jobs::asks_range(request) {
             jobs::restrict(&mut load, &resolved.minions);
         }

@@ -20,6 +20,7 @@ use crate::cluster::message::{Message, Published};
 use crate::core::jobs::restrict;
 use crate::core::missed::OpenJob;
 use crate::error::chain;
+use crate::fleet::highstates::ReturnedTo;
 use crate::jobs::Jobs;
 use crate::limits::{JOB_LATE_AFTER, RESEND_JOBS_MAX};
 
@@ -166,6 +167,10 @@ impl PeerReceiver {
             return;
         };
         self.jobs.missed.returned(jid, id);
+        if self.keys.accepted.get(id).is_some() {
+            let highstates = &self.fleet.highstates;
+            highstates.returned(id, job, ReturnedTo::Peer);
+        }
         if !self.jobs.settings.stores_returns {
             return;
         }

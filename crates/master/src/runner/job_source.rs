@@ -31,13 +31,16 @@ impl<'c> Source<'c> {
         match asked.or_else(|| configured(opts)) {
             None => Ok(Self::Files(call)),
             Some("local_cache") => Ok(Self::Files(call)),
-            Some(name) => match returner_place("ext_source", name, opts)? {
-                Some(place) => {
-                    let store = halite_store::open(&StoreOptions::all(place));
-                    Ok(Self::Store(call, name.to_owned(), store.jobs))
-                }
-                None => Ok(Self::Returner(call, name.to_owned())),
-            },
+            Some(name) => {
+                // That of the option, with what waits for it.
+                let ext = call.runners.jobs.ext().filter(|_| Some(name) == option);
+                let store = match (ext, returner_place("ext_source", name, opts)?) {
+                    (Some(ext), _) => ext.clone(),
+                    (None, Some(place)) => halite_store::open(&StoreOptions::all(place)).jobs,
+                    (None, None) => return Ok(Self::Returner(call, name.to_owned())),
+                };
+                Ok(Self::Store(call, name.to_owned(), store))
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use super::Call;
 use super::error::{Ran, RunnerError};
 use super::job_source::Source;
 use super::table::Function;
-use crate::core::highstates::{self, Outcome};
+use crate::core::highstates::{self, Highstate, Outcome};
 use crate::core::history::{Change, Entry};
 use crate::limits::{HIGHSTATES_LOOKED_AT_MAX, HISTORY_SHOWN_MAX, SINGLE_RETURNS_MAX};
 
@@ -35,7 +35,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         status,
         "What the master knows of minions without asking them: the master they are connected\n\
          to and since when, their version and system, and their last highstate.\n\n\
-         The newest 20 highstates are searched.",
+         For a minion that has returned none since this master started, the newest 20\n\
+         highstates of the job cache are searched.",
     ),
 ];
 
@@ -177,7 +178,8 @@ fn insert_masters(row: &mut Map, call: &Call<'_>, id: &MinionId, connection: Con
     row.insert("masters", Value::List(masters.collect()));
 }
 
-/// The last highstate of each of these minions, among the newest ones.
+/// The last highstate of each of these minions: that which this master remembers, or a
+/// newer one among the newest of the job cache.
 fn last_highstates(call: &Call<'_>, ids: &[MinionId]) -> Result<HashMap<String, Map>, RunnerError> {
     let source = Source::of(call)?;
     let filter = JobFilter {
@@ -189,21 +191,35 @@ fn last_highstates(call: &Call<'_>, ids: &[MinionId]) -> Result<HashMap<String, 
         let is_one = highstates::is_highstate(fun.unwrap_or_default(), arguments(&load));
         is_one.then_some((jid, load))
     })?;
-    let mut missing: HashSet<&MinionId> = ids.iter().collect();
-    let mut found: HashMap<String, Map> = HashMap::new();
+    let mut found = remembered(call, ids);
+    let mut older: HashSet<&MinionId> = ids.iter().collect();
     for (jid, load) in newest {
-        if missing.is_empty() {
+        let is_newer = |id: &MinionId| found.get(id).is_none_or(|known| known.jid < jid);
+        older.retain(|id| is_newer(id));
+        if older.is_empty() {
             break;
         }
-        for (id, stored) in returns_of(&source, &jid, &missing)? {
-            missing.remove(&id);
-            let mut row = counted(&stored);
-            row.insert("jid", &jid);
-            row.insert("test", highstates::is_test(arguments(&load)));
-            found.insert(id.to_string(), row);
+        for (id, stored) in returns_of(&source, &jid, &older)? {
+            let said = stored.data.get("success").and_then(Value::as_bool);
+            let highstate = Highstate {
+                jid: jid.clone(),
+                is_test: highstates::is_test(arguments(&load)),
+                outcome: Outcome::of(Some(stored.ret()), said),
+            };
+            found.insert(id, highstate);
         }
     }
-    Ok(found)
+    let rows = found.iter();
+    Ok(rows
+        .map(|(id, last)| (id.to_string(), highstate_row(last)))
+        .collect())
+}
+
+/// What this master remembers of the last highstates.
+fn remembered(call: &Call<'_>, ids: &[MinionId]) -> HashMap<MinionId, Highstate> {
+    let last = call.runners.fleet.highstates.lock();
+    let known = |id: &MinionId| Some((id.clone(), last.newest(id)?.clone()));
+    ids.iter().filter_map(known).collect()
 }
 
 /// What these minions returned of a job. A job of a large fleet has many returns:
@@ -234,15 +250,16 @@ fn arguments(load: &Map) -> &[Value] {
     list.unwrap_or_default()
 }
 
-/// How many states succeeded, changed something and failed.
-fn counted(stored: &StoredReturn) -> Map {
-    let said = stored.data.get("success").and_then(Value::as_bool);
-    let outcome = Outcome::of(Some(stored.ret()), said);
+/// How many states succeeded, changed something and failed, and in which job.
+fn highstate_row(last: &Highstate) -> Map {
+    let outcome = last.outcome;
     Map::from([
         ("ok", Value::from(outcome.is_ok)),
         ("succeeded", i64::from(outcome.succeeded).into()),
         ("changed", i64::from(outcome.changed).into()),
         ("failed", i64::from(outcome.failed).into()),
+        ("jid", (&last.jid).into()),
+        ("test", last.is_test.into()),
     ])
 }
 

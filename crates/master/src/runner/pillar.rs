@@ -42,7 +42,7 @@ fn known(call: &Call<'_>, name: Option<&str>) -> Result<(String, Option<Map>), s
     let id = match name {
         Some(name) => match MinionId::parse(name) {
             Ok(id) => Some(id),
-            // `*`: a minion that there is none of, so what all have.
+            // `*` names no minion: it gets the pillar that every minion has.
             Err(_) => return Ok((name.to_owned(), None)),
         },
         None => call

@@ -1,16 +1,11 @@
 //! The metrics of `metrics`, under Salt's names where Salt has them.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use halite_metrics::{Count, Instruments, MetricsSettings, Timing};
-use halite_proto::MinionId;
 use halite_proto::returns::JobReturn;
 
-use crate::clock::now_s;
 use crate::core::gate::Cause;
-use crate::core::highstates::{LastHighstates, Outcome, is_highstate, is_test};
-use crate::limits::HIGHSTATES_KEPT_MAX;
 
 /// The first parts of the tags that masters fire; minions choose others.
 const TAG_PREFIXES: [&str; 16] = [
@@ -38,7 +33,6 @@ pub(crate) struct Meters {
     published: Count,
     completed: Count,
     stored: Count,
-    highstates: Arc<Mutex<LastHighstates>>,
     sign_ins: Count,
     refused: Count,
     handled: Count,
@@ -65,7 +59,6 @@ impl Meters {
                 "Returns, by whether they were stored",
                 &["result"],
             ),
-            highstates: Arc::new(Mutex::new(LastHighstates::new(HIGHSTATES_KEPT_MAX))),
             sign_ins: on.count("salt.auth.attempts", "Sign-ins of minions", &["result"]),
             refused: on.count(
                 "halite.requests.refused",
@@ -89,19 +82,9 @@ impl Meters {
         (meters, on)
     }
 
-    /// The last highstates.
-    pub(crate) fn highstates(&self) -> Arc<Mutex<LastHighstates>> {
-        Arc::clone(&self.highstates)
-    }
-
     /// A job has left.
     pub(crate) fn published(&self, functions: &[String]) {
         self.published.add(&[function(functions)]);
-    }
-
-    fn completed(&self, functions: &[String], success: bool) {
-        let success = if success { "true" } else { "false" };
-        self.completed.add_heard(&[function(functions), success]);
     }
 
     /// What became of a return at the place of the jobs.
@@ -109,18 +92,11 @@ impl Meters {
         self.stored.add(&[result]);
     }
 
-    /// A minion's result has come; if it is one of a highstate, it is its last one.
-    pub(crate) fn returned(&self, id: &MinionId, job: &JobReturn) {
-        self.completed(job.fun.names(), job.success);
-        if let [fun] = job.fun.names()
-            && is_highstate(fun, &job.fun_args)
-            && !is_test(&job.fun_args)
-        {
-            let outcome = Outcome::of(Some(&job.ret), Some(job.success));
-            let last = self.highstates.lock();
-            let mut last = last.unwrap_or_else(PoisonError::into_inner);
-            last.record(id, now_s(), outcome);
-        }
+    /// A minion's result has come.
+    pub(crate) fn returned(&self, job: &JobReturn) {
+        let success = if job.success { "true" } else { "false" };
+        let fun = function(job.fun.names());
+        self.completed.add_heard(&[fun, success]);
     }
 
     /// A sign-in was answered.

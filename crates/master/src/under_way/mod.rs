@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use halite_cluster::PeerId;
 use halite_cluster::limits::WORKS_PER_MASTER_MAX;
-use halite_cluster::under_way::{Kind, Lost, Message, Work, Works};
+use halite_cluster::under_way::{Lost, Message, Work, WorkKind, Works};
 use halite_proto::{Jid, Map, MinionId, Value};
 
 pub(crate) use self::batch_state::MASTER;
@@ -78,7 +78,7 @@ impl UnderWay {
         let data = lost_runner::announcement(data, &self.jobs.general.id, is_kept, by);
         self.begins(Work {
             jid: jid.clone(),
-            kind: Kind::Runner,
+            kind: WorkKind::Runner,
             data,
         });
     }
@@ -89,7 +89,7 @@ impl UnderWay {
         self.works().forget(jid);
         self.begins(Work {
             jid: jid.clone(),
-            kind: Kind::Batch,
+            kind: WorkKind::Batch,
             data: state.clone(),
         });
     }
@@ -176,11 +176,11 @@ impl UnderWay {
     fn take(&self, lost: Lost) -> Option<(Jid, Map)> {
         let Lost { peer, work, sent } = lost;
         match work.kind {
-            Kind::Runner => {
+            WorkKind::Runner => {
                 lost_runner::end(&self.jobs, &self.bus, peer.as_str(), &work.jid, work.data);
                 None
             }
-            Kind::Batch => {
+            WorkKind::Batch => {
                 tracing::warn!(
                     jid = %work.jid,
                     "continuing a job in batches of {peer}, which is not connected"
@@ -213,7 +213,7 @@ impl UnderWay {
     /// runner cannot be left, so this would not end for one.
     fn says_again(&self, jid: &Jid) {
         let own = self.own();
-        if let Some(work) = own.get(jid).filter(|work| work.kind == Kind::Batch) {
+        if let Some(work) = own.get(jid).filter(|work| work.kind == WorkKind::Batch) {
             self.tell(&Message::Begun(work.clone()));
         }
     }
@@ -224,7 +224,7 @@ impl UnderWay {
         let Some(here) = own.get(&work.jid) else {
             return true;
         };
-        let is_batch = here.kind == Kind::Batch && work.kind == Kind::Batch;
+        let is_batch = here.kind == WorkKind::Batch && work.kind == WorkKind::Batch;
         if !is_batch || !yields((&self.cluster.own, &here.data), (peer, &work.data)) {
             return false;
         }

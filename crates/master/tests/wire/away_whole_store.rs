@@ -16,7 +16,7 @@ use crate::shared_store::{accepted, decide};
 use crate::store_runners::run_as;
 use crate::support::{Master, Minion, SOON};
 
-/// Publishes as programs of ours do: who is meant, the job, and what is wrong.
+/// Publishes as our programs do; gives the targeted minions, the job, and errors.
 pub(crate) async fn publish_listening(
     master: &Master,
     tgt: &str,

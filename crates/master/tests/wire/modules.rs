@@ -168,7 +168,7 @@ async fn queues_are_filled_emptied_and_told_of() {
         assert_eq!(told.get(name.as_str().unwrap()), Some(value));
     }
     assert_eq!(run("queue.pop", &["q", "all"]).await, texts(&["alpha"]));
-    // A number that is none is told as progress.
+    // A malformed number is reported as progress text.
     assert_eq!(run("queue.process_queue", &["q", "x"]).await, false.into());
     assert_eq!(
         run("queue.insert_runner", &["queue.insert", "q,from-runner"]).await,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use halite_crypto::{Opened, SigAlgo};
+use halite_config::Warning;
+use halite_crypto::{HashType, Opened, SigAlgo};
 use halite_proto::clear::PublishReply;
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::msgpack::{pack_wire, unpack_wire};
@@ -10,11 +11,13 @@ use halite_proto::publish::{FunSpec, Publication};
 use halite_proto::request::{MinionRequest, PeerPublish, signed_bytes};
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Map, MinionId, Nonce, Refusal, Value};
+use halite_store::Places;
 use halite_transport::fleet::{SubscribeOptions, SubscriberEvent};
 use tokio::time::timeout;
 
 use crate::jobs::{connected, next, open, publish};
-use crate::support::{Master, Minion, SOON, wait_event};
+use crate::logged;
+use crate::support::{Master, Minion, SOON, config, wait_event};
 
 fn a_return(jid: ReturnJid) -> MinionRequest {
     let fun = FunSpec::from("test.ping");
@@ -257,4 +260,41 @@ async fn a_minion_can_give_up_its_key() {
     assert_eq!(answer.get("cmd"), Some(&Value::from("revoke_auth")));
     assert_eq!(master.key_state("web1"), ["minions"]);
     master.stop().await;
+}
+
+/// At the start, and before it.
+#[tokio::test]
+async fn a_store_beyond_this_machine_without_tls_is_named() {
+    logged::listen();
+    let options = "master_job_cache: redis\nredis.host: 192.0.2.77\n";
+    let dir = tempfile::TempDir::new().unwrap();
+    let found = halite_master::unencrypted_stores(&config(dir.path(), options));
+    let [Warning::Odd { text, .. }] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    let beginning = "master_job_cache: the connection to 192.0.2.77 is not encrypted";
+    assert!(text.starts_with(beginning), "{text}");
+    Master::start(options).stop().await;
+    let lines = logged::with(beginning);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+}
+
+/// The options that a master merges have Salt's defaults, and these do not win.
+#[test]
+fn files_that_a_configuration_names_win_over_the_store() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let places = |more: &str| {
+        let config = config(dir.path(), &format!("store: redis://127.0.0.1:1/0\n{more}"));
+        Places::from_opts(config.opts(), &config.cachedir, HashType::Sha256).unwrap()
+    };
+    let all = places("");
+    assert!(all.keys.is_some());
+    assert!(all.store.jobs.is_server() && all.store.data.is_server());
+    assert!(places("keys.cache_driver: localfs_key").keys.is_none());
+    let jobs = places("master_job_cache: local_cache").store;
+    assert!(!jobs.jobs.is_server() && jobs.data.is_server());
+    let data = places("cache: localfs").store;
+    assert!(!data.data.is_server() && !data.tokens.is_server() && data.jobs.is_server());
+    let tokens = places("eauth_tokens.cache_driver: localfs").store;
+    assert!(!tokens.tokens.is_server() && tokens.data.is_server());
 }

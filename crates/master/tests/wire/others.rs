@@ -35,7 +35,7 @@ fn name() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Fields that say who is meant, as some program might read them.
+/// Fields that name the targeted minions, as some program might read them.
 fn fields() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
     let names = vec![
         "minion",

@@ -1,16 +1,18 @@
 //! Which minions are connected, and the proof of it.
 
+use std::fs;
 use std::time::Duration;
 
 use halite_proto::auth::AuthRequest;
 use halite_proto::clear::Connection;
-use halite_proto::request::MinionRequest;
-use halite_proto::{Capabilities, SignAnswer, presence};
+use halite_proto::request::{MinionRequest, PillarRequest};
+use halite_proto::{Capabilities, Map, SignAnswer, Value, presence};
+use tempfile::TempDir;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::jobs::publish;
 use crate::stranger::Stranger;
-use crate::support::{Master, Minion, SOON};
+use crate::support::{Master, Minion, SOON, fixture};
 
 /// Longer than what is said twice in it is looked at once only.
 const APART: Duration = Duration::from_millis(150);
@@ -217,6 +219,30 @@ async fn who_is_in_no_connection_is_not_there_while_all_are_known() {
     assert!(master.standing("web2").await.distrusts_since.is_some());
     drop(subscription);
     master.stop().await;
+}
+
+/// A minion of Salt behind a balancer comes from the balancer's address, or is at another
+/// master: its own address says nothing then.
+#[tokio::test]
+async fn a_master_of_a_cluster_does_not_infer_from_addresses_who_is_away() {
+    for (options, wanted) in [
+        ("", Connection::PerhapsAway),
+        ("cluster_id: c", Connection::Unknown),
+    ] {
+        let dir = TempDir::new().unwrap();
+        fs::create_dir_all(dir.path().join("pki")).unwrap();
+        for name in ["m1.pem", "cluster.pem"] {
+            fs::copy(fixture("master.pem"), dir.path().join("pki").join(name)).unwrap();
+        }
+        let master = Master::start_in(dir, options);
+        let minion = Minion::signed_in(&master, "web1").await;
+        let address = Value::List(vec!["192.0.2.7".into()]);
+        let grains = Map::from([("ipv4", address)]);
+        let pillar = MinionRequest::Pillar(Box::new(PillarRequest::new(grains)));
+        minion.send(minion.envelope(&minion.load(pillar))).await;
+        wait_until_connection(&master, "web1", wanted).await;
+        master.stop().await;
+    }
 }
 
 /// Whoever has a minion's public key can sign in for another master's key; what

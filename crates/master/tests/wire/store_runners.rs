@@ -14,7 +14,7 @@ use crate::jobs::{published, subscriber};
 use crate::support::{Master, Minion, wait_event};
 
 /// Runs a runner, and gives what it has returned and whether it succeeded.
-async fn run(
+pub(crate) async fn run(
     master: &Master,
     events: &mut EventSubscriber,
     fun: &str,

@@ -53,6 +53,7 @@ pub(crate) fn config(dir: &Path, more: &str) -> MasterConfig {
     let mut config = load_master(&options).unwrap().config;
     config.ret_port = Port(0);
     config.publish_port = Port(0);
+    config.cluster_pool_port = Port(0);
     config
 }
 
@@ -72,13 +73,18 @@ impl Master {
 
     /// Starts a master on files that fail as `faults` say.
     pub(crate) fn start_with_faults(faults: Faults) -> Self {
+        Self::start_with_faults_and(faults, "")
+    }
+
+    /// The same with more lines in its configuration.
+    pub(crate) fn start_with_faults_and(faults: Faults, more: &str) -> Self {
         let dir = TempDir::new().unwrap();
         Self::make_keys(dir.path());
         let store = StoreOptions::all(BackendOptions::Faulty {
             cachedir: dir.path().join("cache"),
             faults,
         });
-        let daemon = Daemon::start_with_store(&config(dir.path(), ""), &store).unwrap();
+        let daemon = Daemon::start_with_store(&config(dir.path(), more), &store).unwrap();
         Self::run(dir, daemon)
     }
 

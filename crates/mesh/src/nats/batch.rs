@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use crate::log::Told;
+use crate::log::LoggedMessage;
 use crate::peer::{Incarnation, PeerId};
 
 const VERSION: u8 = 1;
@@ -45,7 +45,7 @@ impl Head {
         head
     }
 
-    /// Reads the head of a sealed piece; `None` of what is none.
+    /// Reads the head of a sealed piece; `None` if the bytes are not one.
     pub(crate) fn decode(sealed: &[u8]) -> Option<Self> {
         let mut bytes = sealed.strip_prefix(&[VERSION])?;
         let head = Self {
@@ -73,7 +73,7 @@ pub(crate) struct Entry {
 }
 
 /// The bytes of messages.
-pub(crate) fn encode(told: &[Told], begun: Instant) -> Vec<u8> {
+pub(crate) fn encode(told: &[LoggedMessage], begun: Instant) -> Vec<u8> {
     let bytes = told.iter().map(|told| told.message.len() + 64).sum();
     let mut out = Vec::with_capacity(bytes);
     for told in told {
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn messages_come_back_as_they_were() {
         let begun = Instant::now();
-        let told = |number: u64, to: Option<&str>, message: &[u8]| Told {
+        let told = |number: u64, to: Option<&str>, message: &[u8]| LoggedMessage {
             number,
             at: begun + Duration::from_millis(number * 10),
             to: to.map(|to| PeerId::parse(to).unwrap()),
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(decode(&bytes[..bytes.len() - 1], 4, 5), None);
         // A member may use any numbers.
         let end = encode(
-            &[Told {
+            &[LoggedMessage {
                 number: u64::MAX,
                 ..told(1, None, b"")
             }],

@@ -235,7 +235,7 @@ mod tests {
 
     use super::super::batch::encode;
     use super::*;
-    use crate::log::Told;
+    use crate::log::LoggedMessage;
 
     struct Sender {
         key: BroadcastKey,
@@ -260,7 +260,7 @@ mod tests {
 
         /// Messages `first` to `last`, each its number, in pieces.
         fn batch(&self, first: u64, last: u64, pieces: u32) -> Vec<Vec<u8>> {
-            let told = (first..=last).map(|number| Told {
+            let told = (first..=last).map(|number| LoggedMessage {
                 number,
                 at: self.begun + Duration::from_millis(number),
                 to: (number % 10 == 0).then(|| PeerId::parse("other").unwrap()),

@@ -22,7 +22,7 @@ use super::signs::Signs;
 use super::subjects::Subjects;
 use crate::error::MeshError;
 use crate::limits::{BUS_HELD_PIECES_MAX, BUS_PIECE_BYTES_MAX, BUS_RECONNECT_MAX};
-use crate::log::Told;
+use crate::log::LoggedMessage;
 use crate::peer::{Incarnation, PeerId};
 
 /// How the bus is, as it is shown.
@@ -151,7 +151,7 @@ impl Bus {
     }
 
     /// Seals messages in pieces of so many bytes.
-    pub(crate) fn seal(&self, told: &[Told], piece_bytes: usize) -> Vec<Vec<u8>> {
+    pub(crate) fn seal(&self, told: &[LoggedMessage], piece_bytes: usize) -> Vec<Vec<u8>> {
         let (Some(first), Some(last)) = (told.first(), told.last()) else {
             return Vec::new();
         };

@@ -30,7 +30,7 @@ use crate::peer::PeerId;
 pub(crate) struct Engine {
     pub(crate) client: Client,
     pub(super) context: Context,
-    /// For what is told, which may take longer.
+    /// For messages, which may take longer.
     telling: Context,
     pub(super) subjects: Subjects,
     connection: Arc<Connection>,

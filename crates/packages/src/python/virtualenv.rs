@@ -48,6 +48,10 @@ pub(crate) const MODULE: Module = Module {
     ],
 };
 
+/// Python takes no module from the current directory, which is the home of the user:
+/// behind `sudo` that may be the home of somebody who is not root.
+const ISOLATED: &str = "-I";
+
 /// The program that makes environments, with its first words.
 fn maker(call: &Call<'_>, args: &Map) -> Result<(Vec<String>, bool), CallError> {
     let host = call.host();
@@ -65,14 +69,7 @@ fn maker(call: &Call<'_>, args: &Map) -> Result<(Vec<String>, bool), CallError> 
         })
         .or_else(|| call.opt_text("venv_bin"));
     let interpreter = text("python");
-    let module = |python: &str| {
-        ["-m", "venv"]
-            .iter()
-            .fold(vec![python.to_owned()], |mut line, word| {
-                line.push((*word).to_owned());
-                line
-            })
-    };
+    let module = |python: &str| [python, ISOLATED, "-m", "venv"].map(str::to_owned).to_vec();
     let checked = |python: &str| {
         if host.has(python) {
             Ok(python.to_owned())
@@ -210,7 +207,9 @@ fn create_(call: &Call<'_>) -> CallResult {
 fn get_site_packages(call: &Call<'_>) -> CallResult {
     let python = call.host().path(call.text("venv")).join("bin/python");
     let code = "import sysconfig; print(sysconfig.get_path(\"purelib\"))";
-    let ran = Program::new(call, &[&python.display().to_string(), "-c", code]).run()?;
+    let python = python.display().to_string();
+    let line = [python.as_str(), ISOLATED, "-c", code];
+    let ran = Program::new(call, &line).run()?;
     Ok(ran.stdout.into())
 }
 
@@ -224,7 +223,9 @@ fn ask(call: &Call<'_>, code: &str, args: &[String]) -> CallResult {
             "Path does not appear to be a virtualenv: '{venv}'"
         )));
     }
-    let mut line = vec![interpreter, "-c".to_owned(), code.to_owned()];
+    let options = [ISOLATED, "-c", code].map(str::to_owned);
+    let mut line = vec![interpreter];
+    line.extend(options);
     line.extend(args.iter().cloned());
     let ran = Program::new(call, &line).run()?;
     if ran.ok() {

@@ -116,7 +116,7 @@ impl PublishRequest {
         self.extra.insert(LISTENS, true);
     }
 
-    /// Whether who asks has said so; it is not said on.
+    /// Whether the caller has said so; minions are not told.
     pub fn take_listens(&mut self) -> bool {
         let said = self.extra.remove(LISTENS);
         said.is_some_and(|said| said.is_true())

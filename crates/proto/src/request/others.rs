@@ -163,7 +163,7 @@ impl RevokeAuth {
     }
 }
 
-/// A map that decorates: one that is none counts as empty.
+/// A map that only decorates: a value of another type counts as an empty one.
 fn take_map(fields: &mut Fields, field: &'static str) -> Map {
     fields.map(field).unwrap_or_default().unwrap_or_default()
 }

@@ -6,7 +6,7 @@ use crate::{Map, MinionId, Nonce, Value};
 /// A minion asks which jobs it has missed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Replay {
-    /// Which process of the minion asks; it is told of others then. Only to a
+    /// Which process of the minion asks; the answer then names others. Only to a
     /// master that understands it.
     pub process: Option<Nonce>,
 }
@@ -47,7 +47,7 @@ impl Replayed {
         Map::from([("jobs", jobs), ("others", Value::List(others))]).into()
     }
 
-    /// Reads an answer; what is none holds nothing.
+    /// Reads an answer; a value of another form holds no jobs.
     pub fn from_value(value: Value) -> Self {
         match value {
             Value::List(jobs) => Self {

@@ -70,7 +70,7 @@ impl PieceAnswer {
         Map::from([answer]).into()
     }
 
-    /// Reads it; what is none is what the master says to the return itself.
+    /// Reads it; any other value is the master's answer to the whole return.
     pub fn from_value(value: Value) -> Self {
         let Value::Map(mut map) = value else {
             return Self::Answered(value);

@@ -8,7 +8,7 @@ const JOB: &str = "the syndic's return";
 /// Results of some jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyndicReturn {
-    /// One for each job; those that are none are left out.
+    /// One for each job; malformed ones are left out.
     pub jobs: Vec<SyndicJob>,
 }
 

@@ -224,9 +224,9 @@ fn entries(said: &Value) -> Result<Vec<Entry>, Failure> {
 fn number(said: &Value, name: &str) -> Result<i64, Failure> {
     match said.get(name) {
         None => Ok(0),
-        Some(Value::String(text)) => text.parse().map_err(|_| wrong("a number that is none")),
+        Some(Value::String(text)) => text.parse().map_err(|_| wrong("a malformed number")),
         Some(Value::Number(number)) => number.as_i64().ok_or_else(|| wrong("too large a number")),
-        Some(_) => Err(wrong("a number that is none")),
+        Some(_) => Err(wrong("a malformed number")),
     }
 }
 

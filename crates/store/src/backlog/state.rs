@@ -12,7 +12,7 @@ use halite_spool::{Moment, Pending, Spool};
 use crate::error::StoreError;
 use crate::limits::{
     WAITING_AT_ONCE_BYTES_MAX, WAITING_AT_ONCE_MAX, WAITING_BATCHES_MAX, WAITING_BYTES_MAX,
-    WAITING_REFUSALS_MAX, WAITING_REFUSED_BYTES_MAX, WAITING_REFUSED_PAUSE,
+    WAITING_REFUSALS_MAX, WAITING_REFUSED_BYTES_MAX, WAITING_REFUSED_PAUSE, WAITING_TOLD_EVERY,
 };
 
 /// The state of an entry that the server has not accepted.
@@ -44,6 +44,8 @@ pub(super) struct State {
     /// How many were stored since then.
     pub(super) stored: u64,
     pub(super) reason: Option<String>,
+    /// When the log last said that something waits.
+    told: Option<Instant>,
     pub(super) is_closing: bool,
     /// Most entries that wait.
     pub(super) count_max: usize,
@@ -79,6 +81,7 @@ impl State {
             since,
             stored: 0,
             reason: None,
+            told: None,
             is_closing: false,
             count_max,
             bytes_max: WAITING_BYTES_MAX,
@@ -104,6 +107,17 @@ impl State {
             self.refused_since = None;
         }
         WAITING_REFUSED_PAUSE.saturating_sub(waited.unwrap_or_default())
+    }
+
+    /// How long the store has not taken what waits, if the log is to say so now.
+    pub(super) fn to_tell(&mut self, now: Instant) -> Option<Duration> {
+        let (_, since) = self.since.filter(|_| self.has_next())?;
+        let told = self.told.filter(|told| *told > since).unwrap_or(since);
+        if now.saturating_duration_since(told) < WAITING_TOLD_EVERY {
+            return None;
+        }
+        self.told = Some(now);
+        Some(now.saturating_duration_since(since))
     }
 
     /// Whether there is room for an entry.

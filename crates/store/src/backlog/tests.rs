@@ -72,6 +72,34 @@ impl Destination for Picky {
     }
 }
 
+/// The log says it again while nothing is taken, and not after that.
+#[test]
+fn it_is_told_each_minute_that_something_waits() {
+    let dir = tempfile::tempdir().unwrap();
+    let picky = Arc::new(Picky::default());
+    picky.takes_nothing.store(true, Ordering::Relaxed);
+    let backlog = open(dir.path(), &picky);
+    let after = |since: Instant, seconds: u64| since + Duration::from_secs(seconds);
+    backlog.push(b"good", "no").unwrap();
+    {
+        let mut state = backlog.shared.lock();
+        let (_, since) = state.since.unwrap();
+        for (seconds, is_told) in [(59, false), (61, true), (100, false), (122, true)] {
+            let waited = is_told.then(|| Duration::from_secs(seconds));
+            assert_eq!(state.to_tell(after(since, seconds)), waited);
+        }
+    }
+    picky.takes_nothing.store(false, Ordering::Relaxed);
+    picky.wait("good");
+    let deadline = Instant::now() + PATIENCE;
+    while backlog.waits().count > 0 {
+        assert!(Instant::now() < deadline);
+        thread::sleep(Duration::from_millis(1));
+    }
+    let mut state = backlog.shared.lock();
+    assert_eq!(state.to_tell(after(Instant::now(), 3600)), None);
+}
+
 fn open(dir: &Path, picky: &Arc<Picky>) -> Backlog {
     Backlog::open(dir, picky, |_| {}).unwrap()
 }

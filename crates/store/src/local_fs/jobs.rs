@@ -89,7 +89,7 @@ impl Jobs {
             let jid = next();
             let dir = self.job_dir(&jid);
             if make_dir(&dir)? {
-                // A full disk must not fill up with jobs that are none.
+                // A full disk must not fill up with directories of jobs that were never stored.
                 self.mark(&jid, &dir, nocache)
                     .inspect_err(|_| drop(fs::remove_dir_all(&dir)))?;
                 return Ok(jid);

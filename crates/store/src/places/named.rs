@@ -7,7 +7,7 @@ use halite_crypto::HashType;
 use halite_proto::Map;
 use halite_store_servers::Address;
 
-use super::{PlaceError, Reader, STORE, files, with_causes, wrong};
+use super::{JOBS_IN_FILES, PlaceError, Reader, STORE, files, with_causes, wrong};
 use crate::backend::BackendOptions;
 
 /// The database of one of Salt's returners, by the master's options; `None` for a
@@ -68,7 +68,7 @@ pub fn job_place(
     hash_type: HashType,
 ) -> Result<BackendOptions, PlaceError> {
     const WHAT: &str = "place of jobs";
-    if name == "local_cache" {
+    if name == JOBS_IN_FILES {
         // Of minions nothing is kept there.
         return Ok(files(cachedir, hash_type, false));
     }

@@ -20,10 +20,12 @@ fn events_go_to_the_database_of_everything() {
 }
 
 fn places(opts: &[(&str, &str)]) -> Result<Places, PlaceError> {
-    let opts: Map = opts
+    let names = opts.iter().map(|(name, _)| Value::from(*name)).collect();
+    let mut opts: Map = opts
         .iter()
         .map(|(name, text)| (Value::from(*name), Value::from(*text)))
         .collect();
+    opts.insert(NAMED_PLACES, Value::List(names));
     Places::from_opts(&opts, Path::new("/cache"), HashType::Sha256)
 }
 
@@ -72,6 +74,48 @@ fn one_url_sets_all_and_salts_options_win_for_theirs() {
         panic!()
     };
     assert_eq!(data.names.keys, "#K_");
+}
+
+#[test]
+fn files_that_are_named_for_one_role_win_too() {
+    let is_in_files = |place: &BackendOptions| matches!(place, BackendOptions::LocalFs { .. });
+    let url = ("store", "redis://one/1");
+    for driver in ["localfs", "localfs_key"] {
+        let keys = places(&[url, ("keys.cache_driver", driver)]).unwrap();
+        assert!(keys.keys.is_none());
+        assert!(redis_of(&keys.store.tokens).is_some());
+    }
+    let jobs = places(&[url, ("master_job_cache", "local_cache")]).unwrap();
+    assert!(is_in_files(&jobs.store.jobs));
+    assert!(redis_of(&jobs.store.data).is_some() && jobs.keys.is_some());
+    let cache = ("cache", "redis");
+    for of_all in [url, cache] {
+        let tokens = places(&[of_all, ("eauth_tokens.cache_driver", "localfs")]).unwrap();
+        assert!(is_in_files(&tokens.store.tokens));
+        assert!(redis_of(&tokens.store.data).is_some());
+    }
+    // Tokens follow the cache, and keys do not.
+    let data = places(&[url, ("cache", "localfs")]).unwrap();
+    for place in [&data.store.data, &data.store.banks, &data.store.tokens] {
+        assert!(is_in_files(place));
+    }
+    assert!(redis_of(&data.store.jobs).is_some() && data.keys.is_some());
+    // Salt's defaults are no choice.
+    let opts = Map::from([
+        ("store", "redis://one/1"),
+        ("cache", "localfs"),
+        ("keys.cache_driver", "localfs_key"),
+        ("master_job_cache", "local_cache"),
+    ]);
+    let all = Places::from_opts(&opts, Path::new("/cache"), HashType::Sha256).unwrap();
+    let store = &all.store;
+    for place in [&store.jobs, &store.data, &store.banks, &store.tokens] {
+        assert!(redis_of(place).is_some());
+    }
+    assert!(all.keys.is_some());
+    // An empty value says nothing.
+    let empty = places(&[url, ("cache", ""), ("master_job_cache", "")]).unwrap();
+    assert!(redis_of(&empty.store.data).is_some() && redis_of(&empty.store.jobs).is_some());
 }
 
 #[cfg(feature = "etcd")]

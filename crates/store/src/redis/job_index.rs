@@ -122,16 +122,18 @@ impl Jobs {
             Ok((stored, servers.are_all))
         })?;
         candidates.retain(|jid| stored.contains(jid.as_str()));
+        // Of other times the index was not read, and the next search looks after them.
         let missing: Vec<Jid> = stored
             .iter()
             .filter(|jid| !known.contains(*jid))
             .filter_map(|jid| Jid::parse(jid.as_str()).ok())
+            .filter(|jid| filter.fits_time(jid))
             .collect();
         for jids in missing.chunks(FETCHED_AT_ONCE_MAX) {
             let mut added = Vec::with_capacity(jids.len());
             self.for_each_load(jids, &mut |jid, load| {
                 added.push(entry(jid, &load));
-                if filter.fits_time(jid) && filter.fits_load(&load) {
+                if filter.fits_load(&load) {
                     candidates.push(jid.clone());
                 }
             })?;
@@ -148,7 +150,8 @@ impl Jobs {
         Ok(candidates)
     }
 
-    /// Reads the index in pages: the ids in it, and of these the jobs that a filter may find.
+    /// Reads the part of the index that is of the filter's time, in pages: the ids in it,
+    /// and of these the jobs that the filter may find.
     fn for_each_entry(
         &self,
         words: &Words,
@@ -156,13 +159,13 @@ impl Jobs {
         known: &mut HashSet<String>,
         candidates: &mut Vec<Jid>,
     ) -> Result<(), StoreError> {
-        let mut after = "-".to_owned();
+        let (mut after, end) = bounds(filter);
         let mut size = SCANNED_AT_ONCE;
         loop {
-            let begin = after.clone();
+            let (begin, end) = (after.clone(), end.clone());
             let asked = self.server.run(async move |redis| {
                 let mut ask = redis::cmd("ZRANGEBYLEX");
-                ask.arg(INDEX).arg(&begin).arg("+");
+                ask.arg(INDEX).arg(&begin).arg(&end);
                 let page: Vec<String> =
                     ask.arg("LIMIT").arg(0).arg(size).query_async(redis).await?;
                 let known = begin.strip_prefix('(');
@@ -225,6 +228,17 @@ impl Jobs {
             tracing::debug!(%error, "could not complete the index of jobs");
         }
     }
+}
+
+/// Where the entries of a filter's time begin and end in the index, as Redis has it.
+fn bounds(filter: &JobFilter) -> (String, String) {
+    let since = filter.since.as_ref();
+    let until = filter.until.as_ref();
+    (
+        since.map_or_else(|| "-".to_owned(), |since| format!("[{since}")),
+        // An entry goes on with a space behind its id, and `!` follows a space.
+        until.map_or_else(|| "+".to_owned(), |until| format!("({until}!")),
+    )
 }
 
 /// Removes the entries of a job from the index.
@@ -314,6 +328,44 @@ async fn scan_loads(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_entries_of_a_time_are_read() {
+        let load = Map::from([("fun", "test.ping")]);
+        let of = |jid: &str| entry(&Jid::parse(jid).unwrap(), &load);
+        let is_read = |since: Option<&str>, until: Option<&str>, jid: &str| {
+            let filter = JobFilter {
+                since: since.map(str::to_owned),
+                until: until.map(str::to_owned),
+                ..JobFilter::default()
+            };
+            // As `ZRANGEBYLEX` compares.
+            let (begin, end) = bounds(&filter);
+            let after = |entry: &str| match begin.strip_prefix('[') {
+                Some(begin) => entry >= begin,
+                None => begin == "-",
+            };
+            let before = |entry: &str| match end.strip_prefix('(') {
+                Some(end) => entry < end,
+                None => end == "+",
+            };
+            let is_read = after(&of(jid)) && before(&of(jid));
+            let fits = filter.fits_time(&Jid::parse(jid).unwrap());
+            assert!(is_read || !fits, "{since:?} {until:?} {jid}");
+            is_read
+        };
+        let (jid, day, next) = ("20260102030405000000", "20260102", "20260103");
+        assert!(is_read(None, None, jid));
+        assert!(is_read(Some(day), Some(next), jid));
+        assert!(!is_read(Some(next), None, jid));
+        assert!(!is_read(None, Some("20260101"), jid));
+        // The day itself is over before its first job, and a job is in its own time.
+        assert!(!is_read(None, Some(day), jid));
+        assert!(is_read(Some(jid), Some(jid), jid));
+        let with_pid = "20260102030405000000_77";
+        assert!(!is_read(None, Some(jid), with_pid));
+        assert!(is_read(Some(jid), None, with_pid));
+    }
 
     #[test]
     fn an_entry_is_read_if_a_word_of_each_condition_is_in_it() {

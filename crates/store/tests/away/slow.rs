@@ -7,6 +7,9 @@ use halite_test_services::{MariaDb, Mode, Postgres, Proxy, Redis, Wanted};
 
 use crate::subject::{Subject, drain, id, jid, job_with_returns, ret, waits};
 
+/// By how much each answer is late.
+const LATE: Duration = Duration::from_secs(2);
+
 /// Far below what a write may take for which nobody waits.
 const LET_GO_WITHIN: Duration = Duration::from_secs(20);
 
@@ -20,7 +23,7 @@ fn a_slow_server_is_not_away() {
     let store = subject.open();
     let job = jid(1);
     job_with_returns(&store, &job, &[id("web1")]);
-    proxy.set(Mode::Late(Duration::from_secs(2)));
+    proxy.set(Mode::Late(LATE));
     let begun = Instant::now();
     std::thread::scope(|scope| {
         for number in 0..8 {
@@ -33,17 +36,16 @@ fn a_slow_server_is_not_away() {
         }
     });
     // Side by side: one after another they take 2 s each at least.
-    assert!(
-        begun.elapsed() < Duration::from_secs(15),
-        "{:?}",
-        begun.elapsed()
-    );
+    let took = begun.elapsed();
+    assert!((LATE..Duration::from_secs(15)).contains(&took), "{took:?}");
+    assert!(!subject.is_away());
+    assert_eq!(waits(&store).count, 0);
     proxy.set(Mode::Faithful);
     drain(&store);
     assert_eq!(subject.other().jobs.returns(&job).unwrap().len(), 9);
 }
 
-/// Each question takes 2 s, and a write asks several: whoever waits is let go in time,
+/// Each answer is late, and a write asks several: whoever waits is let go in time,
 /// and nothing is lost.
 fn check_slow(server: std::net::SocketAddr, url: impl Fn(std::net::SocketAddr) -> String) {
     let proxy = Proxy::before(server);
@@ -51,7 +53,8 @@ fn check_slow(server: std::net::SocketAddr, url: impl Fn(std::net::SocketAddr) -
     let store = subject.open();
     let job = jid(1);
     job_with_returns(&store, &job, &[id("web1")]);
-    proxy.set(Mode::Late(Duration::from_secs(2)));
+    proxy.set(Mode::Late(LATE));
+    let slow_since = Instant::now();
     for number in 0..3 {
         let begun = Instant::now();
         let id = id(&format!("slow{number}"));
@@ -60,6 +63,8 @@ fn check_slow(server: std::net::SocketAddr, url: impl Fn(std::net::SocketAddr) -
         let took = begun.elapsed();
         assert!(took < LET_GO_WITHIN, "{took:?}");
     }
+    let took = slow_since.elapsed();
+    assert!(took >= LATE, "the answers were not late: {took:?}");
     proxy.set(Mode::Faithful);
     drain(&store);
     assert_eq!(subject.other().jobs.returns(&job).unwrap().len(), 4);

@@ -48,6 +48,11 @@ impl Subject {
         halite_store::open_with_spool(&self.options, self.dir.path()).unwrap()
     }
 
+    /// Whether its server counts as away.
+    pub(crate) fn is_away(&self) -> bool {
+        self.options.jobs.status().away_since.is_some()
+    }
+
     /// Where things wait.
     pub(crate) fn dir(&self) -> &Path {
         self.dir.path()

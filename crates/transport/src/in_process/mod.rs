@@ -7,6 +7,7 @@
 
 mod publications;
 mod requests;
+mod touches;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU16, Ordering};

@@ -148,7 +148,7 @@ enum Data {
 }
 
 /// The data of an answer, in the notation that the arguments or the server name;
-/// nothing if that is none.
+/// nothing if it cannot be decoded.
 fn data(answer: &Answer, body: &Value, kwargs: &Map) -> Result<Option<Data>, CallError> {
     let wanted = text(kwargs, "decode_type");
     let kind = match wanted.as_deref() {

@@ -21,7 +21,7 @@ use crate::report::{Phase, Report};
 
 const STRANGERS: u8 = 20;
 
-static KINDS: [Kind; 6] = Kind::ALL;
+static KINDS: [Kind; Kind::ALL.len()] = Kind::ALL;
 
 /// Commands for each sign-in that is measured.
 const PINGS_PER_SIGN_IN: usize = 10;

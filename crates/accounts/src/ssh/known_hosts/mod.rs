@@ -75,6 +75,12 @@ fn entries(call: &Call<'_>, text: &str) -> Result<Vec<Map>, CallError> {
             ))
         })?,
     };
+    Ok(read_entries(text, kind))
+}
+
+/// The keys of the lines of a text, with their fingerprints. Comments are passed over,
+/// and so is what is no key.
+pub(crate) fn read_entries(text: &str, kind: HashType) -> Vec<Map> {
     let read = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [host, enc, key] = words.as_slice() else {
@@ -90,7 +96,7 @@ fn entries(call: &Call<'_>, text: &str) -> Result<Vec<Map>, CallError> {
             ("fingerprint", fingerprint(kind, key)?.into()),
         ]))
     };
-    Ok(text.lines().filter_map(read).collect())
+    text.lines().filter_map(read).collect()
 }
 
 fn known(call: &Call<'_>, file: &File) -> Result<Vec<Map>, CallError> {

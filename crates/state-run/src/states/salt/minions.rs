@@ -47,7 +47,7 @@ pub(super) fn timeout(call: &Call<'_>, name: &str) -> Option<Duration> {
 pub(super) struct Excused(Vec<String>);
 
 impl Excused {
-    /// Reads `fail_minions`; a value that is none is warned about in `ret`.
+    /// Reads `fail_minions`; a value of another type is warned about in `ret`.
     pub(super) fn read(call: &Call<'_>, ret: &mut StateReturn) -> Self {
         Self(match call.arg("fail_minions") {
             Value::Nil => Vec::new(),

@@ -112,14 +112,8 @@ impl Connection {
                 () = shared.budget.room(), if self.ready.is_some() && !shared.budget.has_room() => {}
                 readable = self.link.stream.readable(), if is_reading => {
                     readable.map_err(|_| None)?;
-                    match self.link.read().map_err(|_| None)? {
-                        ReadOutcome::End => return Ok(()),
-                        ReadOutcome::Bytes => self.moved = Instant::now(),
-                        ReadOutcome::ManyBytes => {
-                            self.moved = Instant::now();
-                            yield_now().await;
-                        }
-                        ReadOutcome::Nothing => {}
+                    if !self.read().await? {
+                        return Ok(());
                     }
                 }
                 writable = self.link.stream.writable(), if self.out.is_some() => {
@@ -159,6 +153,21 @@ impl Connection {
                 return Ok(());
             }
         }
+    }
+
+    /// Reads what there is; false at the peer's end. A large request comes in pieces, and
+    /// the other connections have their turn after each.
+    async fn read(&mut self) -> Result<bool, End> {
+        match self.link.read().map_err(|_| None)? {
+            ReadOutcome::End => return Ok(false),
+            ReadOutcome::Bytes => self.moved = Instant::now(),
+            ReadOutcome::ManyBytes => {
+                self.moved = Instant::now();
+                yield_now().await;
+            }
+            ReadOutcome::Nothing => {}
+        }
+        Ok(true)
     }
 
     /// Decodes one item; whether there was one.

@@ -87,10 +87,38 @@ impl Backend {
             let seen = seen.map(|key| (key.state, key.pem.as_str()));
             return cached.put_over(id, seen, state, pem);
         }
-        match self.lookup(id)?.as_ref() == seen {
-            true => self.put(state, id, pem).map(|()| true),
-            false => Ok(false),
+        let before = self.read_each(id)?;
+        if before.first() != seen {
+            return Ok(false);
         }
+        // Another process may decide at the same time, and a pending key would decide
+        // instead: `salt-key -a` writes the accepted key and then removes the pending one.
+        let mut others = before.iter().skip(1);
+        if state == KeyState::Pending && others.any(|key| key.state == KeyState::Accepted) {
+            return Ok(false);
+        }
+        self.write(state, id, pem)?;
+        for other in self.read_each(id)? {
+            if other.state == state {
+                continue;
+            }
+            if state != KeyState::Rejected && !before.contains(&other) {
+                self.remove(state, id)?;
+                return Ok(false);
+            }
+            self.remove(other.state, id)?;
+        }
+        Ok(true)
+    }
+
+    /// The keys of an id, the one that decides first.
+    fn read_each(&self, id: &MinionId) -> Result<Vec<StoredKey>, KeyStoreError> {
+        let mut found = Vec::new();
+        for state in KeyState::LOOKUP {
+            let pem = self.read(state, id)?;
+            found.extend(pem.map(|pem| StoredKey { state, pem }));
+        }
+        Ok(found)
     }
 
     /// Moves a key that was read into another state; false, without a change, if it was

@@ -121,6 +121,33 @@ fn a_key_is_filed_over_what_was_seen_alone() {
     });
 }
 
+/// A pending key that another program accepts while its minion signs in again stays
+/// accepted: neither process waits for the other where keys are files.
+#[test]
+fn a_key_that_is_accepted_while_it_is_filed_stays_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || KeyStore::open(dir.path().join("pki"), None).unwrap();
+    let (master, salt_key) = (open(), open());
+    for number in 0..500 {
+        let web = id(&format!("web{number}"));
+        master.put(&web, KeyState::Pending, "key").unwrap();
+        let seen = master.lookup(&web).unwrap();
+        let barrier = std::sync::Barrier::new(2);
+        let accepted = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                barrier.wait();
+                let filed = master.put_over(&web, seen.as_ref(), KeyState::Pending, "new");
+                filed.unwrap();
+            });
+            barrier.wait();
+            salt_key.accept(&web, &[KeyState::Pending]).unwrap()
+        });
+        assert!(accepted.is_some(), "{web}");
+        let state = master.lookup(&web).unwrap().unwrap().state;
+        assert_eq!(state, KeyState::Accepted, "{web}");
+    }
+}
+
 /// What a master looks for when it looks whether others have taken a key away.
 #[test]
 fn a_key_that_another_master_has_replaced_is_another_one() {

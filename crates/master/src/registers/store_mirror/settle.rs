@@ -205,9 +205,15 @@ impl StoreMirror {
         };
         match wanted {
             Some((state, pem)) => {
-                let is_so = stored.is_some_and(|key| key.state == state && key.is_same_key(pem));
-                if !is_so {
-                    self.store.put(id, state, pem)?;
+                let is_so = |key: &StoredKey| key.state == state && key.is_same_key(pem);
+                let is_shown = match &stored {
+                    Some(key) if is_so(key) => true,
+                    seen => self.store.put_over(id, seen.as_ref(), state, pem)?,
+                };
+                if !is_shown {
+                    // Somebody decides here at this moment. The next look finds that, as
+                    // nothing is remembered.
+                    return Ok(());
                 }
                 if was_accepted && state != KeyState::Accepted {
                     effects.lost.push(id.clone());

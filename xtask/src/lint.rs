@@ -54,7 +54,14 @@ fn clippy() -> Result<()> {
     let mut command = cargo();
     if is_ci() {
         lint_in_ci(&mut command);
-        command.args(["build", "--workspace", "--lib", "--bins", "--tests"]);
+        command.args([
+            "build",
+            "--workspace",
+            "--lib",
+            "--bins",
+            "--tests",
+            "--keep-going",
+        ]);
         command.args(["--examples", "--bench=*"]).args(features());
     } else {
         command.args(["clippy", "--workspace", "--all-targets"]);

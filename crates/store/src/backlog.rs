@@ -219,7 +219,7 @@ impl Shared {
     /// Says now and then how much waits, and why.
     fn say_what_waits(&self) {
         let mut state = self.lock();
-        if let Some(waited) = state.to_tell(Instant::now()) {
+        if let Some(waited) = state.due_to_tell(Instant::now()) {
             let (count, bytes, seconds) =
                 (state.spool.len(), state.spool.bytes(), waited.as_secs());
             tracing::warn!(

@@ -200,7 +200,7 @@ impl Reader<'_> {
             return Ok(Choice::Unset);
         };
         let place = self.driver(option, &name)?;
-        Ok(place.map_or(self.files(option), Choice::Server))
+        Ok(place.map_or_else(|| self.files(option), Choice::Server))
     }
 
     /// What files mean as the value of an option: merged options have Salt's defaults, too.

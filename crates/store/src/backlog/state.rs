@@ -110,7 +110,7 @@ impl State {
     }
 
     /// How long the store has not taken what waits, if the log is to say so now.
-    pub(super) fn to_tell(&mut self, now: Instant) -> Option<Duration> {
+    pub(super) fn due_to_tell(&mut self, now: Instant) -> Option<Duration> {
         let (_, since) = self.since.filter(|_| self.has_next())?;
         let told = self.told.filter(|told| *told > since).unwrap_or(since);
         if now.saturating_duration_since(told) < WAITING_TOLD_EVERY {

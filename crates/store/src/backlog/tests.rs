@@ -86,7 +86,7 @@ fn it_is_told_each_minute_that_something_waits() {
         let (_, since) = state.since.unwrap();
         for (seconds, is_told) in [(59, false), (61, true), (100, false), (122, true)] {
             let waited = is_told.then(|| Duration::from_secs(seconds));
-            assert_eq!(state.to_tell(after(since, seconds)), waited);
+            assert_eq!(state.due_to_tell(after(since, seconds)), waited);
         }
     }
     picky.takes_nothing.store(false, Ordering::Relaxed);
@@ -97,7 +97,7 @@ fn it_is_told_each_minute_that_something_waits() {
         thread::sleep(Duration::from_millis(1));
     }
     let mut state = backlog.shared.lock();
-    assert_eq!(state.to_tell(after(Instant::now(), 3600)), None);
+    assert_eq!(state.due_to_tell(after(Instant::now(), 3600)), None);
 }
 
 fn open(dir: &Path, picky: &Arc<Picky>) -> Backlog {

@@ -77,7 +77,10 @@ async fn clean_up(master: &Arc<Master>) {
 /// Events of changed files, where they are fired.
 async fn look_for_file_changes(master: &Arc<Master>) {
     let settings = &master.files.settings;
-    while settings.fires_changes {
+    if !settings.fires_changes {
+        return;
+    }
+    loop {
         on_disk(master, fire_file_changes).await;
         sleep(settings.update_interval).await;
     }

@@ -6,6 +6,7 @@
 //! `DIR` is on the disk in question, and not in memory.
 
 #![allow(
+    clippy::expect_used,
     clippy::unwrap_used,
     clippy::print_stdout,
     reason = "a program to measure with"

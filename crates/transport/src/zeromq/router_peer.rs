@@ -163,6 +163,8 @@ impl Connection {
             ReadOutcome::Bytes => self.moved = Instant::now(),
             ReadOutcome::ManyBytes => {
                 self.moved = Instant::now();
+                // Counted first: whose request began first is what decides later.
+                while self.ready.is_none() && self.decode()? {}
                 yield_now().await;
             }
             ReadOutcome::Nothing => {}

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::build::cargo;
 
-/// How many histories are run if nobody says so: about a minute.
+/// How many histories are run if nobody says so.
 const COUNT: u64 = 100_000;
 
 #[derive(Debug, clap::Args)]

@@ -131,7 +131,8 @@ impl KeyStore {
 
     /// Puts a key into a state as [`Self::put`] does, if the key that decides about the
     /// id is still the one that [`Self::lookup`] returned; otherwise returns false and
-    /// changes nothing. Files that several masters share are checked right before.
+    /// leaves what is there. Files, which other processes change too, are checked right
+    /// before and right after, and what somebody else has decided in between stands.
     ///
     /// # Errors
     /// As [`Self::put`], and when it cannot be seen what is there.

@@ -76,8 +76,7 @@ pub(super) fn react(scene: &mut Scene<'_>) -> Result<()> {
 fn settle(log: &EventLog, ended: Instant) -> Result<(usize, usize, Duration)> {
     let (mut reacted, mut changed) = (0, ended);
     loop {
-        let events = log.events();
-        let count = |tag: &str| events.iter().filter(|event| event.tag == tag).count();
+        let count = |tag: &str| log.count(|event| event.tag == tag);
         let now = count(REACTED);
         if now != reacted {
             (reacted, changed) = (now, Instant::now());

@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::iter::Peekable;
 
 use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
 use serde_json::Value;
+use spdx::{Expression, Licensee, ParseMode};
 
 use crate::build::{cargo, root};
 
@@ -17,11 +18,34 @@ use crate::build::{cargo, root};
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
 
 /// What `deny.toml` allows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Rules {
-    licences: Vec<String>,
-    /// `NAME@VERSION` of crates that may be there in a second version.
+    licences: Vec<Licensee>,
+    /// `NAME@VERSION` of crates that may be there in a second version; the version may be cut short.
     skipped: Vec<String>,
+}
+
+/// The parts of `deny.toml` that are checked here.
+#[derive(Deserialize)]
+struct DenyFile {
+    licenses: Licenses,
+    bans: Bans,
+}
+
+#[derive(Deserialize)]
+struct Licenses {
+    allow: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Bans {
+    skip: Vec<Skipped>,
+}
+
+#[derive(Deserialize)]
+struct Skipped {
+    #[serde(rename = "crate")]
+    name: String,
 }
 
 /// An external crate.
@@ -48,59 +72,27 @@ pub(super) fn check() -> Result<()> {
 }
 
 impl Rules {
-    /// Reads the two lists of the file, which are written one item after the other.
     fn parse(text: &str) -> Result<Self> {
-        let mut rules = Self::default();
-        for line in text.lines() {
-            if let Some(list) = line.strip_prefix("allow = [") {
-                let names = list.split('"').skip(1).step_by(2);
-                rules.licences = names.map(str::to_owned).collect();
-            } else if let Some(rest) = line.trim_start().strip_prefix("{ crate = \"") {
-                let name = rest.split('"').next().unwrap_or_default();
-                ensure!(name.contains('@'), "deny.toml: {name} has no version");
-                rules.skipped.push(name.to_owned());
-            }
+        let file: DenyFile = toml::from_str(text).context("deny.toml")?;
+        let licences = file.licenses.allow.iter().map(|name| {
+            Licensee::parse(name).with_context(|| format!("deny.toml allows {name:?}"))
+        });
+        let licences = licences.collect::<Result<Vec<_>>>()?;
+        ensure!(!licences.is_empty(), "deny.toml allows no licence");
+        let skipped: Vec<String> = file.bans.skip.into_iter().map(|of| of.name).collect();
+        for name in &skipped {
+            ensure!(name.contains('@'), "deny.toml: {name} has no version");
         }
-        ensure!(!rules.licences.is_empty(), "deny.toml allows no licence");
-        Ok(rules)
+        Ok(Self { licences, skipped })
     }
 
-    /// Whether a licence is allowed: one side of each `OR`, both of each `AND`.
+    /// Whether the expression can be met with allowed licences alone. Old crates separate
+    /// alternatives with a slash.
     fn allow(&self, licence: &str) -> bool {
-        let spaced = licence.replace('(', " ( ").replace(')', " ) ");
-        let spaced = spaced.replace('/', " OR ");
-        let mut words = spaced.split_ascii_whitespace().peekable();
-        self.any_allowed(&mut words) && words.next().is_none()
-    }
-
-    fn any_allowed<'w>(&self, words: &mut Peekable<impl Iterator<Item = &'w str>>) -> bool {
-        let mut allowed = self.all_allowed(words);
-        while words.next_if_eq(&"OR").is_some() {
-            allowed |= self.all_allowed(words);
-        }
-        allowed
-    }
-
-    fn all_allowed<'w>(&self, words: &mut Peekable<impl Iterator<Item = &'w str>>) -> bool {
-        let mut allowed = self.one_allowed(words);
-        while words.next_if_eq(&"AND").is_some() {
-            allowed &= self.one_allowed(words);
-        }
-        allowed
-    }
-
-    fn one_allowed<'w>(&self, words: &mut Peekable<impl Iterator<Item = &'w str>>) -> bool {
-        let Some(word) = words.next() else {
-            return false;
-        };
-        if word == "(" {
-            return self.any_allowed(words) & words.next_if_eq(&")").is_some();
-        }
-        let mut name = word.to_owned();
-        if words.next_if_eq(&"WITH").is_some() {
-            name = format!("{name} WITH {}", words.next().unwrap_or_default());
-        }
-        self.licences.contains(&name)
+        let parsed = Expression::parse_mode(licence, ParseMode::LAX);
+        parsed.is_ok_and(|expression| {
+            expression.evaluate(|asked| self.licences.iter().any(|one| one.satisfies(asked)))
+        })
     }
 }
 
@@ -220,8 +212,12 @@ fn output(args: &[&str], more: &[&str]) -> Result<String> {
 mod tests {
     use super::{Package, Rules, complaints};
 
-    const RULES: &str = "allow = [\"MIT\", \"Zlib\", \"Apache-2.0 WITH LLVM-exception\"]\n\
-                         skip = [\n    { crate = \"old@1\", reason = \"why\" },\n]\n";
+    const RULES: &str = r#"
+        [licenses]
+        allow = ["MIT", "Zlib", "Apache-2.0 WITH LLVM-exception"]
+        [bans]
+        skip = [{ crate = "old@1", reason = "why" }]
+    "#;
 
     fn package(name: &str, version: &str) -> Package {
         Package {
@@ -288,10 +284,7 @@ mod tests {
         wrong.licence = "GPL-3.0".to_owned();
         wrong.source = "git+x".to_owned();
         wrong.wildcards = vec!["b".to_owned()];
-        let rules = Rules {
-            licences: vec!["MIT".to_owned()],
-            skipped: Vec::new(),
-        };
+        let rules = Rules::parse("licenses.allow = ['MIT']\nbans.skip = []").unwrap();
         assert_eq!(complaints(&rules, &[wrong]).len(), 3);
     }
 }

@@ -64,6 +64,11 @@ impl Control {
         Ok(())
     }
 
+    /// Whether the minion has answered a ping.
+    pub(super) fn was_answered(&self) -> bool {
+        !self.ping.is_empty()
+    }
+
     /// Adds what another one has asked for.
     pub(super) fn add(&mut self, other: Self) {
         self.runner.extend(other.runner);

@@ -79,8 +79,15 @@ fn ask_until_all_are_back(scene: &Scene<'_>, lost: u64, killed: Instant) -> Resu
     thread::scope(|scope| {
         // A ping of a minion that is not back yet keeps nothing else waiting.
         let pinging = scope.spawn(|| -> Result<Control> {
+            let goes_on = || !is_over.load(Ordering::Relaxed);
+            // The first answer shows only when this minion itself was back.
+            let mut first = Control::default();
+            while goes_on() && !first.was_answered() {
+                first.ping(&ping)?;
+                thread::sleep(PAUSE);
+            }
             let mut control = Control::default();
-            while !is_over.load(Ordering::Relaxed) {
+            while goes_on() {
                 control.ping(&ping)?;
                 thread::sleep(PAUSE);
             }

@@ -36,12 +36,22 @@ const LOOK: Limits = Limits {
 /// The lane whose workers decode a request.
 pub fn lane_of_packed(payload: &[u8]) -> Lane {
     let named = |map, key| entry(map, key, LOOK);
-    let cmd = || named(named(payload, "load")?, "cmd").and_then(text);
+    let cmd = || in_load(payload, "cmd");
     match named(payload, "enc").and_then(text) {
         Some("aes") => Lane::General,
         Some("clear") if cmd() == Some("_auth") => Lane::SignIn,
         _ => Lane::Control,
     }
+}
+
+/// The key of a local user in a packed command, if the command is small enough to be
+/// looked into; nobody has checked it.
+pub fn key_of_packed(payload: &[u8]) -> Option<&str> {
+    in_load(payload, "key")
+}
+
+fn in_load<'p>(payload: &'p [u8], key: &str) -> Option<&'p str> {
+    entry(entry(payload, "load", LOOK)?, key, LOOK).and_then(text)
 }
 
 /// The lane of a decoded request; `None` for a clear one, whose command decides.
@@ -103,6 +113,20 @@ mod tests {
         let id = halite_proto::MinionId::parse("web1").unwrap();
         let sealed = RequestEnvelope::aes(vec![7; 4096], id, "OAEP-SHA1", "PKCS1v15-SHA1");
         assert_eq!(lane_of_packed(&sealed.encode().unwrap()), Lane::General);
+    }
+
+    #[test]
+    fn a_key_is_found_only_where_it_belongs() {
+        let load = Map::from([("cmd", "publish"), ("key", "k"), ("tgt", "*")]);
+        for payload in packed(load) {
+            assert_eq!(key_of_packed(&payload), Some("k"));
+        }
+        let inner = Value::from(Map::from([("key", "k")]));
+        let deeper = Map::from([("cmd", Value::from("publish")), ("kwargs", inner)]);
+        for payload in packed(deeper) {
+            assert_eq!(key_of_packed(&payload), None);
+        }
+        assert_eq!(key_of_packed(b"\xdf\xff\xff\xff\xff"), None);
     }
 
     /// How a text, a list or a map may begin: the shortest form, or one with a

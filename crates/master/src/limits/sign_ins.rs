@@ -35,5 +35,6 @@ pub const APPOINTMENT_LATE_MAX: Duration = Duration::from_secs(15);
 /// appointment.
 pub const APPOINTMENTS_MAX: usize = 128 * 1024;
 
-/// Sign-ins with an appointment that are served in a row while others wait.
+/// Preferred requests (sign-ins with an appointment, commands with the key of a user of
+/// this machine) that are served in a row while others wait.
 pub const PREFERRED_IN_A_ROW: usize = 4;

@@ -15,8 +15,10 @@ use tokio::time::sleep;
 
 use super::Serving;
 use super::admission::{Admission, Decision};
+use crate::access::Access;
+use crate::access::local_keys::LocalKeys;
 use crate::core::gate::Cause;
-use crate::core::lane::{Lane, lane_of_packed};
+use crate::core::lane::{Lane, key_of_packed, lane_of_packed};
 use crate::core::preferred_queue::Rank;
 use crate::core::refusal_pace::RefusalPace;
 use crate::core::turns::Turns;
@@ -43,6 +45,7 @@ impl Work for Incoming {
 /// The workers behind the request port.
 pub(crate) struct Server {
     telemetry: Arc<Telemetry>,
+    access: Arc<Access>,
     lanes: Arc<Lanes>,
     admission: Arc<Admission>,
     replies: Replies,
@@ -86,6 +89,7 @@ impl Server {
     /// When a thread cannot be started.
     pub(crate) fn start(serving: Serving, replies: &Replies) -> io::Result<Self> {
         let telemetry = Arc::clone(&serving.master.telemetry);
+        let access = Arc::clone(&serving.master.access);
         let lanes = Arc::<Lanes>::default();
         let sign_in_threads = limits_of(Lane::SignIn, &serving).threads;
         let admission = Arc::new(Admission::new(sign_in_threads));
@@ -113,6 +117,7 @@ impl Server {
         }
         Ok(Self {
             telemetry,
+            access,
             lanes,
             admission,
             replies: replies.clone(),
@@ -125,6 +130,7 @@ impl Server {
             let lane = lane_of_packed(&incoming.payload);
             let rank = match lane {
                 Lane::SignIn => self.rank_of_sign_in(&incoming),
+                Lane::Control => Some(rank_of_command(&self.access.local_keys, &incoming.payload)),
                 _ => Some(Rank::Other),
             };
             if let Some(rank) = rank {
@@ -190,6 +196,15 @@ impl Server {
             is_done &= workers.is_none_or(|workers| workers.drain(deadline));
         }
         is_done
+    }
+}
+
+/// Commands with the key of a user of this machine go before those of which anybody may
+/// be the sender.
+fn rank_of_command(keys: &LocalKeys, payload: &[u8]) -> Rank {
+    match key_of_packed(payload).and_then(|key| keys.owner_of(key)) {
+        Some(_) => Rank::Preferred,
+        None => Rank::Other,
     }
 }
 
@@ -355,5 +370,37 @@ fn thread_name(lane: Lane) -> &'static str {
         Lane::Tokens => "token",
         Lane::Control => "control",
         Lane::General => "worker",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_proto::Map;
+    use halite_proto::msgpack::pack_wire;
+
+    use super::{LocalKeys, Rank, rank_of_command};
+    use crate::access::local_keys::Holders;
+
+    #[test]
+    fn a_command_of_a_local_user_goes_before_those_of_strangers() {
+        let dir = tempfile::tempdir().unwrap();
+        let holders = Holders {
+            configured: "root",
+            running: "root",
+            publisher_acl: &Map::new(),
+            only_existing: true,
+            system: &[],
+        };
+        let keys = LocalKeys::load(dir.path(), &holders).unwrap();
+        let known = std::fs::read_to_string(dir.path().join(".root_key")).unwrap();
+        let rank = |load: Map| {
+            let envelope = Map::from([("enc", "clear".into()), ("load", load.into())]);
+            rank_of_command(&keys, &pack_wire(&envelope.into()).unwrap())
+        };
+        let with = |key: &str| Map::from([("cmd", "publish"), ("tgt", "*"), ("key", key)]);
+        assert_eq!(rank(with(&known)), Rank::Preferred);
+        assert_eq!(rank(with(&known[1..])), Rank::Other);
+        assert_eq!(rank(with("")), Rank::Other);
+        assert_eq!(rank(Map::from([("cmd", "ping")])), Rank::Other);
     }
 }

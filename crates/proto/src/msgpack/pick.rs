@@ -65,7 +65,6 @@ fn one(bytes: &[u8]) -> Result<(&[u8], &[u8]), UnpackError> {
         .ok_or(UnpackError::Truncated { at: bytes.len() })
 }
 
-/// How many entries the map has, and where they begin.
 /// How many entries a packed map has, and the bytes behind its head; `None` if it is
 /// no map.
 pub fn map_head(bytes: &[u8]) -> Option<(usize, &[u8])> {

@@ -1,5 +1,7 @@
 //! Every limit of calls, and what happens when it is reached.
 
+use std::time::Duration;
+
 /// How deep functions may call each other; deeper is a `RecursionError`.
 pub(crate) const CALL_DEPTH_MAX: u32 = 64;
 
@@ -41,3 +43,25 @@ pub(crate) const NOTES_MAX: usize = 32;
 
 /// Characters of a note; a longer one is cut.
 pub(crate) const NOTE_CHARS_MAX: usize = 4000;
+
+/// Questions and log messages of one engine that are answered in a second; one that asks
+/// faster waits for each answer, and the log says so. Each question may be an event: a
+/// subscriber of a bus that reads nothing has room for more than half a minute of them
+/// (`BUS_EVENTS_MAX` of the transport), which is longer than any is known to stand still.
+pub const ENGINE_MESSAGES_PER_S: u32 = 2000;
+
+/// How long a pause of an engine counts: what it has not asked meanwhile, it may ask at
+/// once.
+pub const ENGINE_BURST: Duration = Duration::from_secs(2);
+
+/// Bytes of the log that one engine may fill in a minute. What it logs beyond that is left
+/// out, and the log says so. It is 15 MiB an hour.
+pub const ENGINE_LOG_BYTES_PER_MINUTE_MAX: usize = 256 << 10;
+
+/// What a message takes of the log beside its text.
+pub const LOG_LINE_BYTES: usize = 100;
+
+/// How long a daemon that ends waits for its engines, whose processes it has killed: what
+/// they have asked for may still be under way, and one in the kernel may not die. Then it
+/// ends without them.
+pub const ENGINES_END_MAX: Duration = Duration::from_secs(2);

@@ -37,6 +37,10 @@
 //! the host answers each with a value or an error. It may tell, and gets no
 //! answer: `{"log": level, "name", "text"}`, `{"retcode": number}`.
 //!
+//! What code prints goes to the program's standard error. In a process for code that is not
+//! meant to end it is logged instead, and such a process kills its group when the program is
+//! gone.
+//!
 //! Invariant: whatever the code does - print, exit, loop, eat memory - the
 //! host gets an answer or an error, or ends the process.
 
@@ -46,6 +50,7 @@ mod executable;
 mod frames;
 #[doc(hidden)]
 pub mod fuzzing;
+mod group;
 pub mod limits;
 mod pool;
 mod process;
@@ -54,7 +59,7 @@ mod values;
 pub use directories::{directories, has_file, may_have, synced};
 pub use error::{PyError, Raised};
 pub use executable::python;
-pub use pool::{Request, Workers, run_alone};
+pub use pool::{Request, Workers, run_alone, run_endless};
 pub use process::{PROGRAM, command};
 
 use std::path::PathBuf;
@@ -112,6 +117,15 @@ pub trait PyHost {
 
     /// Told what the code has set as return code (`__context__["retcode"]`).
     fn retcode(&self, _retcode: i64) {}
+
+    /// Called for each message of the code before it is handled, be it a question or
+    /// something that it logs. May wait: the code goes on no faster.
+    fn pace(&self) {}
+
+    /// Whether something of so many bytes that the code logs goes to the log.
+    fn may_log(&self, _bytes: usize) -> bool {
+        true
+    }
 
     /// Told the process's group before a call; what is returned is dropped
     /// after it. A way to end code from outside.

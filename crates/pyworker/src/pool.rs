@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::PyHost;
 use crate::error::PyError;
 use crate::limits::{CATALOG_SECONDS_MAX, IDLE_MAX, PROCESSES_MAX};
-use crate::process::Process;
+use crate::process::{Process, Service};
 use crate::values::{encode, encode_map};
 
 /// What is to be run.
@@ -317,8 +317,7 @@ impl Workers {
     }
 }
 
-/// Runs a request in a process of its own, which ends with it: for code that
-/// is not meant to end.
+/// Runs a request in a process of its own, which ends with it. No thread is left.
 ///
 /// # Errors
 /// What the code raises; when there is no Python, or it ended.
@@ -326,6 +325,21 @@ pub fn run_alone(host: &dyn PyHost, request: Request<'_>) -> Result<Value, PyErr
     let request = request.json()?;
     let mut process = Process::start(host)?;
     let _watched = host.watch(process.group());
+    process.prepare(host)?;
+    process.ask(host, &request)
+}
+
+/// Runs code that is not meant to end, in a process of its own. What the code has started
+/// ends with the process, unless it has left its group, and what it prints is logged.
+///
+/// # Errors
+/// What the code raises; when there is no Python, or it ended.
+pub fn run_endless(host: &dyn PyHost, request: Request<'_>) -> Result<Value, PyError> {
+    let request = request.json()?;
+    let mut process = Process::spawn(host, Service::Endless)?;
+    // Before it is ready: it is to end at once where it never gets there.
+    let _watched = host.watch(process.group());
+    process.begin()?;
     process.prepare(host)?;
     process.ask(host, &request)
 }

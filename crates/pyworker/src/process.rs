@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use halite_process::{child, daemon};
 use halite_proto::Value;
+use nix::unistd::Pid;
 use serde_json::{Value as Json, json};
 use tracing::level_filters::LevelFilter;
 
@@ -16,6 +17,7 @@ use crate::PyHost;
 use crate::error::{PyError, Raised};
 use crate::executable::python;
 use crate::frames::receive;
+use crate::group::Group;
 use crate::limits::{FRAME_BYTES_MAX, MEMORY_BYTES_MAX, START_SECONDS_MAX};
 use crate::values::{decode, encode};
 
@@ -48,9 +50,25 @@ pub const PROGRAM: &str = concat!(
     include_str!("worker/requests.py"),
 );
 
+/// The last argument of a process for [`Service::Endless`].
+const ENDLESS: &str = "endless";
+
+/// What a process is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// One call after the other, or one alone. What code has started may go on without it.
+    Calls,
+    /// One request whose code is not meant to end. What the code has started ends with
+    /// the process, or every new start would leave more behind; what it prints is
+    /// logged, so that it has the limits of the log. A thread waits for its end.
+    Endless,
+}
+
 /// A running process.
 pub(crate) struct Process {
     child: Child,
+    /// The group that ends with it.
+    group: Option<Group>,
     input: ChildStdin,
     output: Option<ChildStdout>,
     /// What was sent last, so that it is sent again only when it changed.
@@ -97,34 +115,48 @@ pub fn command(python: impl AsRef<OsStr>, memory_bytes_max: u64, log_level: u32)
 }
 
 impl Process {
-    /// Starts a process and waits until it is ready.
+    /// Starts a process for calls and waits until it is ready.
     pub(crate) fn start(host: &dyn PyHost) -> Result<Self, PyError> {
+        let mut process = Self::spawn(host, Service::Calls)?;
+        process.begin()?;
+        Ok(process)
+    }
+
+    /// Starts a process, which is to [`begin`](Self::begin).
+    pub(crate) fn spawn(host: &dyn PyHost, service: Service) -> Result<Self, PyError> {
         let opts = host.data("opts");
         let python = python(opts.get("python_executable").and_then(Value::as_str))?;
-        let mut child = command(&python, MEMORY_BYTES_MAX, python_level())
+        let mut command = command(&python, MEMORY_BYTES_MAX, python_level());
+        command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(daemon::stderr_of_children())
-            .process_group(0)
-            .spawn()
-            .map_err(PyError::Start)?;
-        let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            .process_group(0);
+        match service {
+            Service::Calls => command.stderr(daemon::stderr_of_children()),
+            Service::Endless => command.arg(ENDLESS).stderr(Stdio::null()),
+        };
+        let mut child = command.spawn().map_err(PyError::Start)?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             let _ = child.kill();
             return Err(PyError::Start(io::ErrorKind::BrokenPipe.into()));
         };
-        if let Err(error) = input.write_all(PROGRAM.as_bytes()) {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(PyError::Start(error));
-        }
-        let mut process = Self {
+        let leader = i32::try_from(child.id()).ok().map(Pid::from_raw);
+        let leader = leader.filter(|_| service == Service::Endless);
+        Ok(Self {
             child,
+            group: leader.map(Group::of),
             input,
             output: Some(output),
             sent: Vec::new(),
-        };
-        process.wait_ready()?;
-        Ok(process)
+        })
+    }
+
+    /// Gives the process its program, and waits until it is ready.
+    pub(crate) fn begin(&mut self) -> Result<(), PyError> {
+        self.input
+            .write_all(PROGRAM.as_bytes())
+            .map_err(PyError::Start)?;
+        self.wait_ready()
     }
 
     fn wait_ready(&mut self) -> Result<(), PyError> {
@@ -158,9 +190,17 @@ impl Process {
         i32::try_from(self.child.id()).unwrap_or_default()
     }
 
+    /// Kills the process, and before that the group that ends with it.
+    fn kill(&mut self) {
+        if let Some(group) = &self.group {
+            group.kill();
+        }
+        let _ = self.child.kill();
+    }
+
     /// Why the process is no more.
     fn ended(&mut self) -> PyError {
-        let _ = self.child.kill();
+        self.kill();
         let status = self.child.wait();
         PyError::Ended(status.map_or_else(|error| error.to_string(), |status| status.to_string()))
     }
@@ -242,8 +282,9 @@ impl Process {
             if let Some(value) = message.get_mut("value") {
                 return Ok(decode(value.take()));
             }
+            host.pace();
             if let Some(level) = message.get("log") {
-                log(level.as_u64().unwrap_or_default(), &message);
+                log(host, level.as_u64().unwrap_or_default(), &message);
                 continue;
             }
             if let Some(retcode) = message.get("retcode").and_then(Json::as_i64) {
@@ -267,7 +308,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        self.kill();
         let _ = self.child.wait();
     }
 }
@@ -285,10 +326,13 @@ fn python_level() -> u32 {
 }
 
 /// What code has logged.
-fn log(level: u64, message: &Json) {
+fn log(host: &dyn PyHost, level: u64, message: &Json) {
     let text = |name: &str| message.get(name).and_then(Json::as_str);
     let logger = text("name").unwrap_or_default();
     let text = text("text").unwrap_or_default();
+    if !host.may_log(logger.len() + text.len()) {
+        return;
+    }
     match level {
         40.. => tracing::error!(target: "python", %logger, "{text}"),
         30.. => tracing::warn!(target: "python", %logger, "{text}"),

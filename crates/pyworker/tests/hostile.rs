@@ -5,9 +5,11 @@
 
 use std::fs::File;
 use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use halite_proto::{Map, Value};
-use halite_pyworker::{PyError, PyHost, Raised, Request, Workers, run_alone};
+use halite_pyworker::{PyError, PyHost, Raised, Request, Workers, run_alone, run_endless};
 
 struct Host(tempfile::TempDir);
 
@@ -196,4 +198,31 @@ fn no_descriptor_of_the_program_reaches_users_code() {
         assert!(links <= 4, "{text}");
     }
     drop((file, inherited));
+}
+
+/// What code that is not meant to end has started ends with it, however that ends, and
+/// even if it holds the pipe on which its end would be seen.
+#[test]
+fn nothing_that_endless_code_has_started_goes_on() {
+    if !halite_test_support::have_programs(&["python3", "sleep"]) {
+        return;
+    }
+    let host = Host::new();
+    let noted = host.0.path().join("noted");
+    for end in ["return 1", "os._exit(3)", "__main__.TO_HOST.close()"] {
+        let body = format!(
+            "    held = __main__.TO_HOST.fileno()\n    started = subprocess.Popen(['sleep', \
+             '1000'], pass_fds=[held])\n    with open({noted:?}, 'w') as out:\n        \
+             out.write(str(started.pid))\n    {end}\n"
+        );
+        let said = host.run_by(&body, |request| run_endless(&host, request));
+        assert_eq!(said.is_ok(), end.starts_with("return"), "{end}: {said:?}");
+        let stat = format!("/proc/{}/stat", std::fs::read_to_string(&noted).unwrap());
+        let until = Instant::now() + Duration::from_secs(60);
+        // One that nobody has waited for yet is over, too.
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            assert!(Instant::now() < until, "{end}: it goes on");
+            thread::yield_now();
+        }
+    }
 }

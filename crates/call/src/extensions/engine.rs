@@ -2,20 +2,26 @@
 //! (`_engines`, the option `engines`), each in a process of its own.
 //!
 //! Invariant: an engine that ends is started again, with growing pauses while it
-//! keeps ending, and none outlives its daemon.
+//! keeps ending; none outlives its daemon or holds up its end, and what one asks and
+//! logs is limited.
 
-use std::path::PathBuf;
+use std::cell::RefCell;
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use halite_proto::{Map, Value};
-use halite_pyworker::{PyError, PyHost, Raised, Request, directories, run_alone};
+use halite_pyworker::{PyError, Raised, Request, directories, run_endless};
 
+use super::engine_host::EngineHost;
+use super::engine_pace::Pace;
 use super::host::CallHost;
 use super::index::claims;
 use crate::context::MinionContext;
 use crate::job::{Cancel, Job};
+use crate::limits::ENGINES_END_MAX;
 use crate::run::within_call;
 
 /// Engines of one daemon; more are refused at its start. Each has a process
@@ -123,7 +129,8 @@ fn engine(name: &str, config: &Value) -> Result<Engine, String> {
 #[derive(Debug)]
 pub struct Engines {
     cancel: Cancel,
-    threads: Vec<JoinHandle<()>>,
+    /// Receives nothing, and is disconnected when the last thread of theirs has ended.
+    ended: Receiver<Infallible>,
 }
 
 impl Engines {
@@ -137,18 +144,31 @@ impl Engines {
         role: &'static str,
         ctx: &Arc<dyn MinionContext>,
     ) -> std::io::Result<Self> {
-        let mut all = Self {
+        let (running, ended) = channel();
+        let all = Self {
             cancel: Cancel::default(),
-            threads: Vec::new(),
+            ended,
         };
-        for engine in engines {
-            let (ctx, cancel) = (Arc::clone(ctx), all.cancel.clone());
-            let thread = thread::Builder::new().name("engine".to_owned());
-            let thread =
-                thread.spawn(move || keep_running(&engine, role, ctx.as_ref(), &cancel))?;
-            all.threads.push(thread);
-        }
+        all.start_threads(engines, role, ctx, running)?;
         Ok(all)
+    }
+
+    fn start_threads(
+        &self,
+        engines: Vec<Engine>,
+        role: &'static str,
+        ctx: &Arc<dyn MinionContext>,
+        running: Sender<Infallible>,
+    ) -> std::io::Result<()> {
+        for engine in engines {
+            let (ctx, cancel, running) = (Arc::clone(ctx), self.cancel.clone(), running.clone());
+            let thread = thread::Builder::new().name("engine".to_owned());
+            thread.spawn(move || {
+                keep_running(&engine, role, ctx.as_ref(), &cancel);
+                drop(running);
+            })?;
+        }
+        Ok(())
     }
 
     /// Kills their processes, which are groups of this job: so the threads come to their
@@ -161,8 +181,11 @@ impl Engines {
 impl Drop for Engines {
     fn drop(&mut self) {
         self.kill();
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
+        if self.ended.recv_timeout(ENGINES_END_MAX) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!(
+                "what an engine has asked for has not ended within {ENGINES_END_MAX:?}; it is \
+                 left behind"
+            );
         }
     }
 }
@@ -170,10 +193,12 @@ impl Drop for Engines {
 fn keep_running(engine: &Engine, role: &'static str, ctx: &dyn MinionContext, cancel: &Cancel) {
     let name = engine.name.as_str();
     let mut rest = REST_FIRST;
+    // Of all its starts: an end is no way to begin anew.
+    let pace = RefCell::default();
     loop {
         let began = Instant::now();
         tracing::debug!(engine = name, "starting");
-        let ended = run(engine, role, ctx, cancel);
+        let ended = run(engine, role, ctx, cancel, &pace);
         if cancel.ended_by().is_some() {
             return;
         }
@@ -205,6 +230,7 @@ fn run(
     role: &'static str,
     ctx: &dyn MinionContext,
     cancel: &Cancel,
+    pace: &RefCell<Pace>,
 ) -> Result<Value, PyError> {
     let name = format!("{}.start", engine.module);
     let job = Job {
@@ -214,7 +240,9 @@ fn run(
     within_call(ctx, &job, |call| {
         let host = EngineHost {
             call: CallHost(call),
+            name: &engine.name,
             role,
+            pace,
         };
         let request = Request::Call {
             kind: KIND,
@@ -225,7 +253,7 @@ fn run(
             salt: !claims(&directories(ctx.opts(), KIND), &engine.module),
             job: None,
         };
-        run_alone(&host, request).map_err(|error| match error {
+        run_endless(&host, request).map_err(|error| match error {
             PyError::Raised(raised) if raised.is("KeyError") && raised.message.contains(&name) => {
                 let why = format!(
                     "there is no such engine, neither in `_engines` \
@@ -236,42 +264,6 @@ fn run(
             error => error,
         })
     })
-}
-
-/// What an engine sees: what a function sees, and whose engine it is.
-struct EngineHost<'c> {
-    call: CallHost<'c>,
-    role: &'static str,
-}
-
-impl PyHost for EngineHost<'_> {
-    fn data(&self, name: &str) -> Value {
-        let mut data = self.call.data(name);
-        if let (Value::Map(opts), "opts") = (&mut data, name) {
-            opts.insert("__role", self.role);
-        }
-        data
-    }
-
-    fn directories(&self, kind: &str) -> Vec<PathBuf> {
-        self.call.directories(kind)
-    }
-
-    fn has_function(&self, fun: &str) -> bool {
-        self.call.has_function(fun)
-    }
-
-    fn has_own_function(&self, fun: &str) -> bool {
-        self.call.has_own_function(fun)
-    }
-
-    fn call(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, Raised> {
-        self.call.call(fun, args, kwargs)
-    }
-
-    fn watch(&self, group: i32) -> Box<dyn std::any::Any> {
-        self.call.watch(group)
-    }
 }
 
 #[cfg(test)]
@@ -306,6 +298,22 @@ mod tests {
         assert_eq!(read("{a: {x: 1}}").unwrap().len(), 1);
         assert_eq!(read("").unwrap(), []);
         assert_eq!(read("[]").unwrap(), []);
+    }
+
+    /// Who holds the other end is a thread in a function that does not end.
+    #[test]
+    fn a_daemon_ends_without_an_engine_that_does_not() {
+        let (running, ended) = channel();
+        let cancel = Cancel::default();
+        let engines = Engines {
+            cancel: cancel.clone(),
+            ended,
+        };
+        let begun = Instant::now();
+        drop(engines);
+        assert!(begun.elapsed() >= ENGINES_END_MAX);
+        assert!(cancel.is_killed());
+        drop(running);
     }
 
     #[test]

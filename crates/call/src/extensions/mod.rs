@@ -10,6 +10,8 @@
 //! directory.
 
 mod engine;
+mod engine_host;
+mod engine_pace;
 mod executor;
 mod host;
 mod index;

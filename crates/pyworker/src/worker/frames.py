@@ -2,7 +2,7 @@
 
 It speaks frames over its first standard input and output: four bytes of
 length, the most significant first, then JSON. What code prints goes to
-standard error instead. It is started by the crate `halite-pyworker`, whose
+standard error instead, or to the log. It is started by the crate `halite-pyworker`, whose
 documentation describes the messages; the parts of this text are its files, one
 after the other.
 """
@@ -21,6 +21,7 @@ import logging
 import os
 import re
 import select
+import signal
 import struct
 import sys
 import threading
@@ -32,6 +33,8 @@ FROM_HOST = os.fdopen(os.dup(0), "rb")
 TO_HOST = os.fdopen(os.dup(1), "wb")
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 os.dup2(2, 1)
+# Whether this is a process for code that is not meant to end.
+ENDLESS = "endless" in sys.argv[3:]
 
 
 def limit_memory(limit):
@@ -45,12 +48,15 @@ def limit_memory(limit):
 
 def outlive_host_never():
     """Ends this process when its host is gone, also within code without an end:
-    `receive` would never be reached. The second is for an orderly end."""
+    `receive` would never be reached. The second is for an orderly end. What code
+    that is not meant to end has started ends with it."""
     host = select.poll()
     host.register(FROM_HOST.fileno(), 0)
     while not host.poll():
         pass
     time.sleep(1)
+    if ENDLESS:
+        os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
@@ -212,3 +218,35 @@ def log_to_host(level):
     handler.setFormatter(logging.Formatter("%(message)s"))
     logging.root.addHandler(handler)
     logging.root.setLevel(level)
+
+
+class Printed(io.TextIOBase):
+    """A standard stream whose lines are logged: the log has limits."""
+
+    encoding, errors = "utf-8", "replace"
+
+    def __init__(self, number, level):
+        super().__init__()
+        self.number, self.level, self.rest, self.own = number, level, "", threading.local()
+
+    def fileno(self):
+        return self.number
+
+    def writable(self):
+        return True
+
+    def write(self, text):
+        # `logging` itself prints that it has failed: that is not logged in turn.
+        if FORKED or getattr(self.own, "writes", False):
+            return len(text)
+        self.own.writes = True
+        try:
+            *lines, rest = (self.rest + text).split("\n")
+            if len(rest) > ToHost.LONGEST:
+                lines, rest = lines + [rest], ""
+            self.rest = rest
+            for line in filter(None, lines):
+                logging.getLogger("printed").log(self.level, "%s", line)
+        finally:
+            self.own.writes = False
+        return len(text)

@@ -166,6 +166,8 @@ def main():
     sys.dont_write_bytecode = True
     _thread.start_new_thread(outlive_host_never, ())
     log_to_host(int(sys.argv[2]))
+    if ENDLESS:
+        sys.stdout, sys.stderr = Printed(1, logging.INFO), Printed(2, logging.WARNING)
     global REAL_SALT, WORKING
     REAL_SALT = has_salt()
     if not REAL_SALT:

@@ -10,6 +10,7 @@ mod capabilities;
 mod code;
 mod cost;
 mod doors;
+mod engines;
 mod events;
 mod knock;
 mod load;

@@ -46,6 +46,7 @@ mod minion;
 mod net;
 mod output;
 pub mod overload;
+pub mod pam_users;
 pub mod pillar_scenarios;
 mod process;
 pub mod proxy;

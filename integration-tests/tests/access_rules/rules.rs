@@ -1,4 +1,4 @@
-//! The file of rules.
+//! The files of rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -130,20 +130,20 @@ impl Way {
 pub(crate) struct Ask {
     pub(crate) who: Who,
     pub(crate) way: Way,
-    /// What is asked, as the file of rules spells it.
+    /// What is asked, as its file spells it.
     pub(crate) name: String,
     /// The request without who asks.
     pub(crate) load: Value,
 }
 
-/// Reads the file. Words in it stand for what only a run knows.
-pub(crate) fn read(known: &[(&str, &str)]) -> Result<Vec<Rules>> {
+/// Reads a file. Words in it stand for what only a run knows.
+pub(crate) fn read(file: &str, known: &[(&str, &str)]) -> Result<Vec<Rules>> {
     let dir = halite_integration_tests::package_dir().join("tests/access_rules");
-    let text = std::fs::read_to_string(dir.join("rules.yaml"))?;
+    let text = std::fs::read_to_string(dir.join(file))?;
     let text = known
         .iter()
         .fold(text, |text, (word, value)| text.replace(word, value));
-    serde_yaml::from_str(&text).context("rules.yaml")
+    serde_yaml::from_str(&text).with_context(|| file.to_owned())
 }
 
 impl Rules {

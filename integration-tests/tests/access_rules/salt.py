@@ -37,9 +37,12 @@ def stop(*args, **kwargs):
 salt.utils.event.get_master_event = lambda *args, **kwargs: Silent()
 salt.runner.RunnerClient.asynchronous = stop
 salt.runner.Runner.__init__ = stop
+# A process of its own asks PAM, and imports Salt like this one.
+os.environ["PYTHONPATH"] = os.path.dirname(os.path.dirname(salt.__file__))
 # It waits after each login, so that nobody learns from the time it took.
 salt.auth.LoadAuth.time_auth = lambda self, load: self._LoadAuth__auth_call(load)
 base = salt.config.master_config(sys.argv[1])
+base["auth.pam.python"] = sys.executable
 grains = salt.cache.Cache(base)
 for minion, known in plan["minions"].items():
     grains.store("grains", minion, known)

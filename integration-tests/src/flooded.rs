@@ -18,6 +18,17 @@ use crate::wire::msgpack::Item;
 use crate::wire::stand_in::StandIn;
 use crate::{Emulator, Fleet, KeyState, Kind, Master, Minion, Ports, Programs, SHORT, START};
 
+/// What SECURITY.md promises of a flood: how long 99 of 100 commands take meanwhile.
+pub const PING_P99_MAX: Duration = Duration::from_millis(50);
+
+/// How long any sign-in of a minion takes meanwhile.
+pub const SIGN_IN_MAX: Duration = Duration::from_secs(1);
+
+/// What the master has more than before, ten seconds after the end.
+pub const MEMORY_KEPT_MAX_KIB: u64 = 16 * 1024;
+/// See `MEMORY_KEPT_MAX_KIB`.
+pub const DESCRIPTORS_KEPT_MAX: u64 = 8;
+
 /// How many minions start at once.
 const WAVE: u32 = 20;
 

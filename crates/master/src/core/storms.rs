@@ -1,4 +1,4 @@
-//! The log lines about a reactor with too many events.
+//! The log lines about a reactor, or another reader of the bus, with too many events.
 //!
 //! Invariant: however many events there are, they cost a bounded number of lines a
 //! minute and a bounded number of tags in memory; all dropped events are counted
@@ -60,6 +60,14 @@ impl Storms {
         Some(std::mem::take(&mut self.dropped))
     }
 
+    /// The number of dropped events that were not logged yet, at the end.
+    pub fn rest(&mut self) -> Option<u64> {
+        match std::mem::take(&mut self.dropped) {
+            0 => None,
+            dropped => Some(dropped),
+        }
+    }
+
     /// When it is time to say what was dropped, if anything was.
     pub fn due_at(&self) -> Option<Instant> {
         let told = self.told.filter(|_| self.dropped > 0)?;
@@ -100,5 +108,9 @@ mod tests {
         assert_eq!(storms.dropped(start), None);
         assert_eq!(storms.due_at(), Some(start + INTERVAL));
         assert_eq!(storms.dropped(start + INTERVAL), Some(5));
+        assert_eq!(storms.rest(), None);
+        storms.drop(4);
+        assert_eq!(storms.dropped(start + INTERVAL), None);
+        assert_eq!(storms.rest(), Some(4));
     }
 }

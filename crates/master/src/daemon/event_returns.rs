@@ -25,6 +25,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep_until;
 
 use super::event_database::EventDatabase;
+use super::lost_events::LostEvents;
 use crate::core::gathering::{Gathering, Rules};
 use crate::error::chain;
 use crate::events::bus::{Bus, is_of_a_peer};
@@ -153,13 +154,13 @@ pub(crate) async fn return_events(
         if gathering.is_due(Instant::now()) {
             delivery = delivery.hand_on(gathering.take()).await;
         }
-        delivery.note_lost(events.lost());
+        delivery.lost.note(events.lost(), Instant::now());
     }
     loop {
         gather(&mut gathering, &mut events, None);
         let left = gathering.take();
         if left.is_empty() {
-            return;
+            return delivery.lost.end(events.lost());
         }
         delivery = delivery.hand_on(left).await;
     }
@@ -197,7 +198,7 @@ struct Delivery {
     /// Events that `local` shows in one list.
     count: usize,
     complained: Option<Instant>,
-    lost: u64,
+    lost: LostEvents,
 }
 
 impl Delivery {
@@ -207,7 +208,7 @@ impl Delivery {
             functions,
             count: count.max(1),
             complained: None,
-            lost: 0,
+            lost: LostEvents::default(),
         }
     }
 
@@ -241,16 +242,6 @@ impl Delivery {
             }
         }
         self
-    }
-
-    fn note_lost(&mut self, lost: u64) {
-        if lost > self.lost {
-            tracing::error!(
-                "{} events were not stored: the returners of events are too slow",
-                lost - self.lost
-            );
-            self.lost = lost;
-        }
     }
 }
 

@@ -12,6 +12,7 @@ mod health;
 mod health_page;
 mod highstates_page;
 mod key_watch;
+mod lost_events;
 mod maintenance;
 mod metrics_page;
 mod open_files;

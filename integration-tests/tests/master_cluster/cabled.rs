@@ -11,9 +11,10 @@ use halite_integration_tests::proxy::{Cable, Proxy};
 use halite_integration_tests::{
     Balancer, Fleet, FullDisk, Kind, Master, Minion, START, connected_from, until,
 };
-use halite_test_services::{Nats, Server, Wanted};
+use halite_test_services::Server;
 use serde_json::{Value, json};
 
+use crate::cabled_bus::CabledBus;
 use crate::view::view;
 
 pub(crate) const MASTERS: usize = 3;
@@ -27,36 +28,11 @@ const HEALTH_PORT: u16 = 4516;
 /// Where the cable of the n-th master to another one begins, at the address of that.
 const CABLES_FROM: u16 = 4530;
 
-/// Where the cable of a master to the bus begins, at its own address.
-const BUS_FROM: u16 = 4534;
-
 /// Bytes a second on a slow link.
 const SLOW: usize = 20_000;
 
 /// The variable of each minion with the file that its commands write to.
 pub(crate) const RAN: &str = "HALITE_CHAOS_RAN";
-
-/// What carries what masters tell each other, and the cable to it from each of them.
-struct CabledBus {
-    cables: Vec<Proxy>,
-    nats: Nats,
-}
-
-impl CabledBus {
-    fn start(masters: &[Master]) -> Result<Option<Self>> {
-        let Some(nats) = Nats::for_test(&Wanted::default()) else {
-            return Ok(None);
-        };
-        let cables = masters.iter().map(|of| {
-            Proxy::from(
-                SocketAddr::from((of.address().ip(), BUS_FROM)),
-                nats.address,
-            )
-        });
-        let cables = cables.collect::<Result<_>>()?;
-        Ok(Some(Self { cables, nats }))
-    }
-}
 
 /// Below the directory that masters share.
 const SHARED_PKI: &str = "pki";

@@ -17,9 +17,7 @@ use halite_integration_tests::chaos::{
     Dice, Fault, FaultsPer10sMin, Ledger, Length, Part, Results, Sent, Trouble, Troubles, due,
     gives_up, publish, setting,
 };
-use halite_integration_tests::proxy::Cable;
-use halite_integration_tests::{HAPROXY, Kind, SHORT, Signal, until};
-use halite_test_services::Server;
+use halite_integration_tests::{HAPROXY, Kind, until};
 use halite_test_support::have_programs;
 
 use crate::cabled::{Cabled, MASTERS, PAIRS, RAN};
@@ -220,7 +218,7 @@ impl Chaos {
         if part == Part::Cable {
             self.missed.fails(&self.cabled, (which, now, now + lasts))?;
         }
-        if !self.begin(fault, which)? {
+        if !faults::begin(&mut self.cabled, fault, which)? {
             return Ok(());
         }
         *self.ledger.faults.entry(fault).or_default() += 1;
@@ -232,57 +230,9 @@ impl Chaos {
         Ok(())
     }
 
-    /// Makes a fault, if it can be made now.
-    fn begin(&mut self, fault: Fault, which: usize) -> Result<bool> {
-        let cabled = &mut self.cabled;
-        match fault {
-            Fault::MasterKilled => cabled.masters[which].kill9()?,
-            Fault::MasterHangs => cabled.masters[which].daemon().signal(Signal::SIGSTOP)?,
-            Fault::MasterStopped => cabled.masters[which].daemon().signal(Signal::SIGTERM)?,
-            Fault::MasterDrains => {
-                let tools = cabled.masters[which].tools(Kind::Ours);
-                let said = tools.runner(&["cluster.drain", "--out=json"])?;
-                // It is refused where nobody could take the minions.
-                return Ok(said.stdout.trim() == "true");
-            }
-            Fault::CableCut => cabled.set_front(which, Cable::Cut),
-            Fault::CableToNowhere => cabled.set_front(which, Cable::Nowhere),
-            Fault::PeersCut => cabled.set_links(which, Cable::Cut),
-            Fault::PeersToNowhere => cabled.set_links(which, Cable::Nowhere),
-            Fault::PeersSlow => cabled.set_slow(which, true),
-            Fault::BusKilled => match cabled.bus() {
-                Some(bus) => bus.kill(),
-                None => return Ok(false),
-            },
-            Fault::KeysGone => return cabled.lose_keys(),
-            // Not among those of this test.
-            Fault::MinionKilled | Fault::MinionHangs => return Ok(false),
-        }
-        Ok(true)
-    }
-
     fn heal(&mut self, now: Instant) -> Result<()> {
-        let cabled = &mut self.cabled;
         for Trouble { fault, which, .. } in self.troubles.take_over(now) {
-            match fault {
-                Fault::MasterKilled => cabled.masters[which].start()?,
-                Fault::MasterHangs => cabled.masters[which].daemon().signal(Signal::SIGCONT)?,
-                Fault::MasterStopped | Fault::MasterDrains => {
-                    let master = &mut cabled.masters[which];
-                    if fault == Fault::MasterDrains {
-                        master.daemon().signal(Signal::SIGTERM)?;
-                    }
-                    let code = master.daemon().wait_exit(SHORT)?;
-                    ensure!(code == 0, "m{} has ended with {code}", which + 1);
-                    master.start()?;
-                }
-                Fault::CableCut | Fault::CableToNowhere => cabled.set_front(which, Cable::Whole),
-                Fault::PeersCut | Fault::PeersToNowhere => cabled.set_links(which, Cable::Whole),
-                Fault::PeersSlow => cabled.set_slow(which, false),
-                Fault::BusKilled => cabled.bus().map_or(Ok(()), Server::start)?,
-                Fault::KeysGone => cabled.find_keys()?,
-                Fault::MinionKilled | Fault::MinionHangs => {}
-            }
+            faults::end(&mut self.cabled, fault, which)?;
         }
         Ok(())
     }

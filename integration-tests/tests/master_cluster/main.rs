@@ -4,6 +4,7 @@
 
 mod bus;
 mod cabled;
+mod cabled_bus;
 mod chaos;
 mod compared;
 mod copies;

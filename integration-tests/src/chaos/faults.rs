@@ -31,6 +31,8 @@ pub enum Fault {
     BusKilled,
     /// The directory of the keys, which all masters share, cannot be used.
     KeysGone,
+    /// The server of the store, which all masters share, is stopped with SIGSTOP.
+    StoreHangs,
 }
 
 /// What has a fault.
@@ -48,6 +50,8 @@ pub enum Part {
     Bus,
     /// The directory of the keys.
     Keys,
+    /// The server of the store.
+    Store,
 }
 
 impl Fault {
@@ -63,6 +67,7 @@ impl Fault {
             Self::PeersCut | Self::PeersToNowhere | Self::PeersSlow => Part::Peers,
             Self::BusKilled => Part::Bus,
             Self::KeysGone => Part::Keys,
+            Self::StoreHangs => Part::Store,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Masters of a cluster die, hang, stop and hand their minions over, and the cables
-//! between them, to their bus and to the balancer fail, while commands are given at
-//! those that live. At the end every command must have run once and its result must
-//! be at a master, every minion must be the same process as before, and the masters
-//! must agree. Only a minion of Salt may miss a command while the cable fails that its own
-//! connection leads through, as with Salt's masters.
+//! between them, to their bus and to the balancer fail, and their store hangs, while
+//! commands are given at those that live. At the end every command must have run once
+//! and its result must be at a master, every minion must be the same process as before,
+//! and the masters must agree. Only a minion of Salt may miss a command while the cable
+//! fails that its own connection leads through, as with Salt's masters.
 //!
 //! `HALITE_CHAOS_SEED` repeats a run's choices, `HALITE_CHAOS_FAULTS` or
 //! `HALITE_CHAOS_SECONDS` makes it longer and `HALITE_CHAOS_MINIONS` larger. The summary
@@ -54,6 +54,11 @@ fn nothing_is_lost_in_chaos_on_a_bus() -> Result<()> {
 #[test]
 fn nothing_is_lost_in_chaos_with_shared_files() -> Result<()> {
     lose_nothing(&faults::WITH_SHARED_FILES, Cabled::sharing)
+}
+
+#[test]
+fn nothing_is_lost_in_chaos_on_a_store() -> Result<()> {
+    lose_nothing(&faults::ON_STORE, Cabled::on_store)
 }
 
 #[test]
@@ -195,18 +200,20 @@ impl Chaos {
         let fault = self.faults[self.dice.below(self.faults.len())];
         // There are as many pairs as masters.
         let which = match fault.part() {
-            Part::Bus | Part::Keys => 0,
+            Part::Bus | Part::Keys | Part::Store => 0,
             _ => self.dice.below(MASTERS.max(PAIRS.len())),
         };
-        let lasts = match self.dice.below(4) {
-            0 => self.dice.millis(2500, 6000),
+        let part = fault.part();
+        let lasts = match (part, self.dice.below(4)) {
+            // Too short for masters to take it for away, or long enough.
+            (Part::Store, _) => self.dice.millis(1000, 9000),
+            (_, 0) => self.dice.millis(2500, 6000),
             _ => self.dice.millis(50, 2500),
         };
-        let part = fault.part();
         // Any one master that lives is enough; without one, a minion of Salt gives up.
         let has_another = (0..MASTERS).any(|other| other != which && !self.is_out(other));
         let may_be = match part {
-            Part::Peers | Part::Bus => true,
+            Part::Peers | Part::Bus | Part::Store => true,
             // A master does not start without its keys.
             Part::Keys => !self.troubles.any_of(Part::Master),
             Part::Master => has_another && !self.troubles.any_of(Part::Keys),

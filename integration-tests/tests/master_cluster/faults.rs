@@ -49,6 +49,22 @@ pub(crate) const WITH_SHARED_FILES: [Fault; 12] = [
     Fault::KeysGone,
 ];
 
+/// Those of masters on a store, which hangs in one of four cases.
+pub(crate) const ON_STORE: [Fault; 12] = [
+    Fault::MasterKilled,
+    Fault::MasterHangs,
+    Fault::MasterStopped,
+    Fault::MasterDrains,
+    Fault::CableCut,
+    Fault::CableToNowhere,
+    Fault::PeersCut,
+    Fault::PeersToNowhere,
+    Fault::PeersSlow,
+    Fault::StoreHangs,
+    Fault::StoreHangs,
+    Fault::StoreHangs,
+];
+
 /// Makes a fault, if it can be made now.
 pub(crate) fn begin(cabled: &mut Cabled, fault: Fault, which: usize) -> Result<bool> {
     match fault {
@@ -71,6 +87,10 @@ pub(crate) fn begin(cabled: &mut Cabled, fault: Fault, which: usize) -> Result<b
             None => return Ok(false),
         },
         Fault::KeysGone => return cabled.lose_keys(),
+        Fault::StoreHangs => match cabled.store() {
+            Some(store) => store.pause(),
+            None => return Ok(false),
+        },
         // Not among those of a cluster.
         Fault::MinionKilled | Fault::MinionHangs => return Ok(false),
     }
@@ -96,6 +116,11 @@ pub(crate) fn end(cabled: &mut Cabled, fault: Fault, which: usize) -> Result<()>
         Fault::PeersSlow => cabled.set_slow(which, false),
         Fault::BusKilled => cabled.bus().map_or(Ok(()), Server::start)?,
         Fault::KeysGone => cabled.find_keys()?,
+        Fault::StoreHangs => {
+            if let Some(store) = cabled.store() {
+                store.resume();
+            }
+        }
         Fault::MinionKilled | Fault::MinionHangs => {}
     }
     Ok(())

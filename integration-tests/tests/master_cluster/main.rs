@@ -33,6 +33,7 @@ mod roots;
 mod runner_jobs;
 mod salt_peers;
 mod shared_work;
+mod stored;
 mod support;
 mod takeover;
 mod ticks;

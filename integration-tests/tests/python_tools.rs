@@ -19,6 +19,8 @@ mod git_servers;
 mod git_shared;
 #[path = "python_tools/late.rs"]
 mod late;
+#[path = "python_tools/one_server.rs"]
+mod one_server;
 #[path = "python_tools/stores.rs"]
 mod stores;
 

@@ -12,6 +12,7 @@ use crate::long_form::LongForm;
 const TEST: &str = "chaos::nothing_is_lost_in_chaos";
 const TEST_ON_BUS: &str = "chaos::nothing_is_lost_in_chaos_on_a_bus";
 const TEST_WITH_SHARED_FILES: &str = "chaos::nothing_is_lost_in_chaos_with_shared_files";
+const TEST_ON_STORE: &str = "chaos::nothing_is_lost_in_chaos_on_a_store";
 
 /// How many faults are made if nobody says so.
 const FAULTS: u64 = 500;
@@ -29,6 +30,9 @@ pub(crate) struct Args {
     /// fails too
     #[arg(long, requires = "cluster", conflicts_with = "bus")]
     shared: bool,
+    /// The masters of the cluster share a store, a Redis, which hangs too
+    #[arg(long, requires = "cluster", conflicts_with_all = ["bus", "shared"])]
+    store: bool,
     /// How many faults are made, one after the other; a run that makes fewer fails
     #[arg(long, value_name = "COUNT", default_value_t = FAULTS)]
     faults: u64,
@@ -46,17 +50,26 @@ pub(crate) struct Args {
     runs: u64,
 }
 
+impl Args {
+    /// The program of a suite, the options that choose it, and the test in it.
+    fn test(&self) -> (&'static str, &'static str, &'static str) {
+        const CLUSTER: &str = "master_cluster";
+        if self.bus {
+            (CLUSTER, " --cluster --bus", TEST_ON_BUS)
+        } else if self.shared {
+            (CLUSTER, " --cluster --shared", TEST_WITH_SHARED_FILES)
+        } else if self.store {
+            (CLUSTER, " --cluster --store", TEST_ON_STORE)
+        } else if self.cluster {
+            (CLUSTER, " --cluster", TEST)
+        } else {
+            ("multi_master", "", TEST)
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let (program, option, test) = match (args.cluster, args.bus, args.shared) {
-        (true, true, _) => ("master_cluster", " --cluster --bus", TEST_ON_BUS),
-        (true, _, true) => (
-            "master_cluster",
-            " --cluster --shared",
-            TEST_WITH_SHARED_FILES,
-        ),
-        (true, ..) => ("master_cluster", " --cluster", TEST),
-        (false, ..) => ("multi_master", "", TEST),
-    };
+    let (program, option, test) = args.test();
     let (what, length) = match args.seconds {
         Some(seconds) => (
             format!("for {seconds} s"),

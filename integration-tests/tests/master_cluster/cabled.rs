@@ -1,5 +1,6 @@
-//! Three masters without shared files, with a cable from the balancer to each of
-//! them and two between any two of them, or one from each of them to a bus.
+//! Three masters without shared files, or with shared ones or a store, with a cable from
+//! the balancer to each of them and two between any two of them, or one from each of them
+//! to a bus.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,9 +12,11 @@ use halite_integration_tests::proxy::{Cable, Proxy};
 use halite_integration_tests::{
     Balancer, Fleet, FullDisk, Kind, Master, Minion, START, connected_from, until,
 };
-use halite_test_services::{Nats, Server, Wanted};
+use halite_test_services::{Redis, Server, Wanted};
 use serde_json::{Value, json};
 
+use crate::cabled_bus::CabledBus;
+use crate::stored::read_store;
 use crate::view::view;
 
 pub(crate) const MASTERS: usize = 3;
@@ -27,36 +30,11 @@ const HEALTH_PORT: u16 = 4516;
 /// Where the cable of the n-th master to another one begins, at the address of that.
 const CABLES_FROM: u16 = 4530;
 
-/// Where the cable of a master to the bus begins, at its own address.
-const BUS_FROM: u16 = 4534;
-
 /// Bytes a second on a slow link.
 const SLOW: usize = 20_000;
 
 /// The variable of each minion with the file that its commands write to.
 pub(crate) const RAN: &str = "HALITE_CHAOS_RAN";
-
-/// What carries what masters tell each other, and the cable to it from each of them.
-struct CabledBus {
-    cables: Vec<Proxy>,
-    nats: Nats,
-}
-
-impl CabledBus {
-    fn start(masters: &[Master]) -> Result<Option<Self>> {
-        let Some(nats) = Nats::for_test(&Wanted::default()) else {
-            return Ok(None);
-        };
-        let cables = masters.iter().map(|of| {
-            Proxy::from(
-                SocketAddr::from((of.address().ip(), BUS_FROM)),
-                nats.address,
-            )
-        });
-        let cables = cables.collect::<Result<_>>()?;
-        Ok(Some(Self { cables, nats }))
-    }
-}
 
 /// Below the directory that masters share.
 const SHARED_PKI: &str = "pki";
@@ -83,6 +61,9 @@ pub(crate) struct Cabled {
     /// While that of the keys cannot be used.
     keys_gone: Option<FullDisk>,
     pub(crate) masters: Vec<Master>,
+    /// Where the masters keep their jobs and keys, and what minions tell, if it is not in
+    /// files.
+    store: Option<Redis>,
     fleet: Fleet,
 }
 
@@ -101,6 +82,19 @@ impl Cabled {
     /// The same with keys and job cache in a shared directory.
     pub(crate) fn sharing(minions: &[(String, Kind)]) -> Result<Option<Self>> {
         Self::lay(minions, ("", Files::Shared), |_| Ok(Some(None)))
+    }
+
+    /// The same with a Redis that the masters share; `None`, and reported, where there is
+    /// none.
+    pub(crate) fn on_store(minions: &[(String, Kind)]) -> Result<Option<Self>> {
+        let Some(redis) = Redis::for_test(&Wanted::default()) else {
+            return Ok(None);
+        };
+        let cabled = Self::with(minions, &format!("store: {}", redis.url()))?;
+        Ok(Some(Self {
+            store: Some(redis),
+            ..cabled
+        }))
     }
 
     /// The same on a bus; `None`, and reported, where there is no NATS server. One cut is
@@ -176,6 +170,7 @@ impl Cabled {
             shared,
             keys_gone: None,
             masters,
+            store: None,
             fleet,
         };
         cabled.wait_answers()?;
@@ -211,6 +206,11 @@ impl Cabled {
     /// What carries what masters tell each other, if it is not their links.
     pub(crate) fn bus(&self) -> Option<&Server> {
         self.bus.as_ref().map(|bus| &bus.nats.server)
+    }
+
+    /// The server of the store that the masters share, if they have one.
+    pub(crate) fn store(&self) -> Option<&Server> {
+        self.store.as_ref().map(|redis| &redis.server)
     }
 
     /// Has the directory of the keys, which all share, be one that cannot be used; false if
@@ -250,9 +250,10 @@ impl Cabled {
     /// Every result in every job cache.
     pub(crate) fn results(&self) -> Result<Results> {
         let mut results = Results::new();
-        match &self.shared {
-            Some(shared) => read_cache_in(&shared.join(SHARED_CACHE), &mut results)?,
-            None => {
+        match (&self.store, &self.shared) {
+            (Some(redis), _) => read_store(redis, &mut results)?,
+            (None, Some(shared)) => read_cache_in(&shared.join(SHARED_CACHE), &mut results)?,
+            (None, None) => {
                 for master in &self.masters {
                     read_cache(master, &mut results)?;
                 }

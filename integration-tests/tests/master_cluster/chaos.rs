@@ -1,9 +1,9 @@
 //! Masters of a cluster die, hang, stop and hand their minions over, and the cables
-//! between them, to their bus and to the balancer fail, while commands are given at
-//! those that live. At the end every command must have run once and its result must
-//! be at a master, every minion must be the same process as before, and the masters
-//! must agree. Only a minion of Salt may miss a command while the cable fails that its own
-//! connection leads through, as with Salt's masters.
+//! between them, to their bus and to the balancer fail, and their store hangs, while
+//! commands are given at those that live. At the end every command must have run once
+//! and its result must be at a master, every minion must be the same process as before,
+//! and the masters must agree. Only a minion of Salt may miss a command while the cable
+//! fails that its own connection leads through, as with Salt's masters.
 //!
 //! `HALITE_CHAOS_SEED` repeats a run's choices, `HALITE_CHAOS_FAULTS` or
 //! `HALITE_CHAOS_SECONDS` makes it longer and `HALITE_CHAOS_MINIONS` larger. The summary
@@ -17,9 +17,7 @@ use halite_integration_tests::chaos::{
     Dice, Fault, FaultsPer10sMin, Ledger, Length, Part, Results, Sent, Trouble, Troubles, due,
     gives_up, publish, setting,
 };
-use halite_integration_tests::proxy::Cable;
-use halite_integration_tests::{HAPROXY, Kind, SHORT, Signal, until};
-use halite_test_services::Server;
+use halite_integration_tests::{HAPROXY, Kind, until};
 use halite_test_support::have_programs;
 
 use crate::cabled::{Cabled, MASTERS, PAIRS, RAN};
@@ -56,6 +54,11 @@ fn nothing_is_lost_in_chaos_on_a_bus() -> Result<()> {
 #[test]
 fn nothing_is_lost_in_chaos_with_shared_files() -> Result<()> {
     lose_nothing(&faults::WITH_SHARED_FILES, Cabled::sharing)
+}
+
+#[test]
+fn nothing_is_lost_in_chaos_on_a_store() -> Result<()> {
+    lose_nothing(&faults::ON_STORE, Cabled::on_store)
 }
 
 #[test]
@@ -197,18 +200,20 @@ impl Chaos {
         let fault = self.faults[self.dice.below(self.faults.len())];
         // There are as many pairs as masters.
         let which = match fault.part() {
-            Part::Bus | Part::Keys => 0,
+            Part::Bus | Part::Keys | Part::Store => 0,
             _ => self.dice.below(MASTERS.max(PAIRS.len())),
         };
-        let lasts = match self.dice.below(4) {
-            0 => self.dice.millis(2500, 6000),
+        let part = fault.part();
+        let lasts = match (part, self.dice.below(4)) {
+            // Too short for masters to take it for away, or long enough.
+            (Part::Store, _) => self.dice.millis(1000, 9000),
+            (_, 0) => self.dice.millis(2500, 6000),
             _ => self.dice.millis(50, 2500),
         };
-        let part = fault.part();
         // Any one master that lives is enough; without one, a minion of Salt gives up.
         let has_another = (0..MASTERS).any(|other| other != which && !self.is_out(other));
         let may_be = match part {
-            Part::Peers | Part::Bus => true,
+            Part::Peers | Part::Bus | Part::Store => true,
             // A master does not start without its keys.
             Part::Keys => !self.troubles.any_of(Part::Master),
             Part::Master => has_another && !self.troubles.any_of(Part::Keys),
@@ -220,7 +225,7 @@ impl Chaos {
         if part == Part::Cable {
             self.missed.fails(&self.cabled, (which, now, now + lasts))?;
         }
-        if !self.begin(fault, which)? {
+        if !faults::begin(&mut self.cabled, fault, which)? {
             return Ok(());
         }
         *self.ledger.faults.entry(fault).or_default() += 1;
@@ -232,57 +237,9 @@ impl Chaos {
         Ok(())
     }
 
-    /// Makes a fault, if it can be made now.
-    fn begin(&mut self, fault: Fault, which: usize) -> Result<bool> {
-        let cabled = &mut self.cabled;
-        match fault {
-            Fault::MasterKilled => cabled.masters[which].kill9()?,
-            Fault::MasterHangs => cabled.masters[which].daemon().signal(Signal::SIGSTOP)?,
-            Fault::MasterStopped => cabled.masters[which].daemon().signal(Signal::SIGTERM)?,
-            Fault::MasterDrains => {
-                let tools = cabled.masters[which].tools(Kind::Ours);
-                let said = tools.runner(&["cluster.drain", "--out=json"])?;
-                // It is refused where nobody could take the minions.
-                return Ok(said.stdout.trim() == "true");
-            }
-            Fault::CableCut => cabled.set_front(which, Cable::Cut),
-            Fault::CableToNowhere => cabled.set_front(which, Cable::Nowhere),
-            Fault::PeersCut => cabled.set_links(which, Cable::Cut),
-            Fault::PeersToNowhere => cabled.set_links(which, Cable::Nowhere),
-            Fault::PeersSlow => cabled.set_slow(which, true),
-            Fault::BusKilled => match cabled.bus() {
-                Some(bus) => bus.kill(),
-                None => return Ok(false),
-            },
-            Fault::KeysGone => return cabled.lose_keys(),
-            // Not among those of this test.
-            Fault::MinionKilled | Fault::MinionHangs => return Ok(false),
-        }
-        Ok(true)
-    }
-
     fn heal(&mut self, now: Instant) -> Result<()> {
-        let cabled = &mut self.cabled;
         for Trouble { fault, which, .. } in self.troubles.take_over(now) {
-            match fault {
-                Fault::MasterKilled => cabled.masters[which].start()?,
-                Fault::MasterHangs => cabled.masters[which].daemon().signal(Signal::SIGCONT)?,
-                Fault::MasterStopped | Fault::MasterDrains => {
-                    let master = &mut cabled.masters[which];
-                    if fault == Fault::MasterDrains {
-                        master.daemon().signal(Signal::SIGTERM)?;
-                    }
-                    let code = master.daemon().wait_exit(SHORT)?;
-                    ensure!(code == 0, "m{} has ended with {code}", which + 1);
-                    master.start()?;
-                }
-                Fault::CableCut | Fault::CableToNowhere => cabled.set_front(which, Cable::Whole),
-                Fault::PeersCut | Fault::PeersToNowhere => cabled.set_links(which, Cable::Whole),
-                Fault::PeersSlow => cabled.set_slow(which, false),
-                Fault::BusKilled => cabled.bus().map_or(Ok(()), Server::start)?,
-                Fault::KeysGone => cabled.find_keys()?,
-                Fault::MinionKilled | Fault::MinionHangs => {}
-            }
+            faults::end(&mut self.cabled, fault, which)?;
         }
         Ok(())
     }

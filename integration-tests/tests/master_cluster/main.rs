@@ -4,6 +4,7 @@
 
 mod bus;
 mod cabled;
+mod cabled_bus;
 mod chaos;
 mod compared;
 mod copies;
@@ -32,6 +33,7 @@ mod roots;
 mod runner_jobs;
 mod salt_peers;
 mod shared_work;
+mod stored;
 mod support;
 mod takeover;
 mod ticks;

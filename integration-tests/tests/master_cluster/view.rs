@@ -8,7 +8,7 @@ use anyhow::Result;
 use halite_integration_tests::{Kind, Master};
 use serde_json::{Value, json};
 
-/// Its members, the publish key and the keys of minions, which are in `pki`.
+/// Its members, the publish key, which is in `pki`, and the minions that it has accepted.
 pub(crate) fn view(master: &Master, pki: &Path) -> Result<Value> {
     let shown = |function: &str| -> Result<Value> {
         let shown = master.tools(Kind::Ours).runner(&[function, "--out=json"])?;
@@ -23,9 +23,11 @@ pub(crate) fn view(master: &Master, pki: &Path) -> Result<Value> {
     let mut names: Vec<&String> = members.keys().collect();
     names.sort();
     let registers = shown("cluster.status")?["registers"].clone();
-    let minions = fs::read_dir(pki.join("minions"))?.flatten();
+    let listed = master.key(&["-L", "--out=json"])?.ok()?.json()?;
+    let minions = listed["minions"].as_array().cloned().unwrap_or_default();
     let mut minions: Vec<String> = minions
-        .map(|of| of.file_name().to_string_lossy().into_owned())
+        .iter()
+        .filter_map(|of| of.as_str().map(str::to_owned))
         .collect();
     minions.sort();
     Ok(json!({

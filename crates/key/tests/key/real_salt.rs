@@ -7,7 +7,7 @@ use halite_crypto::{HashType, PrivateKey};
 use halite_key::{KeyState, KeyStore};
 use halite_proto::{Map, MinionId, Value, json};
 use halite_store::{StoreOptions, TokenId};
-use halite_test_services::{MariaDb, Redis, Salt, Wanted};
+use halite_test_services::{Etcd, MariaDb, Redis, Salt, Wanted};
 
 use crate::servers::Place;
 
@@ -202,5 +202,18 @@ fn keys_in_a_mysql_are_read_both_ways() {
             mariadb.address.port()
         );
         check(&Place::mariadb(&mariadb.url("salt")), "mysql", &opts);
+    }
+}
+
+/// In version 2 of its interface, which alone 3008 speaks.
+#[test]
+fn keys_in_an_etcd_are_read_both_ways() {
+    if let Some(etcd) = Etcd::for_test(&Wanted::default()) {
+        let opts = format!(
+            r#""etcd.host": "{}", "etcd.port": {}"#,
+            etcd.address.ip(),
+            etcd.address.port()
+        );
+        check(&Place::etcd_of_salt(&etcd.url()), "etcd", &opts);
     }
 }

@@ -49,6 +49,10 @@ impl Place {
         Self::etcd("etcd", url, EtcdVersion::V3)
     }
 
+    pub(crate) fn etcd_of_salt(url: &str) -> Self {
+        Self::etcd("etcd of Salt", url, EtcdVersion::salts())
+    }
+
     fn etcd(name: &'static str, url: &str, version: EtcdVersion) -> Self {
         let address = Address::parse(url).unwrap();
         Self {
@@ -82,7 +86,6 @@ pub(crate) fn on_each_server(test: impl Fn(&Place)) {
     }
     if let Some(etcd) = Etcd::shared() {
         test(&Place::etcd3(&etcd.new_url()));
-        let salts = EtcdVersion::salts();
-        test(&Place::etcd("etcd of Salt", &etcd.new_url(), salts));
+        test(&Place::etcd_of_salt(&etcd.new_url()));
     }
 }

@@ -138,6 +138,7 @@ const MINION: &[(&str, Shape)] = &[
     ("master_tops_first", shape_of::<bool>()),
     ("minion_restart_command", shape_of::<OneOrMany>()),
     ("module_executors", shape_of::<OneOrMany>()),
+    ("no_proxy", shape_of::<OneOrMany>()),
     ("providers", shape_of::<Map>()),
     ("proxy_host", shape_of::<String>()),
     ("proxy_password", shape_of::<String>()),

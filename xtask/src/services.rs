@@ -43,15 +43,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let is_wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
 
     let redis = is_wanted("redis").then(|| Redis::start(&wanted));
-    let redis = told("redis", redis, |redis| (redis.url(), redis.tls.clone()));
+    let redis = print_place("redis", redis, |redis| (redis.url(), redis.tls.clone()));
     let postgres = is_wanted("postgres").then(|| Postgres::start(&wanted));
-    let postgres = told("postgres", postgres, |postgres| {
+    let postgres = print_place("postgres", postgres, |postgres| {
         (postgres.url("salt"), postgres.tls.clone())
     });
     let etcd = is_wanted("etcd").then(|| Etcd::start(&wanted));
-    let etcd = told("etcd", etcd, |etcd| (etcd.url(), etcd.tls.clone()));
+    let etcd = print_place("etcd", etcd, |etcd| (etcd.url(), etcd.tls.clone()));
     let mariadb = is_wanted("mariadb").then(|| MariaDb::start(&wanted));
-    let mariadb = told("mariadb", mariadb, |mariadb| {
+    let mariadb = print_place("mariadb", mariadb, |mariadb| {
         (mariadb.url("salt"), mariadb.tls.clone())
     });
 
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// Prints where a server is, or why it is not there.
-fn told<T>(
+fn print_place<T>(
     name: &str,
     started: Option<Result<T>>,
     place: impl FnOnce(&T) -> (String, Option<Certificates>),

@@ -40,11 +40,11 @@ impl Tried {
             kwargs.clone()
         };
         let call = json!({"fun": format!("tls.{fun}"), "args": args, "kwargs": kwargs});
-        self.told(&call)
+        self.play_call(&call)
     }
 
     /// What a call gives, with `@CA@` for the directory of authorities.
-    fn told(&self, call: &Json) -> Json {
+    fn play_call(&self, call: &Json) -> Json {
         let replaced = |json: &Json, from: &str, to: &str| -> Json {
             serde_json::from_str(&json.to_string().replace(from, to)).unwrap()
         };
@@ -267,7 +267,7 @@ fn certificates_of_other_kinds_and_what_holds_them() {
     assert_eq!(tried.mode("mine/certs/x.org.key"), 0o600);
     let name = "@CA@/mine/certs/x.org.crt";
     let check = |args: Json| {
-        tried.told(&json!({"state": "tls.valid_certificate", "args": args}))["ret"].clone()
+        tried.play_call(&json!({"state": "tls.valid_certificate", "args": args}))["ret"].clone()
     };
     let good = check(json!({"name": name, "days": 9}));
     assert_eq!(good["result"], json!(true));

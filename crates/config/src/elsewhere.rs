@@ -138,6 +138,7 @@ const MINION: &[(&str, Shape)] = &[
     ("master_tops_first", shape_of::<bool>()),
     ("minion_restart_command", shape_of::<OneOrMany>()),
     ("module_executors", shape_of::<OneOrMany>()),
+    ("no_proxy", shape_of::<OneOrMany>()),
     ("providers", shape_of::<Map>()),
     ("proxy_host", shape_of::<String>()),
     ("proxy_password", shape_of::<String>()),
@@ -163,13 +164,23 @@ const MINION: &[(&str, Shape)] = &[
 
 /// What an option may be that code outside this crate heeds.
 pub(crate) fn shape(side: Side, name: &str) -> Option<&'static Shape> {
+    let mut all = shapes(side);
+    all.find(|(known, _)| *known == name)
+        .map(|(_, shape)| shape)
+}
+
+/// The names of all such options of a side.
+#[cfg(test)]
+pub(crate) fn names(side: Side) -> impl Iterator<Item = &'static str> {
+    shapes(side).map(|(name, _)| *name)
+}
+
+fn shapes(side: Side) -> impl Iterator<Item = &'static (&'static str, Shape)> {
     let of_side = match side {
         Side::Master => MASTER,
         Side::Minion => MINION,
     };
-    let mut all = BOTH.iter().chain(of_side);
-    all.find(|(known, _)| *known == name)
-        .map(|(_, shape)| shape)
+    BOTH.iter().chain(of_side)
 }
 
 #[cfg(test)]

@@ -48,18 +48,29 @@ fn is_of_saltgui(name: &str) -> bool {
 
 /// Whether an option is honoured, by a field of the configuration or elsewhere.
 pub(crate) fn is_honoured(side: Side, name: &str, fields: &[&str]) -> bool {
-    let of_returners = match side {
-        Side::Master => EVENT_RETURNERS,
-        Side::Minion => RETURNERS,
-    };
     fields.contains(&name)
         || READ_HERE.contains(&name)
         || elsewhere::shape(side, name).is_some()
-        || of_returners.contains(&name)
+        || of_returners(side).contains(&name)
+}
+
+/// The options that are honoured without a field of the configuration.
+#[cfg(test)]
+pub(crate) fn honoured_elsewhere(side: Side) -> impl Iterator<Item = &'static str> {
+    let here = READ_HERE.iter().chain(of_returners(side));
+    here.copied().chain(elsewhere::names(side))
 }
 
 /// Options that this crate itself heeds.
 const READ_HERE: &[&str] = &["include", "default_include"];
+
+/// Options that the returners of a side read.
+fn of_returners(side: Side) -> &'static [&'static str] {
+    match side {
+        Side::Master => EVENT_RETURNERS,
+        Side::Minion => RETURNERS,
+    }
+}
 
 /// Options of a minion that its returners read: they may be in pillar and
 /// grains as well, so that they are checked when they are used.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::known::{self, Side};
-use crate::names::{is_honoured, is_of_an_installed_salt};
+use crate::names::{honoured_elsewhere, is_honoured, is_of_an_installed_salt};
 use crate::options::Row;
 use crate::{MasterConfig, MinionConfig, reasons, refused};
 
@@ -24,37 +24,11 @@ their place; `docs/differences.md` says where a default or an effect differs.
 - **ours**: not an option of Salt.
 ";
 
-/// A few words on options that are no fields here.
-const NOTES: &[(&str, &str)] = &[
-    (
-        "cache",
-        "Where minion data and banks are kept: `localfs`, `redis`, `mysql` or `etcd`",
-    ),
-    (
-        "eauth_tokens",
-        "`localfs`; any other value is refused: see `eauth_tokens.cache_driver`",
-    ),
-    (
-        "eauth_tokens.cache_driver",
-        "Where tokens are kept, if not where `cache` says",
-    ),
-    (
-        "keys.cache_driver",
-        "Where the keys of minions are kept: `localfs_key`, `redis`, `mysql` or `etcd`",
-    ),
-    (
-        "pillar_cache",
-        "Whether compiled pillars, which hold secrets, are cached",
-    ),
-    (
-        "pillar_cache_backend",
-        "Where cached pillars are kept: `disk` or `memory`",
-    ),
-    (
-        "pillar_cache_ttl",
-        "Seconds for which a cached pillar is valid",
-    ),
-];
+/// What options do that are no fields of a configuration: a name, a tab and words.
+static WORDS: &str = include_str!("../data/option-words.txt");
+
+/// Options of [`WORDS`] that Salt does not have.
+const OURS: &[&str] = &["git_pillar_verify_signatures", "gitfs_verify_signatures"];
 
 /// What becomes of an option.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,27 +50,35 @@ impl Standing {
     }
 }
 
+/// The lines of [`WORDS`].
+fn words() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = WORDS.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once('\t'))
+}
+
+/// What an option does: the first sentence of its field's comment, or its words.
+fn description(name: &str, rows: &[Row]) -> String {
+    let Some(row) = rows.iter().find(|row| row.name == name) else {
+        let known = words().find(|(known, _)| *known == name);
+        return known.map_or_else(String::new, |(_, words)| words.to_owned());
+    };
+    let text = row.doc.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    let sentence = text
+        .split_once(". ")
+        .map_or(text.as_str(), |(first, _)| first);
+    sentence.trim_end_matches('.').to_owned()
+}
+
 /// All options of a side with their standing and a few words.
 fn options(side: Side, rows: &[Row]) -> BTreeMap<&'static str, (Standing, String)> {
     let fields: Vec<&str> = rows.iter().map(|row| row.name).collect();
-    let doc = |name: &str| {
-        let row = rows.iter().find(|row| row.name == name);
-        let lines = row.map(|row| row.doc.lines().map(str::trim).collect::<Vec<_>>());
-        let text = lines.unwrap_or_default().join(" ");
-        let sentence = text
-            .split_once(". ")
-            .map_or(text.as_str(), |(first, _)| first);
-        sentence.trim_end_matches('.').to_owned()
-    };
     let mut options = BTreeMap::new();
     for (name, is_of_side) in known::names(side) {
         let refusal = refused::why(name).filter(|_| side == Side::Master);
         let entry = if let Some(why) = refusal {
             (Standing::Refused, why.to_owned())
         } else if is_honoured(side, name, &fields) {
-            let note = NOTES.iter().find(|(noted, _)| *noted == name);
-            let words = note.map_or_else(|| doc(name), |(_, words)| (*words).to_owned());
-            (Standing::Honoured, words)
+            (Standing::Honoured, description(name, rows))
         } else if is_of_an_installed_salt(name) {
             let why = "for the code of an installed Salt, which gets all options";
             (Standing::Honoured, why.to_owned())
@@ -108,8 +90,16 @@ fn options(side: Side, rows: &[Row]) -> BTreeMap<&'static str, (Standing, String
         };
         options.insert(name, entry);
     }
+    // Salt's list has no options of single modules, and none of ours.
+    for name in honoured_elsewhere(side).filter(|name| !known::is_known(name)) {
+        let standing = match OURS.contains(&name) {
+            true => Standing::Ours,
+            false => Standing::Honoured,
+        };
+        options.insert(name, (standing, description(name, rows)));
+    }
     for name in fields.iter().filter(|name| !known::is_known(name)) {
-        options.insert(name, (Standing::Ours, doc(name)));
+        options.insert(name, (Standing::Ours, description(name, rows)));
     }
     options
 }
@@ -161,17 +151,33 @@ fn the_page_says_what_the_code_does() {
 }
 
 #[test]
-fn each_option_without_effect_has_a_reason() {
+fn each_option_has_words() {
     let mut silent = Vec::new();
     for (side, rows) in [
         (Side::Master, MasterConfig::table()),
         (Side::Minion, MinionConfig::table()),
     ] {
         for (name, (standing, words)) in options(side, &rows) {
-            if standing == Standing::WithoutEffect && words.is_empty() {
-                silent.push(format!("{side:?} {name}"));
+            if words.trim().is_empty() {
+                silent.push(format!("{side:?} {name}: {}", standing.word()));
             }
         }
     }
-    assert!(silent.is_empty(), "no reason for {silent:#?}");
+    assert!(
+        silent.is_empty(),
+        "no words (data/option-words.txt) or reason (reasons.rs) for {silent:#?}"
+    );
+}
+
+#[test]
+fn the_words_are_sorted_and_of_options_that_are_honoured() {
+    let names: Vec<&str> = words().map(|(name, _)| name).collect();
+    assert!(names.is_sorted_by(|one, next| one < next), "{names:?}");
+    let is_honoured = |name: &str| {
+        let mut sides = [Side::Master, Side::Minion].into_iter();
+        sides.any(|side| honoured_elsewhere(side).any(|honoured| honoured == name))
+    };
+    for name in names.iter().chain(OURS) {
+        assert!(is_honoured(name), "words for {name}, which is no such option");
+    }
 }

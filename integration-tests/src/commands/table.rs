@@ -130,7 +130,7 @@ impl Chapter {
         }
         if line.starts_with([' ', '\t']) {
             let row = self.rows.last_mut().context("a note without a command")?;
-            return row.note(line.trim());
+            return row.apply_note(line.trim());
         }
         if let Some(directive) = line.strip_prefix('@') {
             let mut parts = directive.splitn(3, ' ');
@@ -174,7 +174,7 @@ impl Row {
         })
     }
 
-    fn note(&mut self, note: &str) -> Result<()> {
+    fn apply_note(&mut self, note: &str) -> Result<()> {
         let compare = &mut self.compare;
         match note.split_once(": ") {
             None if note == "text" => compare.text = true,

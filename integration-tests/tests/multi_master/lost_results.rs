@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use halite_integration_tests::{SHORT, Signal, until};
 
 use crate::support::{
-    Several, Tokens, check_told_once, publish, stored, told, wait_ping, wait_stored,
+    Several, Tokens, check_told_once, count_return_events, publish, stored, wait_ping, wait_stored,
 };
 
 /// A job that waits for a file before it ends, so that a test says when.
@@ -59,7 +59,7 @@ fn another_master_takes_the_result_of_a_hanging_one() -> Result<()> {
     first.daemon().signal(Signal::SIGCONT)?;
     wait_ping(first, "web1")?;
     check_told_once(second, &jid, "web1")?;
-    ensure!(told(first, &jid, "web1")? <= 1, "told twice");
+    ensure!(count_return_events(first, &jid, "web1")? <= 1, "told twice");
     assert_eq!(tokens.count("hung"), 1);
     Ok(())
 }
@@ -166,7 +166,8 @@ fn a_job_that_was_cut_off_is_reported_once() -> Result<()> {
     }
     assert_eq!(tokens.count("begun-cut"), 1, "run again");
     assert_eq!(tokens.count("cut"), 0, "its processes went on");
-    let told = told(first, &jid, "web1")? + told(second, &jid, "web1")?;
+    let told =
+        count_return_events(first, &jid, "web1")? + count_return_events(second, &jid, "web1")?;
     assert_eq!(told, 1, "reported {told} times");
     Ok(())
 }

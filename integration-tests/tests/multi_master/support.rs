@@ -177,7 +177,7 @@ pub(crate) fn wait_stored(master: &Master, jid: &str, minion: &str) -> Result<Va
 }
 
 /// How many returns of a job a master has told of on its bus.
-pub(crate) fn told(master: &Master, jid: &str, minion: &str) -> Result<usize> {
+pub(crate) fn count_return_events(master: &Master, jid: &str, minion: &str) -> Result<usize> {
     let tag = format!("salt/job/{jid}/ret/{minion}");
     let events = master.events()?.events();
     Ok(events.iter().filter(|event| event.tag == tag).count())
@@ -190,7 +190,7 @@ pub(crate) fn check_told_once(master: &Master, jid: &str, minion: &str) -> Resul
     master
         .events()?
         .wait(&tag, SHORT, |event| event.tag == tag)?;
-    let told = told(master, jid, minion)?;
+    let told = count_return_events(master, jid, minion)?;
     ensure!(told == 1, "told {told} times of {jid}");
     Ok(())
 }

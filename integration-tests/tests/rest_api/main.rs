@@ -87,11 +87,11 @@ fn our_api_answers_as_salts_does() -> Result<()> {
         }
         differing.insert(name.clone(), answer.clone());
         if table.why(name).is_none() {
-            wrong.push(told(name, of_salt, answer));
+            wrong.push(describe_difference(name, of_salt, answer));
         } else if !updates() && known.get(name) != Some(answer) {
             wrong.push(match known.get(name) {
-                Some(known) => told(&format!("{name} (ours before)"), known, answer),
-                None => told(name, of_salt, answer),
+                Some(known) => describe_difference(&format!("{name} (ours before)"), known, answer),
+                None => describe_difference(name, of_salt, answer),
             });
         }
     }
@@ -128,14 +128,14 @@ fn salts_api_answers_as_recorded() -> Result<()> {
     for (name, answer) in &salt {
         match before.get(name) {
             Some(known) if known == answer => {}
-            Some(known) => wrong.push(told(name, known, answer)),
+            Some(known) => wrong.push(describe_difference(name, known, answer)),
             None => wrong.push(format!("{name}: never recorded")),
         }
     }
     report(&wrong)
 }
 
-fn told(name: &str, wanted: &Answer, found: &Answer) -> String {
+fn describe_difference(name: &str, wanted: &Answer, found: &Answer) -> String {
     let line = |answer: &Answer| {
         let headers = serde_json::json!(answer.headers);
         format!("{} {headers} {}", answer.status, answer.body)

@@ -79,9 +79,9 @@ fn timed(
             output.stderr
         );
     }
-    scene.note(name, "s", median(&mut took));
+    scene.record_figure(name, "s", median(&mut took));
     let cpu = (scene.masters.cpu()? - cpu) / took.len() as f64;
-    scene.note(name, "s of the masters' processor", cpu);
+    scene.record_figure(name, "s of the masters' processor", cpu);
     Ok(())
 }
 
@@ -103,7 +103,7 @@ fn publish(scene: &mut Scene<'_>) -> Result<()> {
         took.push(last.fold(0.0, f64::max) - begun);
     }
     let name = "salt --async '*' test.ping: the last minion has the job after";
-    scene.note(name, "s", median(&mut took));
+    scene.record_figure(name, "s", median(&mut took));
     Ok(())
 }
 
@@ -114,7 +114,7 @@ pub(super) fn note_traffic(scene: &mut Scene<'_>, name: &str, before: Option<u64
     };
     let each = f64::from(scene.plan.count) * times as f64;
     let bytes = after.saturating_sub(before) as f64 / each;
-    scene.note(name, "kB", bytes / 1e3);
+    scene.record_figure(name, "kB", bytes / 1e3);
 }
 
 fn median(took: &mut [f64]) -> f64 {

@@ -76,8 +76,8 @@ impl Control {
         self.ping.extend(other.ping);
     }
 
-    /// Notes the figures of a time, and a fault for each that is over its bound.
-    pub(super) fn note(self, scene: &mut Scene<'_>, time: &str) {
+    /// Records the figures of a time, and a fault for each that is over its bound.
+    pub(super) fn record_figures(self, scene: &mut Scene<'_>, time: &str) {
         for (what, took, max) in [
             ("`salt-run test.arg`", self.runner, MASTER_MS_MAX),
             ("`salt-key -L`", self.key, MASTER_MS_MAX),
@@ -85,7 +85,7 @@ impl Control {
         ] {
             let name = format!("{time}: {what} meanwhile, 99 % within");
             let p99 = percentile_99(took);
-            scene.note(&name, "ms", p99);
+            scene.record_figure(&name, "ms", p99);
             // No value is no number, which is above nothing.
             if p99 > max {
                 scene.fault(format!("{name} {p99:.0} ms: at most {max:.0} are allowed"));

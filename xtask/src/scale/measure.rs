@@ -142,9 +142,9 @@ impl Scene<'_> {
         }
         self.wait_ready()?;
         let seconds = begun.0.elapsed().as_secs_f64();
-        self.note("new fleet: all are ready after", "s", seconds);
+        self.record_figure("new fleet: all are ready after", "s", seconds);
         let cpu = self.masters.cpu()? - begun.1;
-        self.note(JOINED.0, JOINED.1, cpu * 1e3 / f64::from(count));
+        self.record_figure(JOINED.0, JOINED.1, cpu * 1e3 / f64::from(count));
         note_traffic(self, JOINED_BYTES.0, traffic, 1);
         Ok(())
     }
@@ -152,22 +152,22 @@ impl Scene<'_> {
     fn look_at_idle(&mut self, empty_kib: &[f64]) -> Result<()> {
         let all = self.masters.own_kib()?;
         let most = all.iter().copied().fold(0.0, f64::max);
-        self.note(MEMORY.0, MEMORY.1, most / 1024.0);
+        self.record_figure(MEMORY.0, MEMORY.1, most / 1024.0);
         let grown = all.iter().sum::<f64>() - empty_kib.iter().sum::<f64>();
         let each = grown / f64::from(self.plan.count * self.masters.links());
-        self.note(MEMORY_EACH.0, MEMORY_EACH.1, each);
+        self.record_figure(MEMORY_EACH.0, MEMORY_EACH.1, each);
         let descriptors = self.masters.descriptors()?;
-        self.note(DESCRIPTORS.0, DESCRIPTORS.1, descriptors as f64);
+        self.record_figure(DESCRIPTORS.0, DESCRIPTORS.1, descriptors as f64);
         let begun = (Instant::now(), self.masters.cpu()?);
         let minions = self.emulated_cpu();
         std::thread::sleep(IDLE_FOR);
         let share = (self.masters.cpu()? - begun.1) / begun.0.elapsed().as_secs_f64();
-        self.note(IDLE.0, IDLE.1, share * 100.0);
+        self.record_figure(IDLE.0, IDLE.1, share * 100.0);
         let after = self.emulated_cpu();
         let share = (after.0 - minions.0) / (after.1 - minions.1);
         let name = "idle: processor of a thousand minions";
         let thousand = f64::from(self.plan.count) / 1e3;
-        self.note(name, "% of a core", share * 100.0 / thousand);
+        self.record_figure(name, "% of a core", share * 100.0 / thousand);
         Ok(())
     }
 
@@ -186,13 +186,13 @@ impl Scene<'_> {
         let state = senders.wait("the events are taken", STEP_MAX, until)?;
         let seconds = begun.0.elapsed().as_secs_f64();
         let share = (self.masters.cpu()? - begun.1) / seconds;
-        self.note(
+        self.record_figure(
             "1000 events/s: processor of the masters",
             "% of a core",
             share * 100.0,
         );
         let p99 = state["event_times"]["p99_ms"].as_f64().unwrap_or(f64::NAN);
-        self.note("1000 events/s: 99 % are taken within", "ms", p99);
+        self.record_figure("1000 events/s: 99 % are taken within", "ms", p99);
         ensure!(state["events_failed"] == 0, "events have failed: {state}");
         senders.stop()
     }
@@ -244,7 +244,7 @@ impl Scene<'_> {
         u64::from(self.plan.count) * u64::from(self.masters.links())
     }
 
-    pub(super) fn note(&mut self, name: &str, unit: &'static str, value: f64) {
+    pub(super) fn record_figure(&mut self, name: &str, unit: &'static str, value: f64) {
         (self.show)(name, value, unit);
         let name = name.to_owned();
         self.figures.push(Figure { name, unit, value });

@@ -23,7 +23,7 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 pub(super) fn overload(scene: &mut Scene<'_>, times: f64) -> Result<()> {
     let visitor = Visitor::new(&scene.masters.all[0])?;
     let per_s = visitor.served_per_s()?;
-    scene.note("overload: sign-ins that are served alone", "/s", per_s);
+    scene.record_figure("overload: sign-ins that are served alone", "/s", per_s);
     let kib = |scene: &Scene<'_>| -> Result<f64> { Ok(scene.masters.own_kib()?[0]) };
     let before = kib(scene)?;
     let mut most = before;
@@ -53,39 +53,39 @@ pub(super) fn overload(scene: &mut Scene<'_>, times: f64) -> Result<()> {
     let all = outcome.all();
     let alone = per_s;
     let per_s = |count: u64| count as f64 / seconds;
-    scene.note("overload: sign-ins that are sent", "/s", per_s(all.sent));
+    scene.record_figure("overload: sign-ins that are sent", "/s", per_s(all.sent));
     // The senders share the processors, and may not reach what they were told.
     let factor = per_s(all.sent) / alone;
-    scene.note("overload: times as many as are served alone", "", factor);
-    scene.note("overload: that are granted", "/s", per_s(all.granted));
-    scene.note(
+    scene.record_figure("overload: times as many as are served alone", "", factor);
+    scene.record_figure("overload: that are granted", "/s", per_s(all.granted));
+    scene.record_figure(
         "overload: that are told when to come again",
         "/s",
         per_s(all.told),
     );
     let refused = all.sent.saturating_sub(all.granted + all.told);
-    scene.note("overload: that get no answer", "/s", per_s(refused));
-    control.note(scene, "overload");
-    scene.note(
+    scene.record_figure("overload: that get no answer", "/s", per_s(refused));
+    control.record_figures(scene, "overload");
+    scene.record_figure(
         "overload: a sign-in after the end is served within",
         "s",
         served,
     );
     let whole = ended.elapsed().as_secs_f64();
-    scene.note(
+    scene.record_figure(
         "overload: all have answered a ping after the end",
         "s",
         whole,
     );
-    scene.note(
+    scene.record_figure(
         "overload: own memory of the master before",
         "MiB",
         before / 1024.0,
     );
-    scene.note("overload: at most", "MiB", most / 1024.0);
+    scene.record_figure("overload: at most", "MiB", most / 1024.0);
     std::thread::sleep(FORGOTTEN_AFTER.saturating_sub(ended.elapsed()));
     let after = kib(scene)?;
-    scene.note("overload: ten seconds after", "MiB", after / 1024.0);
+    scene.record_figure("overload: ten seconds after", "MiB", after / 1024.0);
     flood_of_returns(scene)
 }
 
@@ -109,9 +109,9 @@ fn flood_of_returns(scene: &mut Scene<'_>) -> Result<()> {
         control.ping(&ping_of_one)?;
     }
     let per_s = wanted as f64 / begun.elapsed().as_secs_f64();
-    scene.note("flood of returns: that are taken", "/s", per_s);
+    scene.record_figure("flood of returns: that are taken", "/s", per_s);
     let spooled = scene.sum_of("spooled") as f64;
-    scene.note("flood of returns: that had to wait on disk", "", spooled);
-    control.note(scene, "flood of returns");
+    scene.record_figure("flood of returns: that had to wait on disk", "", spooled);
+    control.record_figures(scene, "flood of returns");
     Ok(())
 }

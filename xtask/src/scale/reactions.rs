@@ -56,15 +56,15 @@ pub(super) fn react(scene: &mut Scene<'_>) -> Result<()> {
         .runner(&["reactor.delete", "emulate/load", "--out=quiet"])?
         .ok()?;
     let name = "1000 events/s with a reaction each: processor of the masters";
-    scene.note(name, "% of a core", share * 100.0);
+    scene.record_figure(name, "% of a core", share * 100.0);
     let part = reacted as f64 * 100.0 / sent as f64;
-    scene.note(
+    scene.record_figure(
         "1000 events/s with a reaction each: reactions done",
         "%",
         part,
     );
     let name = "1000 events/s with a reaction each: the last one after the last event";
-    scene.note(name, "s", last.as_secs_f64());
+    scene.record_figure(name, "s", last.as_secs_f64());
     if reacted != sent {
         scene.fault(format!("{reacted} of {sent} events had a reaction"));
     }

@@ -33,7 +33,7 @@ pub(super) fn lose_one(scene: &mut Scene<'_>) -> Result<()> {
     }
     let seconds = killed.elapsed().as_secs_f64();
     let name = "a master dies: all have answered a ping of another one after";
-    scene.note(name, "s", seconds);
+    scene.record_figure(name, "s", seconds);
     scene.masters.all[0].start_on_ports()?;
     until("all are ready", STEP_MAX, || {
         Ok((scene.ready() == scene.links()).then_some(()))
@@ -62,14 +62,14 @@ pub(super) fn come_back(scene: &mut Scene<'_>) -> Result<()> {
         "{answers} answer after the return"
     );
     let answered = killed.elapsed().as_secs_f64();
-    scene.note("returning fleet: all are back after", "s", back);
-    scene.note(
+    scene.record_figure("returning fleet: all are back after", "s", back);
+    scene.record_figure(
         "returning fleet: all have answered a ping after",
         "s",
         answered,
     );
-    scene.note(RETURNED.0, RETURNED.1, cpu);
-    control.note(scene, "returning fleet");
+    scene.record_figure(RETURNED.0, RETURNED.1, cpu);
+    control.record_figures(scene, "returning fleet");
     Ok(())
 }
 

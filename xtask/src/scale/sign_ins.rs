@@ -16,14 +16,14 @@ pub(super) fn sign_in(scene: &mut Scene<'_>) -> Result<()> {
         return Ok(());
     }
     let served = Visitor::new(&scene.masters.all[0])?.served_per_s()?;
-    scene.note("sign-ins that one master serves", "/s", served);
+    scene.record_figure("sign-ins that one master serves", "/s", served);
     if let Some(signatures) = signatures_per_s() {
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
         let name = "signatures of 2048 bits by `openssl speed` on one core";
-        scene.note(name, "/s", signatures);
+        scene.record_figure(name, "/s", signatures);
         let share = served / (signatures * cores);
         let name = "sign-ins that one master serves, of those that RSA allows on all cores";
-        scene.note(name, "%", share * 100.0);
+        scene.record_figure(name, "%", share * 100.0);
     }
     Ok(())
 }

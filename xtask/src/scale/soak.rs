@@ -54,21 +54,21 @@ pub(super) fn soak(scene: &mut Scene<'_>, time: Duration) -> Result<()> {
     let most = |all: &[f64]| all.iter().copied().fold(0.0, f64::max) / 1024.0;
     let first = most(&first.context("no time to look at memory")?);
     let memory = "soak: own memory of a master after a fifth of the time";
-    scene.note(memory, "MiB", first);
+    scene.record_figure(memory, "MiB", first);
     let last = most(&scene.masters.own_kib()?);
-    scene.note("soak: own memory of a master at the end", "MiB", last);
+    scene.record_figure("soak: own memory of a master at the end", "MiB", last);
     let allowed = memory_allowed(first);
     if last > allowed {
         let grown = format!("{first:.1} MiB have grown to {last:.1}: {allowed:.1} are allowed");
         scene.fault(format!("soak: {grown}"));
     }
-    scene.note("soak: commands", "", f64::from(commands));
-    scene.note(
+    scene.record_figure("soak: commands", "", f64::from(commands));
+    scene.record_figure(
         "soak: commands not answered by all",
         "",
         f64::from(incomplete),
     );
-    control.note(scene, "soak");
+    control.record_figures(scene, "soak");
     ensure!(
         incomplete == 0,
         "{incomplete} commands were not answered by all"

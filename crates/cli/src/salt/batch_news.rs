@@ -235,7 +235,7 @@ mod tests {
 
     /// How often news are told of a job of so many minions, of which another one ends
     /// each millisecond, and the shortest time between two of them.
-    fn told(minions: usize) -> (usize, Duration) {
+    fn pace_of(minions: usize) -> (usize, Duration) {
         let begun = Instant::now();
         let mut pace = Pace::new(begun);
         let mut times = Vec::new();
@@ -252,9 +252,9 @@ mod tests {
 
     #[test]
     fn news_of_a_large_job_are_told_once_a_second_and_of_a_small_one_each_time() {
-        assert_eq!(told(TOLD_EACH_MAX), (100, Duration::from_millis(1)));
-        assert_eq!(told(TOLD_EACH_MAX + 1), (1, Duration::ZERO));
-        assert_eq!(told(10_000), (10, PAUSE));
+        assert_eq!(pace_of(TOLD_EACH_MAX), (100, Duration::from_millis(1)));
+        assert_eq!(pace_of(TOLD_EACH_MAX + 1), (1, Duration::ZERO));
+        assert_eq!(pace_of(10_000), (10, PAUSE));
     }
 
     fn news(minions: usize, now: Instant) -> (News, Vec<String>) {

@@ -31,7 +31,7 @@ pub(super) fn skip_job(call: &Call<'_>) -> CallResult {
         format!("Added Skip Job {name} in schedule."),
         format!("Failed to skip job {name} in schedule."),
     ];
-    Ok(note(call, &name, "skip_job", fields, texts))
+    Ok(change_job(call, &name, "skip_job", fields, texts))
 }
 
 pub(super) fn postpone_job(call: &Call<'_>) -> CallResult {
@@ -67,10 +67,10 @@ pub(super) fn postpone_job(call: &Call<'_>) -> CallResult {
         format!("Postponed Job {name} in schedule."),
         format!("Failed to postpone job {name} in schedule."),
     ];
-    Ok(note(call, &name, "postpone_job", fields, texts))
+    Ok(change_job(call, &name, "postpone_job", fields, texts))
 }
 
-fn note<const N: usize>(
+fn change_job<const N: usize>(
     call: &Call<'_>,
     name: &str,
     func: &str,

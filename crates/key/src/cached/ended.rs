@@ -128,7 +128,7 @@ impl Ended {
                 _ => By::Deletion,
             };
             if let Some(mark) = &record.ended {
-                self.note(id, mark, by);
+                self.record_end(id, mark, by);
             }
             return Some(record);
         }
@@ -158,7 +158,7 @@ impl Ended {
     }
 
     /// Records that the acceptance with a mark has ended.
-    pub(super) fn note(&mut self, id: &MinionId, mark: &Mark, by: By) {
+    pub(super) fn record_end(&mut self, id: &MinionId, mark: &Mark, by: By) {
         let known = self.ids.get(id).map_or(&[][..], |ids| &ids.marks);
         if known.iter().any(|(known, _)| known == mark) {
             return;
@@ -257,17 +257,17 @@ mod tests {
         let mut ended = Ended::in_mirror(dir.path(), None).unwrap();
         let first = accepted("key");
         let mark = first.mark.clone().unwrap();
-        ended.note(&id("first"), &mark, By::Rejection);
+        ended.record_end(&id("first"), &mark, By::Rejection);
         assert!(dir.path().join("ended/first").exists());
         for number in 1..=ENDED_IDS_MAX {
             ended.put(id(&format!("web{number}")), Vec::new());
         }
-        ended.note(&id("last"), &mark, By::Rejection);
+        ended.record_end(&id("last"), &mark, By::Rejection);
         assert!(!dir.path().join("ended/first").exists());
         assert_eq!(ended.believed(&id("first"), first.clone()), Some(first));
         for _ in 0..2 * ENDED_OF_ID_MAX {
             let mark = accepted("key").mark.unwrap();
-            ended.note(&id("last"), &mark, By::Rejection);
+            ended.record_end(&id("last"), &mark, By::Rejection);
         }
         assert_eq!(ended.ids[&id("last")].marks.len(), ENDED_OF_ID_MAX);
     }
@@ -299,7 +299,7 @@ mod tests {
         let mut ended = Ended::default();
         let (first, again, other) = (accepted("key"), accepted("key"), accepted("other"));
         let web = id("web1");
-        ended.note(&web, first.mark.as_ref().unwrap(), By::Deletion);
+        ended.record_end(&web, first.mark.as_ref().unwrap(), By::Deletion);
         assert_eq!(ended.believed(&web, other.clone()), Some(other));
         assert_eq!(ended.believed(&web, first.clone()), None);
         assert_eq!(ended.believed(&web, again.clone()), Some(again));

@@ -35,7 +35,7 @@ impl CachedKeys {
         }
         let was_there = cache.flush_key(KEYS, id.as_str())?;
         if let Some(mark) = mark {
-            self.ended().note(id, mark, By::Deletion);
+            self.ended().record_end(id, mark, By::Deletion);
         }
         let removed = self.0.removed.fetch_add(1, Ordering::Relaxed);
         if removed.is_multiple_of(REMOVED_LOOK_INTERVAL) {
@@ -53,7 +53,7 @@ impl CachedKeys {
                 .fetch_each(REMOVED, &names, &mut |number, bytes| {
                     let mark = bytes.and_then(|bytes| mark(&bytes));
                     if let Some((id, mark)) = ids.get(number).zip(mark) {
-                        self.ended().note(id, &mark, By::Deletion);
+                        self.ended().record_end(id, &mark, By::Deletion);
                     }
                 })?;
         }

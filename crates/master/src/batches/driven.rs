@@ -29,7 +29,7 @@ impl Driven {
     }
 
     /// This master drives it from now on.
-    pub(super) fn note(&self, jid: &Jid) -> Result<(), FileError> {
+    pub(super) fn record(&self, jid: &Jid) -> Result<(), FileError> {
         ensure_private_dir(&self.dir, None)?;
         write_atomic(
             &self.dir.join(jid.as_str()),
@@ -83,14 +83,14 @@ mod tests {
         let driven = || Driven::below(dir.path().to_owned());
         driven().retain(|_| false).unwrap();
         assert!(!driven().has(&one));
-        driven().note(&one).unwrap();
-        driven().note(&one).unwrap();
-        driven().note(&two).unwrap();
+        driven().record(&one).unwrap();
+        driven().record(&one).unwrap();
+        driven().record(&two).unwrap();
         assert!(driven().has(&one));
         driven().forget(&one);
         driven().forget(&one);
         assert!(!driven().has(&one) && driven().has(&two));
-        driven().note(&one).unwrap();
+        driven().record(&one).unwrap();
         driven().retain(|jid| *jid == one).unwrap();
         assert!(driven().has(&one) && !driven().has(&two));
     }

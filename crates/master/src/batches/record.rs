@@ -116,7 +116,7 @@ fn list_as_driven(batches: &Batches, jid: &Jid) {
     if let Err(error) = batches.jobs.cache.begin_batch(jid) {
         no_more(chain(&error));
     }
-    if let Err(error) = batches.driven.note(jid) {
+    if let Err(error) = batches.driven.record(jid) {
         no_more(chain(&error));
     }
 }

@@ -60,7 +60,7 @@ impl Copies {
     fn note_stalled(&self, peers: Vec<(PeerId, Incarnation)>) {
         let is_new = self
             .stalled()
-            .note(Instant::now(), peers, RETURN_STALL_PAUSE);
+            .record(Instant::now(), peers, RETURN_STALL_PAUSE);
         if is_new {
             tracing::warn!(
                 "no peer has acknowledged a return within {RETURN_COPIED_MAX:?}: for the next \

@@ -61,7 +61,7 @@ impl SharedLease {
                 Err(why) => {
                     self.lock().lease.note_failed();
                     let unanswered = unanswered.get_or_insert_default();
-                    unanswered.note(self.arbiter.what(), &why);
+                    unanswered.warn_if_stale(self.arbiter.what(), &why);
                 }
             }
             let is_held = self.is_held();
@@ -151,7 +151,7 @@ impl Default for Unanswered {
 
 impl Unanswered {
     /// Logs once that it has been unknown for long who holds the lease.
-    fn note(&mut self, arbiter: &str, why: &str) {
+    fn warn_if_stale(&mut self, arbiter: &str, why: &str) {
         if !self.was_said && self.since.elapsed() >= LEASE_STALE_AFTER {
             self.was_said = true;
             tracing::warn!(

@@ -54,7 +54,7 @@ pub(crate) struct Stalled(Option<(Instant, Vec<(PeerId, Incarnation)>)>);
 impl Stalled {
     /// None of these has acknowledged in time: they are not waited for during `pause`.
     /// Whether that is news.
-    pub(crate) fn note(
+    pub(crate) fn record(
         &mut self,
         now: Instant,
         peers: Vec<(PeerId, Incarnation)>,
@@ -107,8 +107,8 @@ mod tests {
         let pause = Duration::from_secs(30);
         let mut stalled = Stalled::default();
         assert!(!stalled.is_stalled(now, &[peer("m2")]));
-        assert!(stalled.note(now, vec![peer("m2")], pause));
-        assert!(!stalled.note(now, vec![peer("m2")], pause));
+        assert!(stalled.record(now, vec![peer("m2")], pause));
+        assert!(!stalled.record(now, vec![peer("m2")], pause));
         assert!(stalled.is_stalled(now, &[peer("m2")]));
         assert!(!stalled.is_stalled(now, &[peer("m2"), peer("m3")]));
         assert!(!stalled.is_stalled(now + pause, &[peer("m2")]));

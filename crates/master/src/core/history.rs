@@ -171,7 +171,7 @@ mod tests {
         MinionId::parse(text).unwrap()
     }
 
-    fn told(history: &History, name: &str) -> Vec<(&'static str, u64, u64, u32)> {
+    fn changes_of(history: &History, name: &str) -> Vec<(&'static str, u64, u64, u32)> {
         let id = id(name);
         let entries = history.newest(&id, usize::MAX);
         entries
@@ -206,13 +206,13 @@ mod tests {
             ("connected", 60, 60, 1),
             ("connected", 61, 61, 1),
         ];
-        assert_eq!(told(&history, "a"), expected);
+        assert_eq!(changes_of(&history, "a"), expected);
         let masters: Vec<_> = history
             .newest(&id("a"), usize::MAX)
             .map(|of| of.master.clone())
             .collect();
         assert_eq!(masters[3..], [Some(other), None]);
-        assert!(told(&history, "b").is_empty());
+        assert!(changes_of(&history, "b").is_empty());
     }
 
     #[test]
@@ -226,8 +226,11 @@ mod tests {
             };
             history.record(&id("restless"), change, None, at);
         }
-        assert_eq!(told(&history, "quiet"), [("connected", 1, 1, 1)]);
-        let ends: Vec<u64> = told(&history, "restless").iter().map(|of| of.1).collect();
+        assert_eq!(changes_of(&history, "quiet"), [("connected", 1, 1, 1)]);
+        let ends: Vec<u64> = changes_of(&history, "restless")
+            .iter()
+            .map(|of| of.1)
+            .collect();
         assert_eq!(ends, [99_996, 99_997, 99_998, 99_999]);
     }
 
@@ -239,8 +242,11 @@ mod tests {
             history.record(&id(&format!("m{at}")), Change::Connected, None, at);
             assert!(history.bytes <= MAX, "{}", history.bytes);
         }
-        assert!(told(&history, "m0").is_empty());
-        assert_eq!(told(&history, "m4999"), [("connected", 4999, 4999, 1)]);
+        assert!(changes_of(&history, "m0").is_empty());
+        assert_eq!(
+            changes_of(&history, "m4999"),
+            [("connected", 4999, 4999, 1)]
+        );
         // Not much more than a tenth goes at once.
         assert!(history.bytes > MAX / 2);
         let counted: usize = history

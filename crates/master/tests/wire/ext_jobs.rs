@@ -45,7 +45,7 @@ async fn give_as_halite(minion: &Minion, jid: &Jid, text: &str) {
 }
 
 /// What a runner of the master returns.
-async fn told(master: &Master, fun: &str, kwarg: Map) -> Value {
+async fn runner_return(master: &Master, fun: &str, kwarg: Map) -> Value {
     let mut events = master.events().await;
     run(master, &mut events, fun, kwarg).await.0
 }
@@ -86,14 +86,14 @@ async fn results_wait_until_the_server_of_ext_job_cache_is_back() {
     assert!(trouble.contains("(ext_job_cache) has been"), "{trouble}");
     let waits = "writes to ext_job_cache wait on this master's disk";
     assert!(trouble.contains(waits), "{trouble}");
-    let status = told(&master, "store.status", Map::new()).await;
+    let status = runner_return(&master, "store.status", Map::new()).await;
     let of_ext = status.get(ROLE).unwrap();
     assert_eq!(of_ext.get("available"), Some(&false.into()), "{status:?}");
     let count = of_ext.get("waiting").and_then(|it| it.get("count"));
     // Two loads and two results.
     assert_eq!(count, Some(&4.into()), "{status:?}");
     let wanted = Map::from([("jid", jid.as_str())]);
-    let found = told(&master, "jobs.lookup_jid", wanted).await;
+    let found = runner_return(&master, "jobs.lookup_jid", wanted).await;
     assert_eq!(found.get("web1"), Some(&"while away".into()), "{found:?}");
     assert_eq!(found.get("web2"), Some(&"while away".into()), "{found:?}");
 

@@ -72,7 +72,7 @@ pub(crate) async fn arrives(subscriber: &mut Subscriber, minion: &Minion) -> Jid
 }
 
 /// How often each result was told on the event bus, up to the last job's.
-async fn told(
+async fn count_results(
     events: &mut EventSubscriber,
     expected: &BTreeSet<String>,
 ) -> BTreeMap<String, usize> {
@@ -136,7 +136,7 @@ async fn no_command_and_no_result_is_lost() {
         };
         give(&minions[0], &last, "last").await;
         tags.insert(format!("salt/job/{last}/ret/{}", minions[0].id));
-        for (tag, times) in told(&mut events, &tags).await {
+        for (tag, times) in count_results(&mut events, &tags).await {
             // What is stored and comes again while nobody can tell is told again.
             let times_max = if sent_again.contains(&tag) { 2 } else { 1 };
             assert!(times <= times_max, "{tag}: {times}");

@@ -150,7 +150,7 @@ impl JobIndex {
 
     /// Records that the load of a job was rewritten.
     pub(super) fn rewritten(&self, jid: &Jid) {
-        if let Err(error) = self.rewrites.note(jid) {
+        if let Err(error) = self.rewrites.record(jid) {
             let error = chain(&error);
             tracing::warn!(
                 %jid, error,

@@ -47,7 +47,7 @@ impl Rewrites {
     }
 
     /// Records that a load was rewritten.
-    pub(super) fn note(&self, jid: &Jid) -> Result<(), StoreError> {
+    pub(super) fn record(&self, jid: &Jid) -> Result<(), StoreError> {
         let line = format!("{jid}\n");
         let size = fs::metadata(&self.path).map_or(0, |data| data.len());
         if size > REWRITES_BYTES_MAX {
@@ -123,13 +123,13 @@ mod tests {
             |numbers: &[usize]| Rewritten::Loads(numbers.iter().copied().map(jid).collect());
         assert_eq!(rewrites.since(&mut one), loads(&[]));
         // What was said in a file that is new may have been said in one before it, too.
-        rewrites.note(&jid(1)).unwrap();
+        rewrites.record(&jid(1)).unwrap();
         assert_eq!(rewrites.since(&mut one), Rewritten::Any);
         assert_eq!(rewrites.since(&mut other), Rewritten::Any);
-        rewrites.note(&jid(2)).unwrap();
+        rewrites.record(&jid(2)).unwrap();
         assert_eq!(rewrites.since(&mut one), loads(&[2]));
         assert_eq!(rewrites.since(&mut one), loads(&[]));
-        rewrites.note(&jid(3)).unwrap();
+        rewrites.record(&jid(3)).unwrap();
         assert_eq!(rewrites.since(&mut one), loads(&[3]));
         assert_eq!(rewrites.since(&mut other), loads(&[2, 3]));
     }
@@ -139,7 +139,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let rewrites = Rewrites::new(dir.path().join("rewrites"));
         let mut seen = Seen::default();
-        rewrites.note(&jid(1)).unwrap();
+        rewrites.record(&jid(1)).unwrap();
         rewrites.since(&mut seen);
         let line = format!("{}\n", jid(2));
         let (first, rest) = line.split_at(7);
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(rewrites.since(&mut seen), Rewritten::Loads(vec![jid(2)]));
         // One that never gets its end spoils the next.
         rewrites.append(first.as_bytes()).unwrap();
-        rewrites.note(&jid(3)).unwrap();
+        rewrites.record(&jid(3)).unwrap();
         assert_eq!(rewrites.since(&mut seen), Rewritten::Any);
     }
 
@@ -159,7 +159,7 @@ mod tests {
         let path = dir.path().join("rewrites");
         let rewrites = Rewrites::new(path.clone());
         let mut seen = Seen::default();
-        rewrites.note(&jid(1)).unwrap();
+        rewrites.record(&jid(1)).unwrap();
         rewrites.since(&mut seen);
         put(&path, format!("{}\n", jid(1)).as_bytes()).unwrap();
         assert_eq!(rewrites.since(&mut seen), Rewritten::Any);
@@ -171,16 +171,16 @@ mod tests {
         let path = dir.path().join("rewrites");
         let rewrites = Rewrites::new(path.clone());
         let mut seen = Seen::default();
-        rewrites.note(&jid(1)).unwrap();
+        rewrites.record(&jid(1)).unwrap();
         rewrites.since(&mut seen);
         let line = format!("{}\n", jid(2));
         let lines = usize::try_from(REWRITES_BYTES_MAX).unwrap() / line.len() + 1;
         fs::write(&path, line.repeat(lines)).unwrap();
         assert_eq!(rewrites.since(&mut seen), Rewritten::Any);
-        rewrites.note(&jid(3)).unwrap();
+        rewrites.record(&jid(3)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{}\n", jid(3)));
         assert_eq!(rewrites.since(&mut seen), Rewritten::Any);
-        rewrites.note(&jid(4)).unwrap();
+        rewrites.record(&jid(4)).unwrap();
         assert_eq!(rewrites.since(&mut seen), Rewritten::Loads(vec![jid(4)]));
     }
 }

@@ -27,7 +27,7 @@ impl Jobs {
 
     pub(crate) fn put_batch(&self, jid: &Jid, state: &Map) -> Result<(), StoreError> {
         let packed = pack(jid, &state.clone().into())?;
-        self.note(jid, "batch", packed)
+        self.save_field(jid, "batch", packed)
     }
 
     pub(crate) fn active_batches(&self) -> Result<Vec<Jid>, StoreError> {

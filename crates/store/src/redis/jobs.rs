@@ -228,11 +228,11 @@ impl Jobs {
     }
 
     pub(crate) fn save_endtime(&self, jid: &Jid, endtime: &str) -> Result<(), StoreError> {
-        self.note(jid, "endtime", endtime.as_bytes().to_vec())
+        self.save_field(jid, "endtime", endtime.as_bytes().to_vec())
     }
 
     /// Stores a field of a job that Salt does not have.
-    pub(super) fn note(
+    pub(super) fn save_field(
         &self,
         jid: &Jid,
         name: &'static str,

@@ -47,17 +47,17 @@ const ENDS: [End; 4] = [End::Family, End::Alone, End::Family, End::Term];
 #[test]
 fn states_of_a_killed_minion_converge() -> Result<()> {
     let moments = setting("HALITE_KILLS_MOMENTS", 12);
-    told(Kills::new(moments)?, Kills::of_the_minion)
+    run_with_ledger(Kills::new(moments)?, Kills::of_the_minion)
 }
 
 #[test]
 fn states_of_a_killed_salt_call_converge() -> Result<()> {
     // Without daemons around it a moment costs less.
     let moments = setting("HALITE_KILLS_MOMENTS", 12);
-    told(Kills::new(moments)?, Kills::of_salt_call)
+    run_with_ledger(Kills::new(moments)?, Kills::of_salt_call)
 }
 
-fn told(mut kills: Kills, run: fn(&mut Kills) -> Result<()>) -> Result<()> {
+fn run_with_ledger(mut kills: Kills, run: fn(&mut Kills) -> Result<()>) -> Result<()> {
     let outcome = run(&mut kills);
     #[allow(clippy::print_stdout, reason = "the ledger is what one wants to see")]
     {

@@ -102,7 +102,7 @@ mod tests {
 
     /// The notification at each return, given as job and address. A return that has come
     /// before has come again.
-    fn told(returns: &[(u64, u8)]) -> Vec<Option<Vec<u8>>> {
+    fn notifications(returns: &[(u64, u8)]) -> Vec<Option<Vec<u8>>> {
         let start = Instant::now();
         let mut doubles = Doubles::default();
         let mut known = BTreeSet::new();
@@ -124,25 +124,28 @@ mod tests {
     fn jobs_that_come_back_twice_from_two_addresses_in_turn_are_of_two_machines() {
         let in_turn = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (3, 1)];
         let both = Some(vec![1, 2]);
-        assert_eq!(told(&in_turn), [None, None, None, None, None, both.clone()]);
+        assert_eq!(
+            notifications(&in_turn),
+            [None, None, None, None, None, both.clone()]
+        );
         // Jobs that were sent at once, and one more.
         let at_once = [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2)];
-        assert!(told(&at_once).iter().all(Option::is_none));
+        assert!(notifications(&at_once).iter().all(Option::is_none));
         let more = [&at_once[..], &[(4, 1), (4, 2)]].concat();
-        assert_eq!(told(&more).pop(), Some(both));
+        assert_eq!(notifications(&more).pop(), Some(both));
     }
 
     #[test]
     fn a_machine_that_tries_again_or_moves_is_one() {
         // It was not answered.
         let tries: Vec<_> = (0..5).flat_map(|n| [(n, 1), (n, 1)]).collect();
-        assert!(told(&tries).iter().all(Option::is_none));
+        assert!(notifications(&tries).iter().all(Option::is_none));
         // It has another address when it tries again.
         let moves: Vec<_> = [1, 2]
             .into_iter()
             .flat_map(|address| (0..5).map(move |n| (n, address)))
             .collect();
-        assert!(told(&moves).iter().all(Option::is_none));
+        assert!(notifications(&moves).iter().all(Option::is_none));
         // What nobody remembers says nothing.
         let mut doubles = Doubles::default();
         assert_eq!(doubles.returned_again(&jid(1), 2, Instant::now()), None);

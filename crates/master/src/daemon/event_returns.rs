@@ -154,7 +154,7 @@ pub(crate) async fn return_events(
         if gathering.is_due(Instant::now()) {
             delivery = delivery.hand_on(gathering.take()).await;
         }
-        delivery.lost.note(events.lost(), Instant::now());
+        delivery.lost.report(events.lost(), Instant::now());
     }
     loop {
         gather(&mut gathering, &mut events, None);

@@ -15,7 +15,7 @@ pub(super) struct LostEvents {
 
 impl LostEvents {
     /// So many have been lost until now.
-    pub(super) fn note(&mut self, lost: u64, now: Instant) {
+    pub(super) fn report(&mut self, lost: u64, now: Instant) {
         self.count(lost);
         say(self.storms.dropped(now));
     }

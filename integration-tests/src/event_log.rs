@@ -68,7 +68,11 @@ impl EventLog {
     /// How many of the events so far `wanted` accepts, without a copy of them: a listener
     /// that is kept waiting falls behind, and then loses events.
     pub fn count(&self, wanted: impl Fn(&Event) -> bool) -> usize {
-        self.shared.lock().iter().filter(|event| wanted(event)).count()
+        self.shared
+            .lock()
+            .iter()
+            .filter(|event| wanted(event))
+            .count()
     }
 
     /// How many events there are so far: a mark for [`EventLog::wait_after`].

@@ -178,6 +178,9 @@ fn the_words_are_sorted_and_of_options_that_are_honoured() {
         sides.any(|side| honoured_elsewhere(side).any(|honoured| honoured == name))
     };
     for name in names.iter().chain(OURS) {
-        assert!(is_honoured(name), "words for {name}, which is no such option");
+        assert!(
+            is_honoured(name),
+            "words for {name}, which is no such option"
+        );
     }
 }

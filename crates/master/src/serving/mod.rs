@@ -2,6 +2,7 @@
 
 mod admission;
 pub(crate) mod clear_requests;
+mod local_commands;
 pub(crate) mod old_versions;
 pub(crate) mod request_pipeline;
 pub(crate) mod server;

@@ -15,10 +15,10 @@ use tokio::time::sleep;
 
 use super::Serving;
 use super::admission::{Admission, Decision};
+use super::local_commands::rank_of_command;
 use crate::access::Access;
-use crate::access::local_keys::LocalKeys;
 use crate::core::gate::Cause;
-use crate::core::lane::{Lane, key_of_packed, lane_of_packed};
+use crate::core::lane::{Lane, lane_of_packed};
 use crate::core::preferred_queue::Rank;
 use crate::core::refusal_pace::RefusalPace;
 use crate::core::turns::Turns;
@@ -199,15 +199,6 @@ impl Server {
     }
 }
 
-/// Commands with the key of a user of this machine go before those of which anybody may
-/// be the sender.
-fn rank_of_command(keys: &LocalKeys, payload: &[u8]) -> Rank {
-    match key_of_packed(payload).and_then(|key| keys.owner_of(key)) {
-        Some(_) => Rank::Preferred,
-        None => Rank::Other,
-    }
-}
-
 fn limits_of(lane: Lane, serving: &Serving) -> LaneLimits {
     let limits = LaneLimits {
         // A sign-in is nothing but arithmetic: more threads than processors
@@ -370,37 +361,5 @@ fn thread_name(lane: Lane) -> &'static str {
         Lane::Tokens => "token",
         Lane::Control => "control",
         Lane::General => "worker",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use halite_proto::Map;
-    use halite_proto::msgpack::pack_wire;
-
-    use super::{LocalKeys, Rank, rank_of_command};
-    use crate::access::local_keys::Holders;
-
-    #[test]
-    fn a_command_of_a_local_user_goes_before_those_of_strangers() {
-        let dir = tempfile::tempdir().unwrap();
-        let holders = Holders {
-            configured: "root",
-            running: "root",
-            publisher_acl: &Map::new(),
-            only_existing: true,
-            system: &[],
-        };
-        let keys = LocalKeys::load(dir.path(), &holders).unwrap();
-        let known = std::fs::read_to_string(dir.path().join(".root_key")).unwrap();
-        let rank = |load: Map| {
-            let envelope = Map::from([("enc", "clear".into()), ("load", load.into())]);
-            rank_of_command(&keys, &pack_wire(&envelope.into()).unwrap())
-        };
-        let with = |key: &str| Map::from([("cmd", "publish"), ("tgt", "*"), ("key", key)]);
-        assert_eq!(rank(with(&known)), Rank::Preferred);
-        assert_eq!(rank(with(&known[1..])), Rank::Other);
-        assert_eq!(rank(with("")), Rank::Other);
-        assert_eq!(rank(Map::from([("cmd", "ping")])), Rank::Other);
     }
 }

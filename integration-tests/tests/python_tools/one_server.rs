@@ -1,7 +1,8 @@
 //! A master of ours and one of 3008 that run on one server at the same time. Each
 //! matches the minions of the other by their grains, reads their mines, and takes the
-//! tokens that the other has made. With the keys of minions on the server, too, each lets in
-//! whom the other has accepted, and finds no longer whom the other has rejected.
+//! tokens that the other has made. With the keys of minions on the server, too, each signs
+//! in whom the other has accepted, and finds no longer whom the other has rejected; but 3008
+//! takes no requests from minions whose keys are not in its files.
 
 use std::fs;
 
@@ -183,20 +184,24 @@ fn wait_listed(both: &Both, state: KeyState, id: &str) -> Result<()> {
     })
 }
 
-/// Accepts a key with our program until both masters serve its minion: a master of Salt that
+/// Whether a sign-in of a minion has succeeded at a master.
+fn lets_in(master: &Master, id: &str) -> Result<bool> {
+    let events = master.events()?.events();
+    Ok(events.iter().any(|event| {
+        event.tag == "salt/auth" && event.data["id"] == id && event.data["act"] == "accept"
+    }))
+}
+
+/// Accepts a key with our program until both masters let its minion in: a master of Salt that
 /// stores a first sign-in at that moment stores it as waiting once more.
 fn accept(both: &Both, id: &str) -> Result<()> {
-    let tag = format!("salt/minion/{id}/start");
-    let serves = |master: &Master| -> Result<bool> {
-        let mut events = master.events()?.events().into_iter();
-        Ok(events.any(|event| event.tag == tag))
-    };
-    until(&format!("{id} to be served by both"), START, || {
+    until(&format!("{id} to be let in by both"), START, || {
         if is_listed(both, KeyState::Pending, id)? {
             both.ours.key(&["-y", "-a", id])?;
         }
-        Ok((serves(&both.ours)? && serves(&both.theirs)?).then_some(()))
-    })
+        Ok((lets_in(&both.ours, id)? && lets_in(&both.theirs, id)?).then_some(()))
+    })?;
+    both.ours.wait_minion(id)
 }
 
 /// Checks that a master finds nobody for a target.
@@ -214,9 +219,19 @@ fn check_answers(both: &Both, master: &Master, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// The keys of minions are on the server, too. 3008 reads and writes them there, and cannot
-/// list them: its `salt-key` does nothing, and its master finds only minions that are named in
-/// a list. It keeps its private key there, too.
+/// Checks that a master has no answer of a minion, although the minion is there.
+fn check_no_answer(both: &Both, master: &Master, id: &str) -> Result<()> {
+    let words = ["-L", id, "-t", "2", "test.echo", "hello"];
+    let said = both.run(master, Program::Salt, &words)?;
+    ensure!(!said.stdout.contains("hello"), "{said}");
+    ensure!(!said.stdout.contains(NOBODY), "{said}");
+    Ok(())
+}
+
+/// The keys of minions are on the server, too. 3008 signs in whom they say and takes
+/// no request of theirs, since it looks for the key of its sender in files; and it
+/// cannot list them: its `salt-key` does nothing, and its master finds only minions that are
+/// named in a list. It keeps its private key there, too.
 fn check_keys(driver: &str, server: Vec<Setting>) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let autosign = dir.path().join("autosign");
@@ -248,15 +263,17 @@ fn check_keys(driver: &str, server: Vec<Setting>) -> Result<()> {
 
     // Theirs accepts this one by itself, and ours does not.
     let _right = start(RIGHT, THEIRS)?;
-    for master in [&both.theirs, &both.ours] {
-        master.wait_minion(RIGHT)?;
-    }
+    let what = format!("{RIGHT} to be let in by theirs");
+    until(&what, START, || {
+        Ok(lets_in(&both.theirs, RIGHT)?.then_some(()))
+    })?;
+    both.ours.wait_minion(RIGHT)?;
     ensure!(is_listed(&both, KeyState::Accepted, RIGHT)?);
     both.ours.check_ping(&[LEFT, RIGHT])?;
     for id in [LEFT, RIGHT] {
         check_answers(&both, &both.ours, id)?;
-        check_answers(&both, &both.theirs, id)?;
     }
+    check_no_answer(&both, &both.theirs, LEFT)?;
 
     check_nobody(&both, &both.theirs, &[LEFT])?;
     check_nobody(&both, &both.theirs, &["-G", "kernel:Linux"])?;

@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::cookie;
+
 /// The headers that clients look at.
 const HEADERS: [&str; 5] = [
     "content-type",
@@ -39,6 +41,9 @@ pub(crate) type Answers = BTreeMap<String, Answer>;
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: BTreeMap<String, String>,
+    /// The cookies that it sets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) cookies: Vec<String>,
     /// JSON and YAML as data, the sentence of a page of HTML as text.
     pub(crate) body: Value,
 }
@@ -49,10 +54,16 @@ impl Answer {
         let (head, body) = text.split_once("\r\n\r\n").context("no answer")?;
         let status = head.split(' ').nth(1).context("no status")?.parse()?;
         let mut headers = BTreeMap::new();
+        let (mut cookies, mut date) = (Vec::new(), "");
         let mut is_chunked = false;
         for (name, value) in head.lines().filter_map(|line| line.split_once(": ")) {
             let name = name.to_ascii_lowercase();
-            is_chunked |= name == "transfer-encoding" && value == "chunked";
+            match name.as_str() {
+                "transfer-encoding" => is_chunked |= value == "chunked",
+                "set-cookie" => cookies.push(value),
+                "date" => date = value,
+                _ => {}
+            }
             if HEADERS.contains(&name.as_str()) {
                 headers.insert(name, steady_text(value));
             }
@@ -69,11 +80,21 @@ impl Answer {
         } else {
             sentence(&body)
         };
+        let shape = |cookie: &&str| cookie::shape(cookie, date);
         Ok(Self {
             status,
             headers,
+            cookies: cookies.iter().map(shape).collect(),
             body: steady(body),
         })
+    }
+
+    /// The same without cookies.
+    pub(crate) fn without_cookies(&self) -> Self {
+        Self {
+            cookies: Vec::new(),
+            ..self.clone()
+        }
     }
 }
 

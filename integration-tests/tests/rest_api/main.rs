@@ -4,13 +4,15 @@
 //! The requests are in `requests.yaml`, with the list of differences. The answers
 //! of Salt 3008.5, with its own master and minion, are recorded beside it; the long
 //! form asks it again, and with `HALITE_UPDATE_REST_API` set it records instead
-//! (our own answers where they are meant to differ, in the short form).
+//! (our own answers where they are meant to differ, in the short form). Cookies are
+//! compared apart from the rest, since Salt sends one with nearly every answer.
 
 mod answer;
 mod batches;
 mod browser;
 mod clients;
 mod complete;
+mod cookie;
 mod crowds;
 mod embedded;
 mod git_hook;
@@ -36,6 +38,7 @@ mod two;
 mod unread;
 
 use std::path::PathBuf;
+use std::ptr;
 
 use anyhow::{Result, bail, ensure};
 use halite_integration_tests::Kind;
@@ -76,12 +79,13 @@ fn our_api_answers_as_salts_does() -> Result<()> {
     let known = answer::read(&at("ours.json"))?;
     let ours = answers(Kind::Ours, &table)?;
     let mut differing = Answers::new();
-    let mut wrong = Vec::new();
+    let mut wrong = wrong_cookies(&table, &salt, &ours);
     for (name, answer) in &ours {
         let Some(of_salt) = salt.get(name) else {
             wrong.push(format!("{name}: never recorded"));
             continue;
         };
+        let (answer, of_salt) = (&answer.without_cookies(), &of_salt.without_cookies());
         if answer == of_salt {
             continue;
         }
@@ -114,6 +118,40 @@ fn our_api_answers_as_salts_does() -> Result<()> {
     report(&wrong)
 }
 
+/// Compares the cookies of our answers with those of Salt's, or with what the table says
+/// instead.
+fn wrong_cookies(table: &Table, salt: &Answers, ours: &Answers) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (name, answer) in ours {
+        // One that was never recorded is reported with the answers.
+        let Some(of_salt) = salt.get(name) else {
+            continue;
+        };
+        let listed = table.cookies_of(name, answer.status);
+        let wanted = listed.map_or(&of_salt.cookies, |difference| &difference.ours);
+        if answer.cookies != *wanted {
+            let found = &answer.cookies;
+            wrong.push(format!("{name}: cookies\n   {wanted:?}\n   {found:?}"));
+        }
+    }
+    for difference in &table.cookies {
+        let is_its = |(name, answer): (&String, &Answer)| {
+            let listed = table.cookies_of(name, answer.status);
+            listed.is_some_and(|listed| ptr::eq(listed, difference))
+                && salt
+                    .get(name)
+                    .is_some_and(|of_salt| of_salt.cookies != answer.cookies)
+        };
+        if difference.why.is_empty() || !ours.iter().any(is_its) {
+            wrong.push(format!(
+                "cookies as Salt's, or without a reason, although listed: {:?}",
+                difference.of
+            ));
+        }
+    }
+    wrong
+}
+
 #[test]
 #[ignore = "the long form: cargo xtask test --long"]
 fn salts_api_answers_as_recorded() -> Result<()> {
@@ -138,7 +176,8 @@ fn salts_api_answers_as_recorded() -> Result<()> {
 fn describe_difference(name: &str, wanted: &Answer, found: &Answer) -> String {
     let line = |answer: &Answer| {
         let headers = serde_json::json!(answer.headers);
-        format!("{} {headers} {}", answer.status, answer.body)
+        let cookies = &answer.cookies;
+        format!("{} {headers} {cookies:?} {}", answer.status, answer.body)
     };
     format!("{name}\n   {}\n   {}", line(wanted), line(found))
 }

@@ -20,6 +20,9 @@ use crate::table::Request;
 /// The directory beside the peers with the web server that Salt's API needs.
 const WEB_SERVER: &str = "rest-server";
 
+/// Of a session that nobody has, by repetition.
+const STALE: &str = "0123456789abcdef";
+
 /// The clients that may be used.
 const CLIENTS: [&str; 8] = [
     "local",
@@ -235,7 +238,11 @@ impl Served {
         match request.by.split_once(" by ") {
             _ if request.by == "nobody" => {}
             _ if request.by == "a stale token" => {
-                headers.push(("X-Auth-Token".to_owned(), "0123456789abcdef".repeat(4)));
+                headers.push(("X-Auth-Token".to_owned(), STALE.repeat(4)));
+            }
+            _ if request.by == "a stale cookie" => {
+                let cookie = format!("session_id={}", STALE.repeat(4));
+                headers.push(("Cookie".to_owned(), cookie));
             }
             Some((user, "cookie")) => {
                 let cookie = format!("session_id={}", self.session(user)?);

@@ -15,6 +15,8 @@ pub(crate) struct Table {
     requests: Vec<Entry>,
     /// Where our answers are others, and why.
     pub(crate) differences: Vec<Difference>,
+    /// Where our cookies are others, and why.
+    pub(crate) cookies: Vec<CookieDifference>,
 }
 
 /// A request, and all that it is asked with in turn.
@@ -72,6 +74,21 @@ pub(crate) struct Difference {
     pub(crate) why: String,
 }
 
+/// Cookies of ours that are meant to be others.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CookieDifference {
+    /// The names of requests that begin so.
+    pub(crate) of: String,
+    /// The status of our answer; any if it is not said.
+    status: Option<u16>,
+    /// What ours sets.
+    #[serde(default)]
+    pub(crate) ours: Vec<String>,
+    /// For whoever wonders.
+    pub(crate) why: String,
+}
+
 /// One request as it is sent.
 #[derive(Debug)]
 pub(crate) struct Request {
@@ -108,6 +125,15 @@ impl Table {
         let mut differences = self.differences.iter();
         let found = differences.find(|difference| name.starts_with(&difference.of));
         found.map(|difference| difference.why.as_str())
+    }
+
+    /// What the cookies of our answer to this request are meant to be, if they are not
+    /// to be Salt's: the first difference that fits.
+    pub(crate) fn cookies_of(&self, name: &str, status: u16) -> Option<&CookieDifference> {
+        self.cookies.iter().find(|difference| {
+            let is_of_status = difference.status.is_none_or(|wanted| wanted == status);
+            is_of_status && name.starts_with(&difference.of)
+        })
     }
 }
 

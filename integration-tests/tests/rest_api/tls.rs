@@ -6,6 +6,7 @@ use halite_test_services::find_program;
 use halite_test_support::have_programs;
 use serde_json::{Value, json};
 
+use crate::cookie::shape;
 use crate::http::{body, header};
 use crate::two::{AWAY, Bond, Two};
 
@@ -37,13 +38,17 @@ fn post(two: &Two, api: usize, path: &str, session: &str, low: &Value) -> Result
     Ok(curl(two, api, path, &args)?.ok()?.stdout)
 }
 
-/// Logs in; the session. The cookie goes over TLS only.
+/// Scripts cannot read it, and browsers send it over TLS and with requests of this site only.
+const SECURE_COOKIE: &str = "session_id=SESSION; expires=LATER; Max-Age=SECONDS; Path=/; \
+                             HttpOnly; SameSite=Strict; Secure";
+
+/// Logs in; the session.
 fn login(two: &Two, api: usize) -> Result<String> {
     let proof = json!({ "username": "alice", "password": "secret1", "eauth": "file" });
     let said = post(two, api, "/login", "", &proof)?;
     let cookie = header(&said, "set-cookie").with_context(|| said.clone())?;
-    let attributes: Vec<&str> = cookie.split("; ").collect();
-    ensure!(attributes.contains(&"Secure"), "{cookie}");
+    let date = header(&said, "date").with_context(|| said.clone())?;
+    ensure!(shape(cookie, date) == SECURE_COOKIE, "{cookie}");
     let session = header(&said, "x-auth-token").with_context(|| said.clone())?;
     Ok(session.to_owned())
 }

@@ -24,7 +24,8 @@ const COOKIE: &str = "session_id";
 /// An id of a session is not longer.
 pub(super) const ID_BYTES_MAX: usize = 128;
 
-/// The session that a request names.
+/// The session that a request names: in the header, or in the last of its cookies, as with
+/// Salt.
 pub(super) fn named_session(headers: &HeaderMap) -> Option<String> {
     let given = headers.get(AUTH_HEADER).and_then(|id| id.to_str().ok());
     let cookies = headers.get_all(header::COOKIE).iter();
@@ -32,7 +33,7 @@ pub(super) fn named_session(headers: &HeaderMap) -> Option<String> {
         .filter_map(|cookies| cookies.to_str().ok())
         .flat_map(|cookies| cookies.split(';'))
         .filter_map(|cookie| cookie.trim().split_once('='))
-        .find(|(name, _)| *name == COOKIE)
+        .rfind(|(name, _)| *name == COOKIE)
         .map(|(_, value)| value.trim_matches('"'));
     let id = given.filter(|id| !id.is_empty()).or(cookie)?;
     (id.len() <= ID_BYTES_MAX).then(|| id.to_owned())
@@ -318,6 +319,8 @@ mod tests {
             headers(&[("cookie", "a=b; session_id=c1")]).as_deref(),
             Some("c1")
         );
+        let two = headers(&[("cookie", "session_id=c1; session_id=c2; a=b")]);
+        assert_eq!(two.as_deref(), Some("c2"));
         let both = headers(&[("cookie", "session_id=c1"), ("x-auth-token", "h1")]);
         assert_eq!(both.as_deref(), Some("h1"));
     }

@@ -18,8 +18,8 @@ pub(super) fn rank_of_command(keys: &LocalKeys, payload: &[u8]) -> Rank {
 
 #[cfg(test)]
 mod tests {
-    use halite_proto::Map;
     use halite_proto::msgpack::pack_wire;
+    use halite_proto::{Map, Value};
 
     use super::{LocalKeys, Rank, rank_of_command};
     use crate::access::local_keys::Holders;
@@ -37,7 +37,7 @@ mod tests {
         let keys = LocalKeys::load(dir.path(), &holders).unwrap();
         let known = std::fs::read_to_string(dir.path().join(".root_key")).unwrap();
         let rank = |load: Map| {
-            let envelope = Map::from([("enc", "clear".into()), ("load", load.into())]);
+            let envelope = Map::from([("enc", Value::from("clear")), ("load", load.into())]);
             rank_of_command(&keys, &pack_wire(&envelope.into()).unwrap())
         };
         let with = |key: &str| Map::from([("cmd", "publish"), ("tgt", "*"), ("key", key)]);

@@ -13,6 +13,11 @@ use anyhow::{Context, Result, ensure};
 /// What checks passwords of the system's users on every Linux.
 const MODULE: &str = "pam_unix.so";
 
+/// The programs that change users and groups.
+pub const PAM_PROGRAMS: [&str; 7] = [
+    "useradd", "userdel", "usermod", "groupadd", "groupdel", "chpasswd", "passwd",
+];
+
 /// Users and groups that only root can make. A process has one of these at a time.
 #[derive(Debug)]
 pub struct PamUsers {
@@ -23,9 +28,6 @@ pub struct PamUsers {
 }
 
 impl PamUsers {
-    /// The programs that are needed.
-    pub const PROGRAMS: [&str; 5] = ["useradd", "userdel", "groupadd", "groupdel", "chpasswd"];
-
     /// What PAM lacks here, if it lacks something.
     pub fn missing() -> Option<String> {
         let dirs = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"];

@@ -35,6 +35,8 @@ const PROGRAMS: [(&str, &str); 57] = [
     ("gpg", "gnupg"),
     ("gpgconf", "gpgconf"),
     ("gpgsm", "gpgsm"),
+    ("groupadd", "passwd"),
+    ("groupdel", "passwd"),
     ("gzip", "gzip"),
     ("haproxy", "haproxy"),
     ("initdb", "postgresql"),

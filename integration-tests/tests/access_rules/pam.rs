@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use halite_integration_tests::Fleet;
-use halite_integration_tests::pam_users::{PamUsers, change};
+use halite_integration_tests::pam_users::{PAM_PROGRAMS, PamUsers, change};
 use halite_test_support::{have_programs, have_root, not_run};
 
 use crate::{SECRET, compare, rules};
@@ -13,7 +13,7 @@ const ASKS_MIN: usize = 100;
 
 #[test]
 fn groups_of_the_machine_give_the_same_rights() -> Result<()> {
-    if !have_root() || !have_programs(&[&PamUsers::PROGRAMS[..], &["usermod"]].concat()) {
+    if !have_root() || !have_programs(&PAM_PROGRAMS) {
         return Ok(());
     }
     if let Some(missing) = PamUsers::missing() {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Result, ensure};
-use halite_integration_tests::pam_users::{PamUsers, change};
+use halite_integration_tests::pam_users::{PAM_PROGRAMS, PamUsers, change};
 use halite_integration_tests::{Fleet, Kind};
 use halite_test_support::{have_programs, have_root, not_run};
 use serde_json::json;
@@ -14,7 +14,7 @@ const PASSWORD: &str = "open sesame";
 /// other, for what the rules give; a locked account lets nobody in.
 #[test]
 fn a_user_of_the_machine_logs_in_with_pam() -> Result<()> {
-    if !have_root() || !have_programs(&[&PamUsers::PROGRAMS[..], &["usermod", "passwd"]].concat()) {
+    if !have_root() || !have_programs(&PAM_PROGRAMS) {
         return Ok(());
     }
     if let Some(missing) = PamUsers::missing() {

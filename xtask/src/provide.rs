@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Result;
 
 /// Programs that tests use, each with the Debian package that brings it.
-const PROGRAMS: [(&str, &str); 57] = [
+const PROGRAMS: [(&str, &str); 59] = [
     ("apache2", "apache2-bin"),
     ("apt-cache", "apt"),
     ("apt-get", "apt"),

@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Result;
 
 /// Programs that tests use, each with the Debian package that brings it.
-const PROGRAMS: [(&str, &str); 59] = [
+const PROGRAMS: [(&str, &str); 60] = [
     ("apache2", "apache2-bin"),
     ("apt-cache", "apt"),
     ("apt-get", "apt"),
@@ -59,6 +59,7 @@ const PROGRAMS: [(&str, &str); 59] = [
     ("sed", "sed"),
     ("setpriv", "util-linux"),
     ("slapd", "slapd"),
+    ("sleep", "coreutils"),
     ("ss", "iproute2"),
     ("ssh", "openssh-client"),
     ("ssh-keygen", "openssh-client"),

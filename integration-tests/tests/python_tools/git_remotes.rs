@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Fleet, Kind, Master};
+use halite_integration_tests::{Fleet, Kind, Master, START, until};
 use serde_json::{Map, Value, json};
 
 use super::git_cases::all_cases;
@@ -306,6 +306,12 @@ fn one_cache_serves_our_master_and_salts() -> Result<()> {
         .join("cache/gitfs/work")
         .join(dir)
         .join("_/update.lk");
+    // Salt empties a cache that it has not used before, and fetches nothing while ours
+    // holds the lock. From its first fetch on it has something to serve.
+    until("Salt's first fetch", START, || {
+        let theirs = salts(&master, SERVE, "")?;
+        Ok((theirs["envs"] == json!(["base"])).then_some(()))
+    })?;
     for round in 1..=5 {
         let text = format!("{round}\n");
         tree.commit(&[("testfile", &text)])?;

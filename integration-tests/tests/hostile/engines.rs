@@ -39,10 +39,13 @@ const PINGS: usize = 5;
 
 /// Each for ever, and as fast as it can, except `calm`.
 const FLOODS: &str = "
-import logging, os, time
+import logging, os, sys, time
 
 def start(does, size):
     number = 0
+    if does == 'calm':
+        for byte in 'calmly ☃\\n'.encode():
+            sys.stdout.buffer.write(bytes([byte]))
     while True:
         number += 1
         if does == 'fires':
@@ -162,6 +165,7 @@ fn engines_that_flood_hold_up_and_crowd_out_nobody() -> Result<()> {
     for engine in ["logs", "prints"] {
         wait_for_line(&master, &format!("the engine {engine} logs more than"))?;
     }
+    wait_for_line(&master, "calmly ☃")?;
     let number = |event: &Event| event.data["number"].as_i64();
     let heard = master.events()?;
     let (fired, took) = (heard.events(), begun.elapsed());

@@ -9,6 +9,7 @@ after the other.
 import _thread
 import base64
 import builtins
+import codecs
 import contextlib
 import datetime
 import importlib
@@ -228,6 +229,7 @@ class Printed(io.TextIOBase):
     def __init__(self, number, level):
         super().__init__()
         self.number, self.level, self.rest, self.own = number, level, "", threading.local()
+        self.buffer = PrintedBytes(self)
 
     def fileno(self):
         return self.number
@@ -250,3 +252,21 @@ class Printed(io.TextIOBase):
         finally:
             self.own.writes = False
         return len(text)
+
+
+class PrintedBytes(io.BufferedIOBase):
+    """What takes the bytes of a standard stream whose lines are logged."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.text, self.decoder = text, codecs.getincrementaldecoder("utf-8")("replace")
+
+    def fileno(self):
+        return self.text.fileno()
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.text.write(self.decoder.decode(bytes(data)))
+        return len(data)

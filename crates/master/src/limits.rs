@@ -321,6 +321,13 @@ pub const BATCHES_KEPT_MAX: usize = 256;
 /// Runners that run at once. Further ones are refused.
 pub const RUNNERS_MAX: usize = 64;
 
+/// While so many runners run, those of reactions wait for a place: the rest of
+/// `RUNNERS_MAX` is for people, however many events call for a runner.
+pub const RUNNERS_OF_REACTIONS_MAX: usize = RUNNERS_MAX * 3 / 4;
+
+/// How long the runner of a reaction waits for a place before it is dropped.
+pub const REACTION_RUNNER_WAIT_MAX: Duration = Duration::from_secs(3600);
+
 /// Runners that list or end other runners, in addition to `RUNNERS_MAX`.
 pub const RUNNERS_RESERVED_MAX: usize = 4;
 

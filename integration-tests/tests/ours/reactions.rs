@@ -181,6 +181,59 @@ fn a_reaction_that_hangs_holds_up_nobody_but_reactions() -> Result<()> {
 }
 
 #[test]
+fn more_runners_than_have_places_wait_and_hold_up_nobody() -> Result<()> {
+    const RUNNERS: usize = 100;
+    let fleet = Fleet::new("many-reactions")?;
+    let path = |name: &str| fleet.path().join("m1/srv").join(name).display().to_string();
+    let gate = fleet.path().join("gate");
+    let hang = format!("while [ ! -e {} ]; do sleep 0.5; done", gate.display());
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .set(
+            "reactor",
+            json!([{ "my/many": [path("many.sls")] }, { "my/greet": [path("greet.sls")] }]),
+        )
+        .file(
+            "many.sls",
+            &format!(
+                "{{% for n in range({RUNNERS}) %}}\nwait{{{{ n }}}}:\n  runner.salt.cmd:\n    \
+                 - args:\n        fun: cmd.run\n        cmd: '{hang}'\n        python_shell: true\n{{% endfor %}}\n"
+            ),
+        )
+        .file(
+            "greet.sls",
+            "greet:\n  local.test.arg:\n    - tgt: web1\n    - args:\n      - hello: there\n",
+        )
+        .start()?;
+    let _web1 = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    master.wait_minion("web1")?;
+    let events = master.events()?;
+    let count = |end: &str| {
+        let seen = events.events();
+        let of_runners = seen
+            .iter()
+            .filter(|event| event.tag.ends_with(end) && event.data["fun"] == "runner.salt.cmd");
+        of_runners.count()
+    };
+    fire(&master, "my/many", "x")?;
+    let running = until("the places to be taken", START, || {
+        let running = count("/new");
+        Ok((running >= 48).then_some(running))
+    })?;
+    // People and other reactions are served meanwhile.
+    fire(&master, "my/greet", "x")?;
+    events.wait("the greeting to return", START, |event| {
+        event.tag.ends_with("/ret/web1") && event.data["fun"] == "test.arg"
+    })?;
+    ensure!(running < RUNNERS && count("/ret") == 0, "{running} run");
+    fs::write(&gate, "")?;
+    until("all to have run", START, || {
+        Ok((count("/ret") == RUNNERS).then_some(()))
+    })
+}
+
+#[test]
 fn a_changed_file_is_taken_up() -> Result<()> {
     let fleet = Fleet::new("changed-reaction")?;
     let file = fleet.path().join("m1/srv/tell.sls");

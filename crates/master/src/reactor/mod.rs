@@ -4,6 +4,7 @@
 //! that does not fit is dropped, and that is logged.
 
 mod files;
+mod runner_queue;
 mod settings;
 
 pub(crate) use settings::{ReactorSettings, configured_rules};
@@ -17,22 +18,22 @@ use halite_call::{CallRenderContext, Cancel, Failure, Job, TimeLimit, run_functi
 use halite_proto::clear::{Credentials, PublishRequest};
 use halite_proto::event::Event;
 use halite_proto::publish::FunSpec;
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Tag, Value};
 use halite_render::{Renderer, SlsRequest};
 
 use files::ReactionFile;
+use runner_queue::{RunnerQueue, Waiting};
 use tokio::time::sleep_until;
 
 use crate::core::reactions::{LocalCommand, Reaction, ReactionKind, USER, line_of, reactions};
 use crate::core::storms::Storms;
-use crate::error::chain;
 use crate::events::bus::{Bus, is_of_a_peer};
 use crate::events::reactor_rules::ReactorRules;
 use crate::files::Files;
 use crate::fleet::Fleet;
 use crate::functions::Functions;
 use crate::publishing::Publishing;
-use crate::runner::Runners;
+use crate::runner::{Asked, Runners};
 use crate::settings::General;
 use crate::wheel::Wheel;
 use crate::workers::{LaneLimits, Work, Workers};
@@ -165,6 +166,7 @@ fn start(reactor: &Arc<Reactor>) -> io::Result<Workers<Called>> {
         bytes_max: WAITING_BYTES_MAX,
         wait_max: WAIT_MAX,
     };
+    let queue = RunnerQueue::start(&reactor.runners, reactor.settings.waiting_max)?;
     // The queue must not keep the reactor alive that drains it.
     let weak = Arc::downgrade(reactor);
     Workers::start(
@@ -172,8 +174,13 @@ fn start(reactor: &Arc<Reactor>) -> io::Result<Workers<Called>> {
         limits,
         move |called: Called| {
             if let Some(reactor) = weak.upgrade() {
+                let reacting = Reacting {
+                    reactor: &reactor,
+                    queue: &queue,
+                    event: &called.event,
+                };
                 for file in &called.files {
-                    react_with(&reactor, file, &called.event);
+                    reacting.with(file);
                 }
             }
         },
@@ -181,60 +188,124 @@ fn start(reactor: &Arc<Reactor>) -> io::Result<Workers<Called>> {
     )
 }
 
-fn react_with(reactor: &Reactor, name: &str, event: &Event) {
-    let tag = &event.tag;
-    let found = match files::found(&reactor.files.server, name) {
-        Ok(found) => found,
-        Err(why) => return tracing::error!(%tag, "Failed to render reaction \"{name}\": {why}"),
-    };
-    for file in found {
-        // What lies on disk is named by its path, also where a glob found it.
-        let name = match name.starts_with("salt://") {
-            true => name.to_owned(),
-            false => file.path.display().to_string(),
+/// One event and what is to be done about it.
+struct Reacting<'a> {
+    reactor: &'a Reactor,
+    queue: &'a RunnerQueue,
+    event: &'a Event,
+}
+
+impl Reacting<'_> {
+    fn with(&self, name: &str) {
+        let tag = &self.event.tag;
+        let found = match files::found(&self.reactor.files.server, name) {
+            Ok(found) => found,
+            Err(why) => return tracing::error!(%tag, "Failed to render reaction \"{name}\": {why}"),
         };
-        react_with_file(reactor, &name, &file, event);
+        for file in found {
+            // What lies on disk is named by its path, also where a glob found it.
+            let name = match name.starts_with("salt://") {
+                true => name.to_owned(),
+                false => file.path.display().to_string(),
+            };
+            self.with_file(&name, &file);
+        }
+    }
+
+    fn with_file(&self, name: &str, file: &ReactionFile) {
+        let tag = &self.event.tag;
+        let cancel = Cancel::default();
+        let _limit = TimeLimit::start(cancel.clone(), REACTION_TIME_MAX, "a reaction");
+        let job = Job {
+            cancel,
+            ..Job::default()
+        };
+        let rendered = file
+            .content()
+            .map_err(|error| error.to_string())
+            .and_then(|bytes| {
+                let place = (&*file.path, &*file.saltenv);
+                let high = render(self.reactor, place, &bytes, self.event, &job)?;
+                Ok((high, bytes))
+            });
+        let (high, bytes) = match rendered {
+            Ok(rendered) => rendered,
+            Err(why) => return tracing::error!(%tag, "Failed to render reaction \"{name}\": {why}"),
+        };
+        if !high.is_true() {
+            return;
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let place = |id: &str| match line_of(&text, id) {
+            Some(line) => format!("{name}:{line}"),
+            None => name.to_owned(),
+        };
+        for reaction in reactions(&high) {
+            match reaction {
+                Ok(reaction) => {
+                    let place = place(&reaction.id);
+                    self.perform(reaction, place, &job);
+                }
+                Err(broken) => {
+                    let place = place(&broken.id);
+                    tracing::error!(%tag, "reaction \"{place}\": {}: {}", broken.id, broken.why);
+                }
+            }
+        }
+    }
+
+    fn perform(&self, reaction: Reaction, place: String, job: &Job) {
+        let reactor = self.reactor;
+        let Reaction {
+            id,
+            kind,
+            fun,
+            args,
+            kwargs,
+        } = reaction;
+        let origin = ReactionOrigin {
+            tag: self.event.tag.clone(),
+            place,
+            id,
+        };
+        tracing::info!(tag = %origin.tag, id = origin.id, "reacting with {fun}");
+        let done = match kind {
+            ReactionKind::Local(command) => {
+                publish(reactor, &fun, with_marked(args, kwargs), command)
+            }
+            ReactionKind::Caller => call(reactor, &fun, &with_marked(args, kwargs), job),
+            ReactionKind::Wheel => turn_wheel(reactor, &fun, args, kwargs),
+            ReactionKind::Runner => match runner::is_there(&reactor.runners, &fun) {
+                Ok(()) => {
+                    let asked = Asked {
+                        args,
+                        kwargs,
+                        ..Asked::new(&fun, USER)
+                    };
+                    return self.queue.submit(Waiting::new(asked, origin));
+                }
+                Err(why) => Err(why),
+            },
+        };
+        if let Err(why) = done {
+            origin.failed(&fun, &why);
+        }
     }
 }
 
-fn react_with_file(reactor: &Reactor, name: &str, file: &ReactionFile, event: &Event) {
-    let tag = &event.tag;
-    let cancel = Cancel::default();
-    let _limit = TimeLimit::start(cancel.clone(), REACTION_TIME_MAX, "a reaction");
-    let job = Job {
-        cancel,
-        ..Job::default()
-    };
-    let rendered = file
-        .content()
-        .map_err(|error| error.to_string())
-        .and_then(|bytes| {
-            let high = render(reactor, (&file.path, &file.saltenv), &bytes, event, &job)?;
-            Ok((high, bytes))
-        });
-    let (high, bytes) = match rendered {
-        Ok(rendered) => rendered,
-        Err(why) => return tracing::error!(%tag, "Failed to render reaction \"{name}\": {why}"),
-    };
-    if !high.is_true() {
-        return;
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    let place = |id: &str| match line_of(&text, id) {
-        Some(line) => format!("{name}:{line}"),
-        None => name.to_owned(),
-    };
-    for reaction in reactions(&high) {
-        match reaction {
-            Ok(reaction) => {
-                let place = place(&reaction.id);
-                perform(reactor, reaction, event, &place, &job);
-            }
-            Err(broken) => {
-                let place = place(&broken.id);
-                tracing::error!(%tag, "reaction \"{place}\": {}: {}", broken.id, broken.why);
-            }
-        }
+/// What a log line about a reaction names.
+#[derive(Clone)]
+struct ReactionOrigin {
+    tag: Tag,
+    /// The file, and the line where it is known.
+    place: String,
+    id: String,
+}
+
+impl ReactionOrigin {
+    fn failed(&self, fun: &str, why: &str) {
+        let Self { tag, place, id } = self;
+        tracing::error!(%tag, "reaction \"{place}\": {id}: {fun} failed: {why}");
     }
 }
 
@@ -256,27 +327,6 @@ fn render(
             .sls(&request)
             .map_err(|error| error.to_string())
     })
-}
-
-fn perform(reactor: &Reactor, reaction: Reaction, event: &Event, place: &str, job: &Job) {
-    let tag = &event.tag;
-    let Reaction {
-        id,
-        kind,
-        fun,
-        args,
-        kwargs,
-    } = reaction;
-    tracing::info!(%tag, id, "reacting with {fun}");
-    let done = match kind {
-        ReactionKind::Local(command) => publish(reactor, &fun, with_marked(args, kwargs), command),
-        ReactionKind::Runner => run(reactor, &fun, args, kwargs),
-        ReactionKind::Caller => call(reactor, &fun, &with_marked(args, kwargs), job),
-        ReactionKind::Wheel => turn_wheel(reactor, &fun, args, kwargs),
-    };
-    if let Err(why) = done {
-        tracing::error!(%tag, "reaction \"{place}\": {id}: {fun} failed: {why}");
-    }
 }
 
 fn publish(
@@ -304,17 +354,6 @@ fn publish(
         return Err("the target matches no minion".to_owned());
     }
     reactor.publishing.send(&request, &targets, false)?;
-    Ok(())
-}
-
-fn run(reactor: &Reactor, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<(), String> {
-    runner::is_there(&reactor.runners, fun)?;
-    let asked = runner::Asked {
-        args,
-        kwargs,
-        ..runner::Asked::new(fun, USER)
-    };
-    runner::start(&reactor.runners, asked).map_err(|error| chain(&error))?;
     Ok(())
 }
 

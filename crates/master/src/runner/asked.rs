@@ -5,7 +5,7 @@ use std::time::Duration;
 use halite_proto::{Jid, Map, Value};
 
 use crate::core::owner::ProvenBy;
-use crate::limits::RUNNERS_MAX;
+use crate::limits::{REACTION_RUNNER_WAIT_MAX, RUNNERS_MAX, RUNNERS_OF_REACTIONS_MAX};
 
 /// A runner that is asked for.
 #[derive(Clone, Debug)]
@@ -64,6 +64,13 @@ pub(crate) enum NotStarted {
          with `salt-run jobs.kill <jid>`"
     )]
     TooMany,
+    /// Reactions leave places to people, and none was free in time.
+    #[error(
+        "no place was free for it within {} s: {RUNNERS_OF_REACTIONS_MAX} or more runners were \
+         running; list them with `salt-run jobs.master`, end one with `salt-run jobs.kill <jid>`",
+        REACTION_RUNNER_WAIT_MAX.as_secs()
+    )]
+    NoPlace,
     /// The master does not run yet, or not any more.
     #[error("the master is starting or stopping")]
     Closed,

@@ -36,6 +36,7 @@ mod minions;
 mod network;
 mod orchestra;
 mod pillar;
+mod places;
 mod proc_files;
 mod promotion;
 mod python;
@@ -62,6 +63,7 @@ mod within;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use halite_proto::{Jid, Map, Value};
 use halite_store::Banks;
@@ -95,6 +97,7 @@ use crate::shared_data::SharedData;
 use crate::shared_roots::SharedRoots;
 use crate::under_way::UnderWay;
 use crate::wheel::Wheel;
+use places::Place;
 use registry::Registry;
 
 /// The runners of a master, and the parts of it that they use.
@@ -169,8 +172,32 @@ pub(crate) fn start_if(
     may: impl FnOnce() -> bool,
     then: impl FnOnce(&Map) + Send + 'static,
 ) -> Result<(Jid, String), NotStarted> {
+    let place = runners.registry.place_for(&asked.fun)?;
+    start_at(runners, asked, place, may, then)
+}
+
+/// Starts a runner for a reaction, as soon as there is a place for it. Blocks until then.
+///
+/// # Errors
+/// When there is none until `deadline`, or the runner cannot be started.
+pub(crate) fn start_for_reaction(
+    runners: &Arc<Runners>,
+    asked: Asked,
+    deadline: Instant,
+) -> Result<(), NotStarted> {
+    let place = runners.registry.place_for_reaction(&asked.fun, deadline)?;
+    start_at(runners, asked, place, || true, |_| {}).map(drop)
+}
+
+fn start_at(
+    runners: &Arc<Runners>,
+    asked: Asked,
+    place: Place,
+    may: impl FnOnce() -> bool,
+    then: impl FnOnce(&Map) + Send + 'static,
+) -> Result<(Jid, String), NotStarted> {
     let runtime = runners.registry.runtime()?;
-    let run = Run::begin(runners, asked, Stop::new())?;
+    let run = Run::begin(runners, asked, Stop::new(), place)?;
     if !may() {
         return Err(NotStarted::Elsewhere);
     }
@@ -210,7 +237,8 @@ pub(crate) fn run_to_end(runners: &Arc<Runners>, asked: Asked) -> Result<Value, 
 /// Runs a runner; what its `ret` event carries. Blocks until it ends.
 fn run_and_tell(runners: &Arc<Runners>, asked: Asked, stop: Stop) -> Result<Map, NotStarted> {
     let runtime = runners.registry.runtime()?;
-    let run = Run::begin(runners, asked, stop)?;
+    let place = runners.registry.place_for(&asked.fun)?;
+    let run = Run::begin(runners, asked, stop, place)?;
     let _listed = Registry::list(runners, &run)?;
     Ok(run.run(runners, &runtime))
 }

@@ -6,20 +6,28 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use halite_proto::Jid;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
+use super::places::{Place, Places};
 use super::{NotStarted, Run, Runners};
 use crate::jobs::stop::Why;
-use crate::limits::{RUNNER_STOP_GRACE, RUNNERS_ABANDONED_MAX, RUNNERS_MAX, RUNNERS_RESERVED_MAX};
+use crate::limits::{
+    RUNNER_STOP_GRACE, RUNNERS_ABANDONED_MAX, RUNNERS_MAX, RUNNERS_OF_REACTIONS_MAX,
+    RUNNERS_RESERVED_MAX,
+};
+
+/// Runners that have places of their own: they help when all others are taken.
+const RESERVED: [&str; 2] = ["jobs.kill", "jobs.master"];
 
 /// The runners that run.
 pub(crate) struct Registry {
-    running: AtomicUsize,
-    reserved: AtomicUsize,
+    places: Arc<Places>,
+    /// Kept for looking at runners and ending them.
+    reserved: Arc<Places>,
     abandoned: AtomicUsize,
     known: Mutex<Known>,
     runtime: OnceLock<Handle>,
@@ -36,8 +44,8 @@ impl Registry {
     /// None run.
     pub(crate) fn new() -> Self {
         Self {
-            running: AtomicUsize::new(0),
-            reserved: AtomicUsize::new(0),
+            places: Places::new(RUNNERS_MAX),
+            reserved: Places::new(RUNNERS_RESERVED_MAX),
             abandoned: AtomicUsize::new(0),
             known: Mutex::default(),
             runtime: OnceLock::new(),
@@ -54,8 +62,34 @@ impl Registry {
         self.runtime.get().cloned().ok_or(NotStarted::Closed)
     }
 
+    /// A place for a function, if there is one.
+    pub(super) fn place_for(&self, fun: &str) -> Result<Place, NotStarted> {
+        match RESERVED.contains(&fun) {
+            true => self.reserved.take(),
+            false => self.places.take(),
+        }
+    }
+
+    /// The same for a reaction, which leaves some to people. Blocks until there is one.
+    ///
+    /// # Errors
+    /// When there is none until `deadline`, or the master stops.
+    pub(super) fn place_for_reaction(
+        &self,
+        fun: &str,
+        deadline: Instant,
+    ) -> Result<Place, NotStarted> {
+        match RESERVED.contains(&fun) {
+            true => self.reserved.wait_below(RUNNERS_RESERVED_MAX, deadline),
+            false => self.places.wait_below(RUNNERS_OF_REACTIONS_MAX, deadline),
+        }
+    }
+
     /// Stops all running runners; no others start.
     pub(crate) fn close(&self) {
+        for places in [&self.places, &self.reserved] {
+            places.close();
+        }
         let runs: Vec<_> = {
             let mut known = self.lock();
             known.is_closed = true;
@@ -108,43 +142,6 @@ impl Drop for Listed {
     }
 }
 
-/// One of the places for runners.
-pub(super) struct RunnerSlot {
-    runners: Arc<Runners>,
-    is_reserved: bool,
-}
-
-impl RunnerSlot {
-    /// A place; `is_reserved` for one of those that are kept for looking at
-    /// runners and ending them.
-    pub(super) fn take(runners: &Arc<Runners>, is_reserved: bool) -> Result<Self, NotStarted> {
-        let registry = &runners.registry;
-        let (count, max) = match is_reserved {
-            true => (&registry.reserved, RUNNERS_RESERVED_MAX),
-            false => (&registry.running, RUNNERS_MAX),
-        };
-        if count.fetch_add(1, Ordering::Relaxed) >= max {
-            count.fetch_sub(1, Ordering::Relaxed);
-            return Err(NotStarted::TooMany);
-        }
-        Ok(Self {
-            runners: Arc::clone(runners),
-            is_reserved,
-        })
-    }
-}
-
-impl Drop for RunnerSlot {
-    fn drop(&mut self) {
-        let registry = &self.runners.registry;
-        let count = match self.is_reserved {
-            true => &registry.reserved,
-            false => &registry.running,
-        };
-        count.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// A thread that nobody waits for any more; counted until it ends.
 struct Abandoned(Arc<Runners>);
 
@@ -168,12 +165,12 @@ impl Drop for Abandoned {
 /// The place of a run while it runs, and whether the run was abandoned.
 #[derive(Default)]
 pub(super) struct Seat {
-    _place: Option<RunnerSlot>,
+    _place: Option<Place>,
     _abandoned: Option<Abandoned>,
 }
 
 impl Seat {
-    pub(super) fn of(place: RunnerSlot) -> Self {
+    pub(super) fn of(place: Place) -> Self {
         Self {
             _place: Some(place),
             _abandoned: None,

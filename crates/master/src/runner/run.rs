@@ -7,7 +7,8 @@ use halite_proto::msgpack::{Entries, Packing, unpack_modern};
 use halite_proto::{Jid, Map, PackError, Value};
 use tokio::runtime::Handle;
 
-use super::registry::{RunnerSlot, Seat, Timer};
+use super::places::Place;
+use super::registry::{Seat, Timer};
 use super::table::Found;
 use super::{Asked, Call, NotStarted, RunnerError, Runners, proc_files, table};
 use crate::error::chain;
@@ -16,9 +17,6 @@ use crate::jobs::stop::{Stop, Why};
 /// How the answer of a runner begins that could not be called. To whoever asked
 /// it counts as an answer, as with Salt: the documentation is in it.
 pub(super) const BAD_ARGUMENTS: &str = "\nPassed invalid arguments: ";
-
-/// Runners that have places of their own: they help when all others are taken.
-const RESERVED: [&str; 2] = ["jobs.kill", "jobs.master"];
 
 /// Runners whose events name their job id among the arguments, as with Salt.
 const ORCHESTRATIONS: [&str; 2] = ["state.orch", "state.orchestrate"];
@@ -37,8 +35,8 @@ impl Run {
         runners: &Arc<Runners>,
         asked: Asked,
         stop: Stop,
+        place: Place,
     ) -> Result<Arc<Self>, NotStarted> {
-        let place = RunnerSlot::take(runners, RESERVED.contains(&asked.fun.as_str()))?;
         let jid = match &asked.jid {
             Some(jid) => {
                 let prepared = runners.jobs.cache.prepare(jid, false);

@@ -1,9 +1,10 @@
 //! For which minions recent jobs were.
 //!
 //! Pure and bounded: the oldest jobs are forgotten, and then the job cache is
-//! asked.
+//! asked. Jobs share their ids: most are for the same minions as those before.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use halite_proto::{Jid, MinionId};
 
@@ -14,11 +15,13 @@ pub struct Meant {
     ids: usize,
     jobs: HashMap<Jid, Job>,
     order: VecDeque<Jid>,
+    /// Each id of any of the jobs once.
+    known: HashSet<Arc<MinionId>>,
 }
 
 #[derive(Debug)]
 struct Job {
-    minions: HashSet<MinionId>,
+    minions: HashSet<Arc<MinionId>>,
     /// All its targets name ids.
     by_ids: bool,
 }
@@ -48,6 +51,7 @@ impl Meant {
             ids: 0,
             jobs: HashMap::new(),
             order: VecDeque::new(),
+            known: HashSet::new(),
         }
     }
 
@@ -58,7 +62,12 @@ impl Meant {
 
     /// Records minions of a job, beside those that are known, and whether they
     /// are all that its target can mean.
-    pub fn record(&mut self, jid: &Jid, minions: impl IntoIterator<Item = MinionId>, by_ids: bool) {
+    pub fn record<'i>(
+        &mut self,
+        jid: &Jid,
+        minions: impl IntoIterator<Item = &'i MinionId>,
+        by_ids: bool,
+    ) {
         if !self.knows(jid) {
             self.order.push_back(jid.clone());
             // A job for nobody takes room too.
@@ -70,12 +79,25 @@ impl Meant {
         });
         job.by_ids &= by_ids;
         let before = job.minions.len();
-        job.minions.extend(minions);
+        for id in minions {
+            job.minions.insert(shared(&mut self.known, id));
+        }
         self.ids += job.minions.len() - before;
         while self.ids > self.ids_max && self.order.len() > 1 {
-            if let Some(oldest) = self.order.pop_front() {
-                let gone = self.jobs.remove(&oldest).map_or(0, |job| job.minions.len());
-                self.ids -= gone + 1;
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let oldest = self.order.pop_front();
+        let Some(job) = oldest.and_then(|jid| self.jobs.remove(&jid)) else {
+            return;
+        };
+        self.ids -= job.minions.len() + 1;
+        for id in job.minions {
+            // Held here and by `known` alone.
+            if Arc::strong_count(&id) == 2 {
+                self.known.remove(&id);
             }
         }
     }
@@ -88,6 +110,16 @@ impl Meant {
             _ => Standing::Perhaps,
         }
     }
+}
+
+/// The id as all jobs share it.
+fn shared(known: &mut HashSet<Arc<MinionId>>, id: &MinionId) -> Arc<MinionId> {
+    if let Some(id) = known.get(id) {
+        return Arc::clone(id);
+    }
+    let id = Arc::new(id.clone());
+    known.insert(Arc::clone(&id));
+    id
 }
 
 #[cfg(test)]
@@ -105,8 +137,8 @@ mod tests {
     #[test]
     fn parts_of_a_job_add_up() {
         let mut meant = Meant::new(100);
-        meant.record(&jid(1), [id("a")], true);
-        meant.record(&jid(1), [id("b"), id("a")], true);
+        meant.record(&jid(1), [&id("a")], true);
+        meant.record(&jid(1), [&id("b"), &id("a")], true);
         assert_eq!(meant.standing(&jid(1), &id("a")), Standing::Meant);
         assert_eq!(meant.standing(&jid(1), &id("c")), Standing::ForOthers);
         assert_eq!(meant.standing(&jid(2), &id("a")), Standing::Perhaps);
@@ -119,12 +151,16 @@ mod tests {
     fn the_oldest_are_forgotten_and_the_last_is_not() {
         let mut meant = Meant::new(10);
         for n in 0..20 {
-            meant.record(&jid(n), [id("a"), id("b")], true);
+            meant.record(&jid(n), [&id("a"), &id("b")], true);
         }
         assert!(!meant.knows(&jid(16)) && meant.knows(&jid(17)));
         assert_eq!((meant.jobs.len(), meant.order.len(), meant.ids), (3, 3, 9));
-        meant.record(&jid(30), (0..50).map(|n| id(&format!("m{n}"))), true);
+        assert_eq!(meant.known.len(), 2);
+        let many: Vec<MinionId> = (0..50).map(|n| id(&format!("m{n}"))).collect();
+        meant.record(&jid(30), &many, true);
         assert_eq!((meant.jobs.len(), meant.order.len()), (1, 1));
+        // Nor is an id kept that no job names.
+        assert_eq!(meant.known.len(), 50);
         assert_eq!(meant.standing(&jid(30), &id("m49")), Standing::Meant);
     }
 }

@@ -18,7 +18,7 @@ impl Jobs {
 
     /// The same for a job that is not known otherwise: the job cache stored it just now.
     pub(crate) fn record_meant_at_first(&self, jid: &Jid, minions: &[MinionId], by_ids: bool) {
-        self.with_meant(|meant| meant.record(jid, minions.iter().cloned(), by_ids));
+        self.with_meant(|meant| meant.record(jid, minions, by_ids));
     }
 
     /// Whether a job was sent to a minion.
@@ -54,8 +54,9 @@ impl Jobs {
                 let minions = load.get("Minions").and_then(Value::as_list);
                 let minions = minions.unwrap_or_default().iter();
                 let ids = minions.filter_map(|id| MinionId::parse(id.as_str()?).ok());
+                let ids: Vec<MinionId> = ids.collect();
                 // A full disk may have kept some of them from being stored.
-                self.with_meant(|meant| meant.record(jid, ids, false));
+                self.with_meant(|meant| meant.record(jid, &ids, false));
             }
             // Nobody is remembered for ids that somebody has thought of.
             Ok(None) => {}

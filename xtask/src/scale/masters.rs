@@ -106,9 +106,10 @@ impl Masters {
             .as_ref()
             .map(|bus| format!("cluster_bus: {}\n", bus.url()));
         let bus = bus.unwrap_or_default();
-        let ips: Vec<String> = (self.all.iter())
-            .map(|master| master.address().ip().to_string())
-            .collect();
+        // The first one by name founds the cluster, and the others join it.
+        let ip = |master: &Master| master.address().ip().to_string();
+        self.all.sort_by_key(ip);
+        let ips: Vec<String> = self.all.iter().map(ip).collect();
         for (master, ip) in self.all.iter().zip(&ips) {
             let peers = ips.iter().filter(|peer| *peer != ip);
             let peers: String = peers.map(|peer| format!("  - {peer}\n")).collect();
@@ -122,7 +123,6 @@ impl Masters {
             fs::create_dir_all(&dir)?;
             fs::write(dir.join("cluster.conf"), text)?;
         }
-        // The first one founds the cluster, and the others join it.
         for master in &mut self.all {
             master.start_on_ports()?;
         }

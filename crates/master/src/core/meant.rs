@@ -21,9 +21,18 @@ pub struct Meant {
 
 #[derive(Debug)]
 struct Job {
-    minions: HashSet<Arc<MinionId>>,
+    /// In order, each once: half of what a set takes.
+    minions: Vec<Arc<MinionId>>,
     /// All its targets name ids.
     by_ids: bool,
+}
+
+impl Job {
+    fn holds(&self, id: &MinionId) -> bool {
+        self.minions
+            .binary_search_by(|held| (**held).cmp(id))
+            .is_ok()
+    }
 }
 
 /// Whether a job was sent to a minion.
@@ -74,14 +83,17 @@ impl Meant {
             self.ids += 1;
         }
         let job = self.jobs.entry(jid.clone()).or_insert_with(|| Job {
-            minions: HashSet::new(),
+            minions: Vec::new(),
             by_ids,
         });
         job.by_ids &= by_ids;
         let before = job.minions.len();
-        for id in minions {
-            job.minions.insert(shared(&mut self.known, id));
-        }
+        let known = &mut self.known;
+        job.minions
+            .extend(minions.into_iter().map(|id| shared(known, id)));
+        job.minions.sort();
+        job.minions.dedup();
+        job.minions.shrink_to_fit();
         self.ids += job.minions.len() - before;
         while self.ids > self.ids_max && self.order.len() > 1 {
             self.forget_oldest();
@@ -105,7 +117,7 @@ impl Meant {
     /// Whether a job was sent to a minion.
     pub fn standing(&self, jid: &Jid, id: &MinionId) -> Standing {
         match self.jobs.get(jid) {
-            Some(job) if job.minions.contains(id) => Standing::Meant,
+            Some(job) if job.holds(id) => Standing::Meant,
             Some(job) if job.by_ids => Standing::ForOthers,
             _ => Standing::Perhaps,
         }

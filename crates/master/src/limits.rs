@@ -318,7 +318,7 @@ pub const BATCHES_MAX: usize = 32;
 /// Finished batch jobs that are remembered. The oldest are forgotten.
 pub const BATCHES_KEPT_MAX: usize = 256;
 
-/// Runners that run at once. Further ones are refused.
+/// Runners that run at once. Further ones are refused, and those of reactions wait.
 pub const RUNNERS_MAX: usize = 64;
 
 /// While so many runners run, those of reactions wait for a place: the rest of

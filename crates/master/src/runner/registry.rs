@@ -1,4 +1,4 @@
-//! The running runners: how many may run, which ones do, and how one is ended.
+//! The running runners: which ones run, and how one is ended.
 //!
 //! Invariant: a place is given back once, by the runner that ends or by the caller
 //! that no longer waits for its end.

@@ -4,6 +4,7 @@
 //! order, when it is whole again, as TCP does after a lost route. Data that arrived
 //! before a cut and was not passed on is lost.
 
+use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,7 +52,10 @@ struct State {
     cable: Cable,
     /// Connections of earlier eras stand, and lead nowhere.
     era: usize,
-    streams: Vec<TcpStream>,
+    /// Both ends of each connection that stands, by its number.
+    streams: HashMap<usize, [TcpStream; 2]>,
+    /// Connections so far.
+    count: usize,
 }
 
 impl Shared {
@@ -130,7 +134,8 @@ impl Proxy {
             state: Mutex::new(State {
                 cable: Cable::Whole,
                 era: 0,
-                streams: Vec::new(),
+                streams: HashMap::new(),
+                count: 0,
             }),
             changed: Condvar::new(),
             pace: AtomicUsize::new(0),
@@ -188,7 +193,7 @@ impl Proxy {
         let mut state = self.shared.lock();
         state.cable = cable;
         if matches!(cable, Cable::Cut | Cable::Gone) {
-            for stream in state.streams.drain(..) {
+            for stream in state.streams.drain().flat_map(|(_, ends)| ends) {
                 stream.shutdown(Shutdown::Both).ok();
             }
         }
@@ -234,18 +239,23 @@ fn join(minion: TcpStream, there: SocketAddr, shared: &Arc<Shared>) -> Result<()
     for stream in [&minion, &master] {
         stream.set_nodelay(true)?;
     }
-    {
+    let (from, to) = (master.try_clone()?, minion.try_clone()?);
+    let number = {
         let mut state = shared.lock();
         if matches!(state.cable, Cable::Cut | Cable::Gone) {
             return Ok(());
         }
-        state.streams.push(minion.try_clone()?);
-        state.streams.push(master.try_clone()?);
-    }
-    let (from, to) = (master.try_clone()?, minion.try_clone()?);
+        let ends = [minion.try_clone()?, master.try_clone()?];
+        state.count += 1;
+        let number = state.count;
+        state.streams.insert(number, ends);
+        number
+    };
     let back = Arc::clone(shared);
     std::thread::spawn(move || carry(from, to, &back, era, To::Minion));
     carry(minion, master, shared, era, To::Master);
+    // Health checks come many times a second: none may keep its descriptors.
+    shared.lock().streams.remove(&number);
     Ok(())
 }
 

@@ -84,13 +84,13 @@ impl Cabled {
         Self::lay(minions, ("", Files::Shared), |_| Ok(Some(None)))
     }
 
-    /// The same with a Redis that the masters share; `None`, and reported, where there is
-    /// none.
-    pub(crate) fn on_store(minions: &[(String, Kind)]) -> Result<Option<Self>> {
+    /// The same with a Redis that the masters share, and with such lines; `None`, and
+    /// reported, where there is none.
+    pub(crate) fn on_store(minions: &[(String, Kind)], options: &str) -> Result<Option<Self>> {
         let Some(redis) = Redis::for_test(&Wanted::default()) else {
             return Ok(None);
         };
-        let cabled = Self::with(minions, &format!("store: {}", redis.url()))?;
+        let cabled = Self::with(minions, &format!("store: {}\n{options}", redis.url()))?;
         Ok(Some(Self {
             store: Some(redis),
             ..cabled

@@ -58,7 +58,7 @@ fn nothing_is_lost_in_chaos_with_shared_files() -> Result<()> {
 
 #[test]
 fn nothing_is_lost_in_chaos_on_a_store() -> Result<()> {
-    lose_nothing(&faults::ON_STORE, Cabled::on_store)
+    lose_nothing(&faults::ON_STORE, |minions| Cabled::on_store(minions, ""))
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod once;
 mod parts;
 mod python;
 mod recovery;
+mod restarted;
 mod roots;
 mod runner_jobs;
 mod salt_peers;

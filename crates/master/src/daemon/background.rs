@@ -14,6 +14,7 @@ use super::engines::{self, Running};
 use super::event_returns::{Plan, return_events};
 use super::scheduler::keep_schedule;
 use super::settings::TaskSettings;
+use super::undecided_jobs::decide;
 use super::unused_copies::remove_unused_copies;
 use crate::batches::adopt;
 use crate::files::remotes::FilesRemote;
@@ -63,6 +64,8 @@ impl Background {
         let registers = master.registers.clone().map(agree);
         let sharing = master.shared_data.clone().map(share);
         let relay = relay::start(master, channels(master));
+        let late_jobs = relay.as_ref().map(Relay::late_jobs);
+        let deciding = tokio::spawn(decide(Arc::clone(&master.jobs), late_jobs));
         let reactor = tokio::spawn(react(Arc::clone(&master.reactor)));
         let returners = EventReturns::start(tasks.event_returns, master);
         let adopter = tokio::spawn(adopt(Arc::clone(&master.batches)));
@@ -82,7 +85,7 @@ impl Background {
         acting.push(reactor);
         acting.extend(registers);
         acting.extend(sharing);
-        acting.extend([schedule, adopter]);
+        acting.extend([schedule, adopter, deciding]);
         Self {
             acting,
             pillars,

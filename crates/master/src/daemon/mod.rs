@@ -20,6 +20,7 @@ mod page_port;
 mod places;
 mod scheduler;
 mod settings;
+mod undecided_jobs;
 mod unused_copies;
 mod upkeep;
 

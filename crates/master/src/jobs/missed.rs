@@ -11,7 +11,7 @@ use halite_proto::{Jid, Map, MinionId, Value, msgpack};
 use halite_spool::{Limits, Moment, Pending, Spool, SpoolError};
 use halite_store::Jobs;
 
-use crate::core::missed::{AgainMax, Job, Missed, OpenJob};
+use crate::core::missed::{AgainMax, Decision, Job, Missed, OpenJob};
 use crate::error::chain;
 use crate::limits::{MISSED_BYTES_MAX, RESEND_JOBS_MAX, RESEND_ROUND_JOBS_MAX};
 
@@ -34,7 +34,8 @@ const BEGIN_S: u64 = 1 << 40;
 
 impl MissedJobs {
     /// Opens the memory in `dir`, with what an earlier run of this master has
-    /// published within the window and `jobs` shows as open.
+    /// published within the window and `jobs` shows as open. What it cannot show now is
+    /// left to [`decide`](Self::decide).
     ///
     /// # Errors
     /// When the directory cannot be used.
@@ -49,8 +50,12 @@ impl MissedJobs {
             };
             let mut opened = Spool::open_window(dir, limits, now)?;
             opened.expire(now)?;
+            let mut lookup = Lookup {
+                jobs,
+                failed: false,
+            };
             for kept in opened.pending(now, 0, usize::MAX) {
-                if let Some(job) = restored(&kept, jobs) {
+                if let Some(job) = restored(&kept, &mut lookup) {
                     missed.record(BEGIN_S, job);
                 }
             }
@@ -115,6 +120,7 @@ impl MissedJobs {
             bytes: packed.len(),
             open: open.iter().cloned().collect(),
             returned: returned.iter().cloned().collect(),
+            undecided: HashSet::new(),
         };
         memory.missed.record(now_s, job);
     }
@@ -162,6 +168,41 @@ impl MissedJobs {
         let mut memory = self.lock();
         let now_s = memory.seconds(Moment::now());
         memory.missed.last_open(now_s, since_s, max)
+    }
+
+    /// The jobs of an earlier run of this master with a minion that may have returned them.
+    pub(crate) fn undecided(&self) -> Vec<(Jid, MinionId)> {
+        let mut memory = self.lock();
+        let now_s = memory.seconds(Moment::now());
+        memory.missed.undecided(now_s)
+    }
+
+    /// Looks the undecided ones up again. The jobs that were missed, each with the minions
+    /// that have missed it, and what is left undecided.
+    pub(crate) fn decide(
+        &self,
+        undecided: Vec<(Jid, MinionId)>,
+        jobs: &Jobs,
+    ) -> (Vec<OpenJob>, Vec<(Jid, MinionId)>) {
+        let mut lookup = Lookup {
+            jobs,
+            failed: false,
+        };
+        let (mut decisions, mut left) = (Vec::new(), Vec::new());
+        // The lock is not held while a server is asked.
+        for (jid, id) in undecided {
+            match lookup.has_returned(&jid, &id) {
+                Some(has_returned) => decisions.push(Decision {
+                    jid,
+                    id,
+                    has_returned,
+                }),
+                None => left.push((jid, id)),
+            }
+        }
+        let mut memory = self.lock();
+        let now_s = memory.seconds(Moment::now());
+        (memory.missed.decide(now_s, &decisions), left)
     }
 
     /// Whether a minion has returned a job that is remembered.
@@ -216,33 +257,53 @@ impl Memory {
     }
 }
 
+/// Reads who has returned jobs, until that fails: a server that hangs is not asked for
+/// each of them.
+struct Lookup<'j> {
+    jobs: &'j Jobs,
+    failed: bool,
+}
+
+impl Lookup<'_> {
+    /// `None` if it cannot be known now.
+    fn has_returned(&mut self, jid: &Jid, id: &MinionId) -> Option<bool> {
+        if self.failed {
+            return None;
+        }
+        let stored = self.jobs.return_of(jid, id);
+        self.failed = stored.is_err();
+        stored.ok().map(|stored| stored.is_some())
+    }
+}
+
 /// A job of an earlier run of this master, with who has returned it by now.
-fn restored(kept: &Pending, jobs: &Jobs) -> Option<Job> {
+fn restored(kept: &Pending, lookup: &mut Lookup<'_>) -> Option<Job> {
     let Packed {
         jid,
         load,
         minions,
         age,
     } = Packed::read(&kept.payload)?;
-    let (mut open, mut returned) = (HashSet::new(), HashSet::new());
-    for id in minions {
-        match jobs.return_of(&jid, &id) {
-            Ok(None) => open.insert(id),
-            Ok(Some(_)) => returned.insert(id),
-            // Nobody is given what he may have returned.
-            Err(_) => false,
-        };
-    }
     let heard_s = BEGIN_S.saturating_sub(kept.age.as_secs());
-    Some(Job {
+    let mut job = Job {
         published_s: heard_s.saturating_sub(age.as_secs()),
         heard_s,
         jid,
         load,
         bytes: kept.payload.len(),
-        open,
-        returned,
-    })
+        open: HashSet::new(),
+        returned: HashSet::new(),
+        undecided: HashSet::new(),
+    };
+    for id in minions {
+        let minions = match lookup.has_returned(&job.jid, &id) {
+            Some(false) => &mut job.open,
+            Some(true) => &mut job.returned,
+            None => &mut job.undecided,
+        };
+        minions.insert(id);
+    }
+    Some(job)
 }
 
 fn pack<'i>(

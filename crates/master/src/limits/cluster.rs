@@ -83,6 +83,10 @@ pub const RESEND_ROUND_JOBS_MAX: usize = 1000;
 /// jobs again: they know who has returned what meanwhile.
 pub const RESEND_LINKED_MAX: Duration = Duration::from_secs(3);
 
+/// How often a job cache that could not say at the start who has returned the last jobs is
+/// asked again.
+pub const UNDECIDED_JOBS_EVERY: Duration = Duration::from_secs(1);
+
 /// How far ahead of the own clock a secret of a cluster may have been made, in
 /// microseconds.
 pub const SECRET_LEAD_US_MAX: u64 = 60_000_000;

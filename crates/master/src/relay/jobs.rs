@@ -5,6 +5,7 @@
 //! passed on.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use halite_mesh::PeerId;
@@ -14,6 +15,7 @@ use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::StoreError;
 
 use super::PeerReceiver;
+use super::resend::Resend;
 use crate::cluster::Cluster;
 use crate::cluster::fired_return::FiredReturn;
 use crate::cluster::message::{Message, Published};
@@ -38,6 +40,11 @@ pub(super) fn tell_unfinished(jobs: &Jobs, cluster: &Cluster) {
              newest {RESEND_JOBS_MAX} are"
         );
     }
+    tell_open(jobs, cluster, open);
+}
+
+/// Sends the peers jobs, each for the minions that may have missed it.
+fn tell_open(jobs: &Jobs, cluster: &Cluster, open: Vec<OpenJob>) {
     for OpenJob {
         load,
         minions,
@@ -55,6 +62,22 @@ pub(super) fn tell_unfinished(jobs: &Jobs, cluster: &Cluster) {
             minions,
             age: Duration::from_secs(age_s),
         })));
+    }
+}
+
+/// Sends jobs of this master's last life of which it has just learnt that minions have
+/// missed them.
+pub(crate) struct LateJobs {
+    pub(super) jobs: Arc<Jobs>,
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) resend: Arc<Resend>,
+}
+
+impl LateJobs {
+    /// Sends them from here and at the peers. Minions that can ask for them do so.
+    pub(crate) fn send(&self, open: Vec<OpenJob>) {
+        self.resend.for_a_late_job();
+        tell_open(&self.jobs, &self.cluster, open);
     }
 }
 

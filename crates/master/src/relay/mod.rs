@@ -16,6 +16,7 @@ use halite_proto::{Jid, Map, MinionId, Value};
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, spawn_blocking};
 
+pub(crate) use self::jobs::LateJobs;
 use self::jobs::tell_unfinished;
 use self::resend::{Resend, Rounds};
 use crate::cluster::drain::Stage;
@@ -39,10 +40,21 @@ const KEY_TAG: &str = "salt/key";
 /// The links, while the master runs.
 pub(crate) struct Relay {
     cluster: Arc<Cluster>,
+    jobs: Arc<Jobs>,
+    resend: Arc<Resend>,
     tasks: Vec<JoinHandle<()>>,
 }
 
 impl Relay {
+    /// What sends jobs of this master's last life that minions have missed.
+    pub(crate) fn late_jobs(&self) -> LateJobs {
+        LateJobs {
+            jobs: Arc::clone(&self.jobs),
+            cluster: Arc::clone(&self.cluster),
+            resend: Arc::clone(&self.resend),
+        }
+    }
+
     /// Ends the links once the connected peers have handled all messages, or take too
     /// long.
     pub(crate) async fn stop(self) {
@@ -96,7 +108,7 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
         }
     });
     let mesh = cluster.mesh.clone();
-    let resending = tokio::spawn(resend.run(mesh.clone()));
+    let resending = tokio::spawn(Arc::clone(&resend).run(mesh.clone()));
     let links = tokio::spawn(async move {
         mesh.run(listener, Arc::new(receiver)).await;
     });
@@ -108,6 +120,8 @@ pub(crate) fn start(master: &Master, channels: Vec<Arc<dyn Channel>>) -> Option<
     });
     Some(Relay {
         cluster,
+        jobs: Arc::clone(&master.jobs),
+        resend,
         tasks: vec![links, resending, leasing],
     })
 }

@@ -25,13 +25,8 @@ pub(crate) struct Job {
     pub(crate) undecided: HashSet<MinionId>,
 }
 
-/// Whether a minion has returned a job, as the job cache says later.
-#[derive(Debug)]
-pub(crate) struct Decision {
-    pub(crate) jid: Jid,
-    pub(crate) id: MinionId,
-    pub(crate) has_returned: bool,
-}
+/// Whether minions have returned jobs, as the job cache says later.
+pub(crate) type Decisions = HashMap<Jid, HashMap<MinionId, bool>>;
 
 /// A job that was not returned by all.
 #[derive(Debug)]
@@ -171,21 +166,22 @@ impl Missed {
 
     /// Decides about minions that may have returned a job. The jobs that are open by this,
     /// as heard of now, each with those minions alone.
-    pub(crate) fn decide(&mut self, now_s: u64, decisions: &[Decision]) -> Vec<OpenJob> {
+    pub(crate) fn decide(&mut self, now_s: u64, decisions: &Decisions) -> Vec<OpenJob> {
         self.forget_old(now_s);
         let mut opened = Vec::new();
         for at in 0..self.jobs.len() {
-            let jid = self.jobs[at].jid.clone();
+            let Some(decided) = decisions.get(&self.jobs[at].jid) else {
+                continue;
+            };
+            // A peer may have told of the same job since.
+            let told = self.open_minions(&self.jobs[at].jid);
+            let job = &mut self.jobs[at];
             let mut missed_it = HashSet::new();
-            for decision in decisions.iter().filter(|of| of.jid == jid) {
-                let id = &decision.id;
-                // A peer may have told of the same job since.
-                let is_open = self.is_open(&jid, std::slice::from_ref(id));
-                let job = &mut self.jobs[at];
+            for (id, has_returned) in decided {
                 if !job.undecided.remove(id) {
                     continue;
                 }
-                if decision.has_returned || is_open {
+                if *has_returned || told.contains(id) {
                     job.returned.insert(id.clone());
                     continue;
                 }
@@ -194,12 +190,22 @@ impl Missed {
                 missed_it.insert(id);
             }
             if !missed_it.is_empty() {
-                let job = &mut self.jobs[at];
                 job.heard_s = now_s;
                 opened.push(job.open_for(now_s, |id| missed_it.contains(id)));
             }
         }
         opened
+    }
+
+    /// The minions that have not returned a job, of all its parts.
+    fn open_minions(&self, jid: &Jid) -> HashSet<MinionId> {
+        let parts = self.jobs.iter().filter(|job| job.jid == *jid);
+        parts.flat_map(|job| job.open.iter().cloned()).collect()
+    }
+
+    /// Whether a job is still remembered.
+    pub(crate) fn remembers(&self, jid: &Jid) -> bool {
+        self.jobs.iter().any(|job| job.jid == *jid)
     }
 
     /// Whether there is a job that a minion may have missed.

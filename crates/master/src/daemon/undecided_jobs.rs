@@ -1,7 +1,7 @@
 //! Jobs that this master published shortly before it ended, for minions of which the job
 //! cache could not say at the start whether they have returned them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use halite_proto::{Jid, MinionId};
@@ -23,7 +23,7 @@ pub(super) async fn decide(jobs: Arc<Jobs>, late_jobs: Option<LateJobs>) {
     tracing::warn!(
         "the job cache cannot be asked who has returned the last jobs: {} of them go to their \
          minions when it can",
-        count(&undecided)
+        by_job(&undecided).len()
     );
     let late_jobs = late_jobs.map(Arc::new);
     while !undecided.is_empty() {
@@ -43,25 +43,28 @@ pub(super) async fn decide(jobs: Arc<Jobs>, late_jobs: Option<LateJobs>) {
             sleep(UNDECIDED_JOBS_EVERY).await;
         }
         undecided = jobs.missed.undecided();
-        tell_too_old(&jobs, left, &undecided);
+        tell_too_old(&jobs, &left);
     }
 }
 
-/// Logs which jobs were not decided in time.
-fn tell_too_old(jobs: &Jobs, left: Vec<(Jid, MinionId)>, undecided: &[(Jid, MinionId)]) {
-    let is_over = |(jid, id): &(Jid, MinionId)| {
-        !undecided.contains(&(jid.clone(), id.clone())) && !jobs.missed.has_returned(jid, id)
-    };
-    for (jid, id) in left.into_iter().filter(is_over) {
-        tracing::error!(
-            %jid, minion = %id,
-            "the minion may have missed the job: job_replay_window was over before the job cache \
-             could be asked whether it has returned it"
-        );
+/// Logs which of the jobs that were left undecided are forgotten by now.
+fn tell_too_old(jobs: &Jobs, left: &[(Jid, MinionId)]) {
+    for (jid, minions) in by_job(left) {
+        if !jobs.missed.remembers(jid) {
+            tracing::error!(
+                %jid, minions,
+                "minions may have missed the job: job_replay_window was over before the job cache \
+                 could be asked whether they have returned it"
+            );
+        }
     }
 }
 
-fn count(undecided: &[(Jid, MinionId)]) -> usize {
-    let jids: BTreeSet<&str> = undecided.iter().map(|(jid, _)| jid.as_str()).collect();
-    jids.len()
+/// The number of minions of each job.
+fn by_job(undecided: &[(Jid, MinionId)]) -> BTreeMap<&Jid, usize> {
+    let mut jobs = BTreeMap::new();
+    for (jid, _) in undecided {
+        *jobs.entry(jid).or_default() += 1;
+    }
+    jobs
 }

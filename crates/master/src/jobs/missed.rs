@@ -11,7 +11,7 @@ use halite_proto::{Jid, Map, MinionId, Value, msgpack};
 use halite_spool::{Limits, Moment, Pending, Spool, SpoolError};
 use halite_store::Jobs;
 
-use crate::core::missed::{AgainMax, Decision, Job, Missed, OpenJob};
+use crate::core::missed::{AgainMax, Decisions, Job, Missed, OpenJob};
 use crate::error::chain;
 use crate::limits::{MISSED_BYTES_MAX, RESEND_JOBS_MAX, RESEND_ROUND_JOBS_MAX};
 
@@ -188,21 +188,25 @@ impl MissedJobs {
             jobs,
             failed: false,
         };
-        let (mut decisions, mut left) = (Vec::new(), Vec::new());
+        let (mut decisions, mut left) = (Decisions::new(), Vec::new());
         // The lock is not held while a server is asked.
         for (jid, id) in undecided {
             match lookup.has_returned(&jid, &id) {
-                Some(has_returned) => decisions.push(Decision {
-                    jid,
-                    id,
-                    has_returned,
-                }),
+                Some(has_returned) => {
+                    let decided = decisions.entry(jid).or_default();
+                    decided.insert(id, has_returned);
+                }
                 None => left.push((jid, id)),
             }
         }
         let mut memory = self.lock();
         let now_s = memory.seconds(Moment::now());
         (memory.missed.decide(now_s, &decisions), left)
+    }
+
+    /// Whether a job is still remembered.
+    pub(crate) fn remembers(&self, jid: &Jid) -> bool {
+        self.lock().missed.remembers(jid)
     }
 
     /// Whether a minion has returned a job that is remembered.

@@ -181,16 +181,9 @@ fn a_minion_gets_an_undecided_job_when_it_is_known_that_it_has_not_returned_it()
     // It returns the job itself.
     missed.returned(&jid, &id("py1"));
     assert!(missed.has_returned(&jid, &id("py1")));
-    let decided = |name: &str, has_returned| Decision {
-        jid: jid.clone(),
-        id: id(name),
-        has_returned,
-    };
-    let decisions = [
-        decided("web2", false),
-        decided("web3", true),
-        decided("py1", false),
-    ];
+    let decided = [("web2", false), ("web3", true), ("py1", false)];
+    let decided = decided.map(|(name, has_returned)| (id(name), has_returned));
+    let decisions = Decisions::from([(jid.clone(), HashMap::from(decided))]);
     let opened = missed.decide(110, &decisions);
     let [open] = opened.as_slice() else {
         panic!("{opened:?}")
@@ -214,15 +207,13 @@ fn an_undecided_job_that_a_peer_has_told_of_is_open_once() {
     let jid = record(&mut missed, 100, 1, &[]);
     missed.jobs[0].undecided = HashSet::from([id("web1"), id("web2")]);
     record_late(&mut missed, (100, 103), 1, &["web1"]);
-    let decided = Decision {
-        jid: jid.clone(),
-        id: id("web1"),
-        has_returned: false,
-    };
-    assert!(missed.decide(104, &[decided]).is_empty());
+    let decided = HashMap::from([(id("web1"), false)]);
+    let decisions = Decisions::from([(jid.clone(), decided)]);
+    assert!(missed.decide(104, &decisions).is_empty());
     missed.returned(&jid, &id("web1"));
     assert!(!missed.has_missed(104, &id("web1")));
     // What is never decided expires.
-    assert_eq!(missed.undecided(130), [(jid, id("web2"))]);
-    assert!(missed.undecided(131).is_empty());
+    assert_eq!(missed.undecided(130), [(jid.clone(), id("web2"))]);
+    assert!(missed.remembers(&jid));
+    assert!(missed.undecided(131).is_empty() && !missed.remembers(&jid));
 }
